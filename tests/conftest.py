@@ -63,11 +63,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A night's run reads every prompt by itself.
     """
-    here = "GLYPHSCOPE_KEPT_PROMPTS" not in os.environ and EVERY_PROCESS.is_dir()
+    here = "GLYPHSCOPE_SAVED_PROMPTS" not in os.environ and EVERY_PROCESS.is_dir()
     if here and settings().max_examples < DEEP:
         folder = tempfile.mkdtemp(prefix="glyphscope-prompts-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        os.environ["GLYPHSCOPE_KEPT_PROMPTS"] = folder
+        os.environ["GLYPHSCOPE_SAVED_PROMPTS"] = folder
         path = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = os.pathsep.join([str(EVERY_PROCESS), *([path] if path else [])])
 
@@ -265,8 +265,8 @@ def _running_in_qt() -> list[Any]:
 
 def _running(core: Any) -> list[Any]:
     kinds = (core.QTimer, core.QThread)
-    held = [thing for thing in gc.get_objects() if issubclass(type(thing), kinds)]
-    alive = [thing for thing in held if sys.modules["shiboken6"].isValid(thing)]
+    found = [thing for thing in gc.get_objects() if issubclass(type(thing), kinds)]
+    alive = [thing for thing in found if sys.modules["shiboken6"].isValid(thing)]
     return [t for t in alive if (t.isActive() if isinstance(t, core.QTimer) else t.isRunning())]
 
 

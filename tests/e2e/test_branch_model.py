@@ -107,27 +107,27 @@ def test_a_written_token_has_the_figures_of_the_sampled_one(model):
 
 def test_a_masked_alternative_is_rejected_under_the_mask_and_accepted_without_it(model):
     events = list(run(request(), model))
-    place, struck = next(
+    place, masked = next(
         (step.index, other)
         for step in steps(events)
         for other in step.alternatives
         if not step.forced and not other.allowed and other.text.strip()
     )
-    refused = branched(model, events, place, take=struck.id)
+    refused = branched(model, events, place, take=masked.id)
     assert isinstance(refused[-1], RunFailed) and refused[-1].code == "CONSTRAINT_FAILED"
-    assert f"token {place} of the existing text, {struck.text!r} (id {struck.id})" in refused[-1].message
+    assert f"token {place} of the existing text, {masked.text!r} (id {masked.id})" in refused[-1].message
     assert "allowed there" in refused[-1].message and "turn the constraint off" in refused[-1].hint
-    free = branched(model, events, place, {"max_tokens": 30}, take=struck.id, constraint="off")
+    free = branched(model, events, place, {"max_tokens": 30}, take=masked.id, constraint="off")
     taken = steps(free)[place]
-    assert (taken.id, taken.origin, taken.logprob < 0) == (struck.id, "written", True)
+    assert (taken.id, taken.origin, taken.logprob < 0) == (masked.id, "written", True)
     assert taken.rank is not None and len(steps(free)) > place + 1
 
 
 def test_typed_text_is_tokenized_as_text_and_the_model_continues_it(model):
     events = list(run(request(), model))
     value = run_state(events).text.index('query="') + len('query="')
-    kept = next(token for token in of(Token, events) if token.start >= value)
-    again = branched(model, events, kept.step.index, text='news" max_results=')
+    saved = next(token for token in of(Token, events) if token.start >= value)
+    again = branched(model, events, saved.step.index, text='news" max_results=')
     (call,) = of(CallReady, again)
     assert call.arguments["max_results"] and run_state(again).text.count("news") == 1
     assert not of(Violation, again)
@@ -205,8 +205,8 @@ def test_a_branch_evaluates_only_what_is_not_cached(model):
     (prompt,) = of(PromptRendered, again)
     assert prompt.cached == prompt.tokens - 1 == of(StageFinished, again)[0].cached
     cheap = branched(model, events, count - 2, {"evidence": "chosen"})
-    told = of(PromptEvaluated, cheap)
-    assert (told[0].done, told[0].total) == (prompt.tokens + count - 3, prompt.tokens + count - 2)
+    reported = of(PromptEvaluated, cheap)
+    assert (reported[0].done, reported[0].total) == (prompt.tokens + count - 3, prompt.tokens + count - 2)
     assert of(PromptRendered, cheap)[0].cached == prompt.tokens
     assert compared(steps(cheap), steps(events))
     assert steps(cheap)[0].probability == 1.0 and steps(cheap)[0].logprob is None
@@ -221,13 +221,13 @@ def test_written_text_beyond_the_context_is_an_overflow(model):
 def test_evaluating_written_text_can_be_stopped(model):
     asked = request(constraint="off", written=(PrefixPart(b"word " * 2500),))
     stop = threading.Timer(0.3, model.cancel)
-    told = []
+    reported = []
     for event in run(asked, model):
-        told.append(event)
+        reported.append(event)
         if isinstance(event, PromptEvaluated) and event.done == event.total:
             stop.start()
     stop.join()
-    assert told[-1].reason == "cancelled" and not of(Token, told)
+    assert reported[-1].reason == "cancelled" and not of(Token, reported)
     assert list(run(request(), model))[-1].valid
 
 
@@ -235,16 +235,16 @@ def test_the_command_branches_like_the_engine(tmp_path):
     record, out = str(tmp_path / "run.jsonl"), str(tmp_path / "out.jsonl")
     first = command("run", "Search for AI news, 10 results", "--json", "--record", record)
     events = [decode_event(line) for line in first.stdout.splitlines()]
-    place, struck = next(
+    place, masked = next(
         (step.index, other)
         for step in steps(events)
         for other in step.alternatives
         if not step.forced and not other.allowed
     )
-    refused = command("branch", record, "--at", str(place), "--take", f"#{struck.id}", "--json")
+    refused = command("branch", record, "--at", str(place), "--take", f"#{masked.id}", "--json")
     assert refused.exit_code == 2 and "CONSTRAINT_FAILED" in refused.stdout
     free = command(
-        "branch", record, "--at", str(place), "--take", f"#{struck.id}", "--constraint", "off",
+        "branch", record, "--at", str(place), "--take", f"#{masked.id}", "--constraint", "off",
         "--max-tokens", "12", "--record", out,
     )  # fmt: skip
     assert free.exit_code in (0, 1), free.output

@@ -59,18 +59,18 @@ def test_a_branch_from_a_masked_alternative_is_shared_like_any_run(tmp_path, com
     record, branch = tmp_path / "run.jsonl", tmp_path / "branch.jsonl"
     assert command("run", "--record", str(record), "--json", PROMPT).returncode == 0
     steps = [event.step for event in read_record(record).events if isinstance(event, Token)]
-    at, struck = next(
+    at, masked = next(
         (step.index, other)
         for step in steps
         for other in step.alternatives
         if other.allowed is False and other.text.strip()
     )
     done = command(
-        "branch", str(record), "--at", str(at), "--take", f"#{struck.id}", "--constraint", "off",
+        "branch", str(record), "--at", str(at), "--take", f"#{masked.id}", "--constraint", "off",
         "--max-tokens", "24", "--record", str(branch), "--json",
     )  # fmt: skip
     written = [
         event.step for event in map(decode_event, done.stdout.splitlines()) if isinstance(event, Token)
     ]
-    assert [step.id for step in written if step.origin == "written"] == [struck.id], done.stderr
+    assert [step.id for step in written if step.origin == "written"] == [masked.id], done.stderr
     handed_on(command, branch)

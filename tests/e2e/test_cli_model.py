@@ -62,15 +62,15 @@ def test_the_mask_gives_a_valid_call_in_every_notation_and_shape(model, notation
 def test_the_continuation_of_an_aborted_run_equals_an_unstopped_run(model):
     request = RunRequest(prompt=PROMPT, registry=REGISTRY, constraint="off", max_tokens=24)
     aborted = list(run(request, model))
-    told = list(continue_aborted(request, aborted, model))
+    reported = list(continue_aborted(request, aborted, model))
     whole = list(
         run(
             RunRequest(prompt=PROMPT, registry=REGISTRY, constraint="off", max_tokens=24, stop_on="never"),
             model,
         )
     )
-    assert run_state([*aborted, *told]).text == run_state(whole).text
-    assert told[-1].tokens == whole[-1].tokens > aborted[-1].tokens
+    assert run_state([*aborted, *reported]).text == run_state(whole).text
+    assert reported[-1].tokens == whole[-1].tokens > aborted[-1].tokens
 
 
 def test_a_second_run_evaluates_only_what_is_new(model):

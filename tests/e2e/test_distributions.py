@@ -44,37 +44,39 @@ def built(files: set[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 def test_the_wheel_has_exactly_the_files_of_the_packages(files, built):
     with zipfile.ZipFile(built[".whl"]) as wheel:
-        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    wanted = {name.partition("/")[2] for name in files if name.startswith(PACKAGES)}
-    wanted |= {
+        contained = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    expected = {name.partition("/")[2] for name in files if name.startswith(PACKAGES)}
+    expected |= {
         f"glyphscope_assets/{name}" for name in files if name.startswith("docs/")
     }  # the guide of the window
-    assert wanted - held == set()
-    assert held - wanted == set()
-    assert any(name.endswith(".qss") for name in held) and any(name.endswith(".jsonl") for name in held)
+    assert expected - contained == set()
+    assert contained - expected == set()
+    assert any(name.endswith(".qss") for name in contained) and any(
+        name.endswith(".jsonl") for name in contained
+    )
 
 
 def test_the_source_archive_has_exactly_the_files_of_the_repository(files, built):
     with tarfile.open(built[".gz"]) as archive:
-        held = {name.partition("/")[2] for name in archive.getnames()}
-    assert {name for name in files - held if not OF_THE_CHECKOUT.match(name)} == set()
-    assert held - files == {"PKG-INFO"}
+        contained = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in files - contained if not OF_THE_CHECKOUT.match(name)} == set()
+    assert contained - files == {"PKG-INFO"}
 
 
 def test_the_wheel_has_its_extras_and_commands(built):
     with zipfile.ZipFile(built[".whl"]) as wheel:
         (folder,) = {name.partition("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
-        told = Parser().parsestr(wheel.read(f"{folder}/METADATA").decode())
+        metadata = Parser().parsestr(wheel.read(f"{folder}/METADATA").decode())
         points = wheel.read(f"{folder}/entry_points.txt").decode()
         assert f"{folder}/licenses/LICENSE" in wheel.namelist()
-    extras = set(told.get_all("Provides-Extra") or ())
-    everything = [line for line in told.get_all("Requires-Dist") or () if "extra == 'all'" in line]
+    extras = set(metadata.get_all("Provides-Extra") or ())
+    everything = [line for line in metadata.get_all("Requires-Dist") or () if "extra == 'all'" in line]
     single = {
         line.partition(";")[0].strip()
-        for line in told.get_all("Requires-Dist") or ()
+        for line in metadata.get_all("Requires-Dist") or ()
         if "extra == " in line and not re.search("extra == '(all|parquet)'", line)
     }
     assert {line.partition(";")[0].strip() for line in everything} == single, "`all`: all but Parquet"
     assert extras == {"gui", "local", "demo", "mcp", "remote", "hub", "all", "parquet"}
     assert "glyphscope = glyphscope.cli:main" in points and "gui = glyphscope_gui.app:main" in points
-    assert told["License-Expression"] == "Apache-2.0" and told["Requires-Python"]
+    assert metadata["License-Expression"] == "Apache-2.0" and metadata["Requires-Python"]

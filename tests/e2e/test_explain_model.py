@@ -45,16 +45,18 @@ def limited(model):
 
 
 def test_the_preferred_token_is_explained_and_available_without_its_constraint(model, limited, tmp_path):
-    (want,) = [want for want in mask_impact(run_state(limited)).conflicts if want.path == "/max_results"]
-    struck = want.worst
-    assert (struck.before, struck.preferred, struck.sampled) == ("1", "0", "}")
-    assert (struck.refused.pointer, struck.refused.keyword) == ("/properties/max_results/maximum", "maximum")
-    assert want.lost > struck.preferred_raw > 0.5
-    step = of(Token, limited)[struck.token].step
+    (conflict,) = [
+        conflict for conflict in mask_impact(run_state(limited)).conflicts if conflict.path == "/max_results"
+    ]
+    masked = conflict.worst
+    assert (masked.before, masked.preferred, masked.sampled) == ("1", "0", "}")
+    assert (masked.refused.pointer, masked.refused.keyword) == ("/properties/max_results/maximum", "maximum")
+    assert conflict.lost > masked.preferred_raw > 0.5
+    step = of(Token, limited)[masked.token].step
     taken = next(one for one in step.alternatives if one.text == "0")
-    held = list(run(branch_request(limited, struck.token, take=taken.id), model))
-    assert isinstance(held[-1], RunFailed)
-    free = list(run(branch_request(limited, struck.token, take=taken.id, relax=struck.refused[:2]), model))
+    constrained = list(run(branch_request(limited, masked.token, take=taken.id), model))
+    assert isinstance(constrained[-1], RunFailed)
+    free = list(run(branch_request(limited, masked.token, take=taken.id, relax=masked.refused[:2]), model))
     assert of(CallReady, free)[0].arguments["max_results"] == 10
     before, after = of(PromptRendered, limited)[0], of(PromptRendered, free)[0]
     assert (
@@ -67,9 +69,9 @@ def test_the_preferred_token_is_explained_and_available_without_its_constraint(m
     record.write_bytes(encode_record(free))
     parent.write_bytes(encode_record(limited))
     assert CliRunner().invoke(app, ["replay", "--verify", str(record)]).exit_code == 0
-    told = CliRunner().invoke(app, ["explain", str(record), "--of", str(parent)])
-    assert told.exit_code == 0 and "max_results changed from 1 to 10." in told.output, told.output
-    assert "Token boundaries are unknown" not in told.output
+    reported = CliRunner().invoke(app, ["explain", str(record), "--of", str(parent)])
+    assert reported.exit_code == 0 and "max_results changed from 1 to 10." in reported.output, reported.output
+    assert "Token boundaries are unknown" not in reported.output
 
 
 def test_a_masked_alternative_is_allowed_when_its_constraint_is_relaxed(model, limited):

@@ -61,17 +61,17 @@ def test_a_missing_extra_is_reported_with_the_command_to_install_it(tmp_path):
         check=True,
         env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
     )
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    for (extra, words), (code, _out, err, wrong) in zip(NEEDS, told, strict=False):
+    reported = [json.loads(line) for line in done.stdout.splitlines()]
+    for (extra, words), (code, _out, err, wrong) in zip(NEEDS, reported, strict=False):
         assert not wrong and code in (1, 2), (words, wrong)
         assert f"glyphscope[{extra}]" in err and len(err.splitlines()) <= 3, (words, err)
-    for words, (code, _out, _err, wrong) in zip(WORK, told[len(NEEDS) :], strict=False):
+    for words, (code, _out, _err, wrong) in zip(WORK, reported[len(NEEDS) :], strict=False):
         assert not wrong and code in (0, 1), (words, wrong)
-    code, out, _err, wrong = told[-1]
+    code, out, _err, wrong = reported[-1]
     missing = {each["fix"] for each in json.loads(out)["findings"] if not each["ok"]}
     assert code == 1 and not wrong
-    wanted = {each.extra for each in requirements() if each.extra} - OPTIONAL
-    assert {f"pip install 'glyphscope[{extra}]'" for extra in wanted} <= missing
+    expected = {each.extra for each in requirements() if each.extra} - OPTIONAL
+    assert {f"pip install 'glyphscope[{extra}]'" for extra in expected} <= missing
 
 
 def test_ctrl_c_leaves_a_download_that_resumes(own_home, tmp_path, monkeypatch):

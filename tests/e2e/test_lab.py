@@ -61,8 +61,8 @@ def test_masks_are_compiled_once_for_each_tool_and_cached_for_the_second_run(don
     assert second["summary"]["mask_cache_hits"] == {"hits": 40, "masks": 40}
     assert second["summary"]["mask_construction_ms"]["mean"] == 0.0
     for name in TIMES:
-        told = timings["summary"][f"{name}_ms"]
-        assert 0 <= told["p50"] <= told["p95"] and told["mean"] > 0 and timings["notes"]
+        reported = timings["summary"][f"{name}_ms"]
+        assert 0 <= reported["p50"] <= reported["p95"] and reported["mean"] > 0 and timings["notes"]
 
 
 def test_the_manifest_has_everything_to_repeat_the_run(done):

@@ -33,13 +33,13 @@ def ran(model, asked):
 
 
 def test_the_parts_of_a_real_prompt_add_up_and_are_tokenized_as_in_the_run(model):
-    told = first_prompt(request(), model)
-    assert sum(told.lengths) == len(told.text) and len(told.lengths) == told.tokens
-    assert sum(cost.tokens for cost in prompt_costs(told)) == told.tokens
+    reported = first_prompt(request(), model)
+    assert sum(reported.lengths) == len(reported.text) and len(reported.lengths) == reported.tokens
+    assert sum(cost.tokens for cost in prompt_costs(reported)) == reported.tokens
     state = ran(model, request())
-    assert state.evaluated.total == told.tokens and state.prompt.parts == told.parts
-    description = next(part for part in told.parts if part.of == "/search/description")
-    alone = model.count_tokens(told.text[description.start : description.end])
+    assert state.evaluated.total == reported.tokens and state.prompt.parts == reported.parts
+    description = next(part for part in reported.parts if part.of == "/search/description")
+    alone = model.count_tokens(reported.text[description.start : description.end])
     assert abs(description.tokens - alone) <= 1, "in its context, a token may reach over the border"
 
 

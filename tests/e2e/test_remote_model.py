@@ -165,11 +165,11 @@ def test_a_prompt_beyond_the_context_is_reported_although_the_server_sends_nothi
 
 def test_its_tokens_have_the_models_figures_where_log_probabilities_are_requested(here, url):
     asked = request(PROMPTS[0], constraint="mask")
-    telling = open_model(f"{url}?logprobs=yes")
+    served_by = open_model(f"{url}?logprobs=yes")
     try:
-        own, served = (run_state(run(asked, model)).tokens for model in (here, telling))
+        own, served = (run_state(run(asked, model)).tokens for model in (here, served_by))
     finally:
-        telling.close()
+        served_by.close()
     assert [token.step.data for token in served] == [token.step.data for token in own]
     for one, other in zip(own, served):
         assert not other.step.piece and other.step.id == -1 and other.step.probability is None

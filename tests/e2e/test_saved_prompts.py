@@ -45,16 +45,16 @@ def reported() -> list[AnyEvent | int | None]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No prompt was kept in it yet."""
-    monkeypatch.setenv("GLYPHSCOPE_KEPT_PROMPTS", str(tmp_path))
+    monkeypatch.setenv("GLYPHSCOPE_SAVED_PROMPTS", str(tmp_path))
     return tmp_path
 
 
 def test_a_cached_prompt_gives_the_same_figures_as_a_new_one(folder: Path) -> None:
     writing = reported()
-    kept = sorted(folder.iterdir())
-    assert kept, "the model's process keeps its prompts"
+    saved = sorted(folder.iterdir())
+    assert saved, "the model's process keeps its prompts"
     assert reported() == writing
-    assert sorted(folder.iterdir()) == kept, "nothing was left to be read"
+    assert sorted(folder.iterdir()) == saved, "nothing was left to be read"
     assert next(reported for reported in writing if isinstance(reported, int)) == 0, (
         "a new process holds nothing"
     )

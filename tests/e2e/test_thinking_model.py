@@ -61,9 +61,9 @@ def test_the_cache_of_one_state_is_not_used_for_another(switched: LlamaModel) ->
     tokens = {}
     for state in STATES:
         request = RunRequest(prompt="Hello", registry=registry, thinking=state, max_tokens=1, stop_on="never")
-        told = run_state(run(request, switched))
-        assert told.prompt is not None and told.prompt.text == first_prompt(request, switched).text
-        tokens[state] = (switched.tokenize(told.prompt.text), told.prompt.cached)
+        reported = run_state(run(request, switched))
+        assert reported.prompt is not None and reported.prompt.text == first_prompt(request, switched).text
+        tokens[state] = (switched.tokenize(reported.prompt.text), reported.prompt.cached)
     for before, state in (("auto", "on"), ("on", "off")):
         first, second = tokens[before][0], tokens[state][0]
         common = next(

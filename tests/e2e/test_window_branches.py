@@ -59,7 +59,7 @@ def test_a_masked_alternative_can_be_allowed_with_its_reason_and_cost_shown(qtbo
         for place, one in enumerate(token.step.alternatives)
         if one.text == "0" and one.allowed is False and not token.step.forced
     )
-    struck = first.tokens[token].step.alternatives[row]
+    masked = first.tokens[token].step.alternatives[row]
 
     page.view.tokens.choose(token)
     if row >= evidence.alternatives_model.rowCount():
@@ -74,7 +74,7 @@ def test_a_masked_alternative_can_be_allowed_with_its_reason_and_cost_shown(qtbo
     branch = ended(qtbot, window, lambda: click(qtbot, window, "branchRelaxButton"))
     request = branch.started.request
     assert request.relaxed == (Relaxed("search", "/properties/max_results/minimum"),)
-    assert branch.text == whole.replace("=10", "=0") and branch.tokens[token].step.id == struck.id
+    assert branch.text == whole.replace("=10", "=0") and branch.tokens[token].step.id == masked.id
     assert branch.call.arguments["max_results"] == 0
     panel = evidence.branch_panel
     assert branch.prompt.cached == branch.prompt.tokens - 1
@@ -127,12 +127,12 @@ def test_a_typed_text_is_tokenized_as_the_field_shows(qtbot, window):
     text = 'café 🦜 <b>"'
     bar.field.edit.setText(text)
     qtbot.waitUntil(lambda: "tokens: " in bar.field.pieces.text())
-    told = bar.field.pieces.text()
+    reported = bar.field.pieces.text()
     branch = ended(qtbot, window, lambda: QTest.keyClick(bar.field.edit, Qt.Key.Key_Return))
     written = [each.step for each in branch.tokens if each.step.origin == "written"]
     assert b"".join(step.data for step in written).decode() == text
-    assert told.startswith(f"{len(written)} tokens: ")
-    assert "⟨F0 9F⟩" in told  # half a parrot
+    assert reported.startswith(f"{len(written)} tokens: ")
+    assert "⟨F0 9F⟩" in reported  # half a parrot
     assert branch.call is not None and branch.call.arguments["query"] == text[:-1]
     half = next(step.index for step in written if step.data and not step.text)
     page.view.tokens.choose(half + 1)

@@ -54,9 +54,9 @@ def test_every_strategy_makes_a_call_in_the_window_and_shows_its_stages(qtbot, w
     assert (state.outcome, [stage.kind for stage in state.stages]) == ("valid", kinds)
     assert state.call is not None and state.call.tool == "search"
     assert page.view.timeline.isVisible() is (len(kinds) > 1)
-    told = [(stage.title, stage.text) for stage in state.stages]
+    reported = [(stage.title, stage.text) for stage in state.stages]
     again = replay(qtbot, window)
-    assert [(stage.title, stage.text) for stage in again.stages] == told
+    assert [(stage.title, stage.text) for stage in again.stages] == reported
 
 
 def test_a_conversation_in_the_window_runs_a_call_after_its_approval(qtbot, window):

@@ -180,8 +180,8 @@ def test_the_command_runs_both_prompts_on_each_seed_and_reports_the_counts(tmp_p
     assert report["prompt_tokens"][0] < report["prompt_tokens"][1]
     record = read_record(tmp_path / "runs" / "b-2.jsonl")
     assert record.events[0].request.sampling.seed == 2 and record.events[0].request.system.startswith("two")
-    told = command("ab", a, b, "--prompt", "p", "--seeds", "1-3", "-m", f"scripted:{GOOD}")
-    assert "3 of 3, 100% [44, 100] valid" in told.stdout and "Differences: system." in told.stdout
+    reported = command("ab", a, b, "--prompt", "p", "--seeds", "1-3", "-m", f"scripted:{GOOD}")
+    assert "3 of 3, 100% [44, 100] valid" in reported.stdout and "Differences: system." in reported.stdout
 
 
 def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
@@ -226,8 +226,8 @@ def test_the_prompt_is_printed_with_costs_that_add_up(tmp_path):
     assert sum(cost["tokens"] for cost in report["costs"]) == report["tokens"]
     assert "".join(report["text"][p["start"] : p["end"]] for p in report["parts"]) == report["text"]
     assert report["counted"] == "parts" and report["changes"] is None
-    told = command("prompt", "Search for AI news", "-m", "scripted:x").stdout
-    assert "max_results" in told and "what it adds to the part before it" in told
+    reported = command("prompt", "Search for AI news", "-m", "scripted:x").stdout
+    assert "max_results" in reported and "what it adds to the part before it" in reported
     record = str(tmp_path / "run.jsonl")
     command("run", "Find", "-m", f"scripted:{GOOD}", "--constraint", "off", "--record", record)
     since = command("prompt", "Search for AI news", "-m", "scripted:x", "--since", record).stdout

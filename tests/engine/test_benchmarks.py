@@ -75,9 +75,9 @@ def test_the_baseline_validators_read_their_documents() -> None:
 def test_every_validator_figure_has_its_own_name_and_the_projects_have_targets() -> None:
     figures = list(validators.figures(TINY))
     assert len({figure.name for figure in figures}) == len(figures)
-    held = [figure for figure in figures if figure.target is not None]
-    assert len(held) == len(NOTATIONS) * (len(TINY.sizes) + 1)
-    assert all(figure.measured is not None and figure.measured > 0 for figure in held)
+    targeted = [figure for figure in figures if figure.target is not None]
+    assert len(targeted) == len(NOTATIONS) * (len(TINY.sizes) + 1)
+    assert all(figure.measured is not None and figure.measured > 0 for figure in targeted)
 
 
 def test_the_baseline_schema_names_every_allowed_tool_and_has_no_pattern() -> None:

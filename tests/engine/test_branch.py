@@ -97,8 +97,8 @@ def test_a_branch_that_keeps_every_token_gives_the_same_text():
 
 def test_an_incomplete_character_of_a_branch_is_preserved():
     events = made()
-    kept = branched(events, 5)  # ends in the first half of é
-    assert run_state(kept).text == TEXT and steps(kept)[4].text == "" and steps(kept)[5].text == "é"
+    branch = branched(events, 5)  # ends in the first half of é
+    assert run_state(branch).text == TEXT and steps(branch)[4].text == "" and steps(branch)[5].text == "é"
     typed = branched(events, 5, text="x")
     assert run_state(typed).text.startswith('{action="search" query="caf\ufffdx')
 
@@ -299,8 +299,8 @@ def test_an_endpoint_is_sent_the_written_text():
     assert again[-1].valid and of(CallReady, again)[0].arguments == {"query": "AI"}
     assert again[-1].tokens == 4, "two that were kept, and two that the endpoint counted"
     assert isinstance(typed[-1], RunFailed) and "from the first token that it writes" in typed[-1].message
-    told = list(run(again[0].request, RecordedModel(again)))
-    assert [e.step for e in of(Token, told)] == steps(again) and told[-1].tokens == 4
+    reported = list(run(again[0].request, RecordedModel(again)))
+    assert [e.step for e in of(Token, reported)] == steps(again) and reported[-1].tokens == 4
 
 
 def test_an_impossible_token_id_is_an_error_of_the_run():
@@ -327,13 +327,13 @@ def record(tmp_path):
 def test_the_command_records_a_branch_that_verifies(record, tmp_path):
     out = tmp_path / "out.jsonl"
     result = command("branch", str(record), "--at", "3", "--delete", "--record", str(out), "--json")
-    told = [decode_event(line) for line in result.stdout.splitlines()]
-    assert (result.exit_code, result.stderr) == (0, "") and told[-1].valid
-    assert told[0].request.branch_of.token == 3 and told[0].request.model == SCRIPT
+    reported = [decode_event(line) for line in result.stdout.splitlines()]
+    assert (result.exit_code, result.stderr) == (0, "") and reported[-1].valid
+    assert reported[0].request.branch_of.token == 3 and reported[0].request.model == SCRIPT
     assert command("replay", "--verify", str(out)).exit_code == 0
     twice = command("branch", str(out), "--at", "2", "--text", 'browse" url="x"}')
     assert twice.exit_code == 1
-    assert read_record(out).events[0].run == told[0].run
+    assert read_record(out).events[0].run == reported[0].run
 
 
 @pytest.mark.parametrize(
@@ -374,9 +374,9 @@ HERMES = (
 def test_a_marker_that_a_constraint_wrote_is_part_of_a_branch_without_one():
     call = '{"name": "search", "arguments": {"query": "AI", "max_results": 1}}'
     model = ScriptedModel(call + "\n</tool_call>", template=HERMES)
-    held = list(run(request(native="auto", constraint="mask"), model))
-    assert held[-1].valid, held[-1]
-    asked = branch_request(held, 4, constraint="off")
+    constrained = list(run(request(native="auto", constraint="mask"), model))
+    assert constrained[-1].valid, constrained[-1]
+    asked = branch_request(constrained, 4, constraint="off")
     marker = asked.written[0]
     assert marker.data.startswith(b"<tool_call>") and marker.kept and marker.id < 0
     free = list(run(asked, ScriptedModel("<tool_call>\n" + call + "\n</tool_call>", template=HERMES)))

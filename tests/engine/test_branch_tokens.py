@@ -155,8 +155,10 @@ def test_sampling_after_a_branch_does_not_depend_on_who_wrote_the_text(count):
 
     settings = {"temperature": 5.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 11}
     drawn = [s for b in all_steps(decoder(Table(), [], constraint(), max_tokens=20, **settings)) for s in b]
-    kept = [s.id for s in drawn[:count]]
-    again = [s for b in all_steps(decoder(Table(), kept, constraint(), max_tokens=20, **settings)) for s in b]
+    saved = [s.id for s in drawn[:count]]
+    again = [
+        s for b in all_steps(decoder(Table(), saved, constraint(), max_tokens=20, **settings)) for s in b
+    ]
     assert [s.id for s in again] == [s.id for s in drawn]
     assert [s.probability for s in again] == pytest.approx([s.probability for s in drawn])
 
@@ -245,12 +247,12 @@ def test_typed_text_is_tokenized_without_a_space_or_a_change_before_it(blank):
 
 
 def test_typed_text_that_the_model_would_tokenize_otherwise_has_a_note():
-    kept = (PrefixPart(b"a", 2, kept=True), PrefixPart(b"se", 6, kept=True))
-    placed = place_prefix((*kept, PrefixPart(b"arch")), Longest())
+    saved = (PrefixPart(b"a", 2, kept=True), PrefixPart(b"se", 6, kept=True))
+    placed = place_prefix((*saved, PrefixPart(b"arch")), Longest())
     assert [token for token, _ in placed.tokens] == [2, 6, 7] and placed.note == OTHERWISE.format(1)
     assert [origin for _, origin in placed.tokens] == ["kept", "kept", "written"]
-    assert place_prefix((kept[0], PrefixPart(b"search")), Longest()).note == ""
-    assert place_prefix(kept, Longest()).note == "", "nobody typed"
+    assert place_prefix((saved[0], PrefixPart(b"search")), Longest()).note == ""
+    assert place_prefix(saved, Longest()).note == "", "nobody typed"
     assert place_prefix((PrefixPart(b"\xc3", 10, kept=True), PrefixPart(b"se")), Longest()).note == ""
 
 

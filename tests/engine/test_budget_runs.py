@@ -90,7 +90,7 @@ def shown(events: list[AnyEvent]) -> str:
 
 @pytest.mark.slow
 def test_a_masked_run_is_valid_and_shows_where_the_budget_narrowed_it(model: Model) -> None:
-    told = 0
+    reported = 0
     for seed in range(6):
         events = events_of(model, sampling=seeded(seed))
         end = events[-1]
@@ -98,8 +98,8 @@ def test_a_masked_run_is_valid_and_shows_where_the_budget_narrowed_it(model: Mod
         narrowed = [step.index for step in steps_of(events) if step.narrowed]
         words = "from token {} on, the mask allowed only continuations that fit in the remaining tokens"
         assert (words.format(narrowed[0]) if narrowed else "ok") in (shown(events) if narrowed else "ok")
-        told += bool(narrowed)
-    assert told
+        reported += bool(narrowed)
+    assert reported
 
 
 @pytest.mark.slow

@@ -200,8 +200,8 @@ def test_the_command_lists_the_contents_of_a_bundle_and_what_is_missing(tmp_path
     record = written(tmp_path / "run.jsonl", run_of(GOOD, native="openai", template=HERMES))
     done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
     assert done.exit_code == 0 and "schema.json" in done.stdout and "without grammar.gbnf" in done.stderr
-    told = json.loads(command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"), "--json").stdout)
-    assert told == json.loads(read_bundle(tmp_path / "x.glyphrun").files[MANIFEST])
+    reported = json.loads(command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"), "--json").stdout)
+    assert reported == json.loads(read_bundle(tmp_path / "x.glyphrun").files[MANIFEST])
 
 
 def test_a_truncated_record_is_bundled_with_a_warning(tmp_path):

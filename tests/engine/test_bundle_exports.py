@@ -196,10 +196,10 @@ class AtOnce(ScriptedModel):
 
 
 def test_text_decoded_after_an_abort_is_not_judged():
-    wanted = RunRequest(prompt="p", registry=REGISTRY, constraint="off")
+    request = RunRequest(prompt="p", registry=REGISTRY, constraint="off")
     late = BAD.replace("}", ' nonsense="x" query=5}')
     for said in (BAD, late):
-        events = list(run(wanted, AtOnce(said)))
+        events = list(run(request, AtOnce(said)))
         assert len([event for event in events if isinstance(event, Violation)]) == 1
         assert execute(pytest_text(events))
 
@@ -384,8 +384,8 @@ def test_a_shell_passes_the_body_unchanged(tmp_path):
 @pytest.mark.parametrize(("constraint", "form"), [("mask", "lark"), ("gbnf", "gbnf")])
 def test_the_exported_grammar_is_the_one_sent_to_the_model(request_of, constraint, form):
     model = Talker(GOOD, template=HERMES)
-    wanted = {"prompt": "p", "registry": REGISTRY, "constraint": constraint, **request_of}
-    events = list(run(RunRequest(**wanted), model))
+    members = {"prompt": "p", "registry": REGISTRY, "constraint": constraint, **request_of}
+    events = list(run(RunRequest(**members), model))
     assert exported(events, form) == model.requests[0].grammar
 
 

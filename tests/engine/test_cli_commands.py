@@ -175,7 +175,7 @@ def test_the_window_is_found_by_its_entry_point(monkeypatch):
 
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     monkeypatch.setattr(
-        "glyphscope.cli.gui.entry_points", lambda **wanted: [Window] if wanted["name"] == "gui" else []
+        "glyphscope.cli.gui.entry_points", lambda **query: [Window] if query["name"] == "gui" else []
     )
     assert command("gui", "a.glyphscope").exit_code == 3
     assert command().exit_code == 3
@@ -201,5 +201,5 @@ def test_a_command_imports_only_what_it_needs():
 
 @pytest.mark.parametrize("name", ["eval", "grammar", "models", "mcp", "keys", "lab", "suite", "lesson"])
 def test_the_help_of_a_group_looks_like_that_of_the_program(name):
-    told = CliRunner().invoke(app, [name, "-h"]).stdout
-    assert told.startswith("Usage: ") and "completion" not in told and "╭" not in told
+    reported = CliRunner().invoke(app, [name, "-h"]).stdout
+    assert reported.startswith("Usage: ") and "completion" not in reported and "╭" not in reported

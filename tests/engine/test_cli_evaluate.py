@@ -78,14 +78,14 @@ def lines(path: Path) -> list[dict]:
 @pytest.mark.slow
 def test_all_files_are_written_and_the_answer_is_json_on_demand(tmp_path, glyphscope):
     done = glyphscope(*small(tmp_path, "--notation", "glyph", "json", "--trials", "2", "--json"))
-    told = json.loads(done.stdout)
+    reported = json.loads(done.stdout)
     path = result(tmp_path)
-    assert told["folder"] == str(path) and told["summary"]["samples"] == 16
+    assert reported["folder"] == str(path) and reported["summary"]["samples"] == 16
     assert {each.name for each in path.iterdir()} >= FILES
     assert len(lines(path)) == 16
     assert all((path / line["runs"][0]).is_file() for line in lines(path))
     again = json.loads(glyphscope("report", path, "--json").stdout)
-    assert again["summary"] == told["summary"]
+    assert again["summary"] == reported["summary"]
 
 
 @pytest.mark.slow
@@ -190,8 +190,8 @@ def test_ctrl_c_saves_the_samples_and_says_how_to_resume(tmp_path):
         if "3/1200" in line:
             break
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=240)
-    assert process.returncode == 130 and "--resume" in told
+    _, reported = process.communicate(timeout=240)
+    assert process.returncode == 130 and "--resume" in reported
     assert {each.name for each in result(tmp_path).iterdir()} >= FILES
 
 
@@ -229,10 +229,10 @@ def _made(folder: Path) -> int:
 
 def _plain(samples: list[dict]) -> list[dict]:
     """Without what tells the time."""
-    kept = [
+    saved = [
         {k: v for k, v in each.items() if k not in ("time", "first_token_ms", "total_ms")} for each in samples
     ]
-    return sorted(kept, key=lambda each: each["id"])
+    return sorted(saved, key=lambda each: each["id"])
 
 
 def _figures(path: Path) -> object:

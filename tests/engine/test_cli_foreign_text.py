@@ -70,7 +70,7 @@ def test_the_name_of_a_recorded_model_is_printed_as_text(tmp_path):
 def test_a_recorded_run_is_printed_as_visible_text(tmp_path):
     request = RunRequest(prompt="p", registry=default_registry().to_document())
     started = next(iter(run(request, ScriptedModel(CALL))))
-    told = [
+    reported = [
         started,
         StageStarted(run="r", title=ODD, t=0.1, stage="a", kind="call"),
         TransformActed(run="r", t=0.2, stage="a", name="x", surface="call", what=ODD),
@@ -79,7 +79,7 @@ def test_a_recorded_run_is_printed_as_visible_text(tmp_path):
         RunFailed(run="r", t=0.4, stage="b", code="MODEL_FAILED", message=ODD, detail=f"one\n{ODD}"),
     ]
     path = tmp_path / "run.jsonl"
-    path.write_bytes(encode_record(told))
+    path.write_bytes(encode_record(reported))
     assert command("replay", path).count(SEEN) == 6
 
 

@@ -34,8 +34,8 @@ def test_grammar_build_of_a_schema_reports_unenforced_constraints(tmp_path):
     answer = json.loads(result.stdout)
     assert [left["keyword"] for left in answer["unheld"]] == ["uniqueItems"]
     assert answer["language"] == "gbnf" and answer["grammar"].startswith("root ::= ")
-    told = command("grammar", "build", "--schema", str(schema), "--to", "lark")
-    assert "/uniqueItems" in told.stderr and "uniqueItems" not in told.stdout
+    reported = command("grammar", "build", "--schema", str(schema), "--to", "lark")
+    assert "/uniqueItems" in reported.stderr and "uniqueItems" not in reported.stdout
     report = command("grammar", "build", "--schema", str(schema), "--report", "--json")
     assert json.loads(report.stdout)["unheld"] == answer["unheld"]
 

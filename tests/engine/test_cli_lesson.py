@@ -17,9 +17,9 @@ def lesson(*arguments, answers=""):
 def test_an_author_is_led_from_a_new_file_to_a_valid_lesson(tmp_path):
     place = written_lesson(tmp_path, record=False)
     missing = lesson("check", place.path, "--json")
-    told = json.loads(missing.stdout)
-    assert missing.exit_code == 1 and not told["ok"]
-    assert [(each["line"], each["pointer"]) for each in told["problems"]] == [
+    reported = json.loads(missing.stdout)
+    assert missing.exit_code == 1 and not reported["ok"]
+    assert [(each["line"], each["pointer"]) for each in reported["problems"]] == [
         (12, "run one"),
         (50, "run two"),
     ]

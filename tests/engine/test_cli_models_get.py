@@ -64,9 +64,9 @@ def test_a_downloaded_model_can_be_named_as_it_was_downloaded(hub, own_home, tmp
 
 def test_only_json_is_printed_with_json(hub, own_home, tmp_path):
     result = command("get", f"{REPO}:q8_0", "--json", "--to", str(tmp_path / "here"))
-    told = json.loads(result.stdout)
-    assert (told["file"], told["how"], told["hashed"]) == ("tiny-Q8_0.gguf", "downloaded", True)
-    assert told["path"] == str(tmp_path / "here" / REPO / "tiny-Q8_0.gguf")
+    reported = json.loads(result.stdout)
+    assert (reported["file"], reported["how"], reported["hashed"]) == ("tiny-Q8_0.gguf", "downloaded", True)
+    assert reported["path"] == str(tmp_path / "here" / REPO / "tiny-Q8_0.gguf")
     listed = json.loads(command("get", REPO, "--list", "--json").stdout)
     assert [model["quantisation"] for model in listed["models"]] == ["Q4_K_M", "Q8_0"]
 

@@ -188,8 +188,8 @@ def test_a_record_without_its_end_verifies_in_part_and_says_so(tmp_path):
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
     result = command("replay", str(path), "--verify")
     assert result.exit_code == 0 and "as far as the record goes" in result.stdout
-    told = json.loads(command("replay", str(path), "--verify", "--json").stdout)
-    assert (told["equal"], told["whole"]) == (True, False)
+    reported = json.loads(command("replay", str(path), "--verify", "--json").stdout)
+    assert (reported["equal"], reported["whole"]) == (True, False)
 
 
 def test_a_violation_in_other_words_verifies_and_the_new_words_are_shown(tmp_path):

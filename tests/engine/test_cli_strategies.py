@@ -23,7 +23,7 @@ def run(script: str, *arguments: str, strategy: str = "loop"):
     return command("run", "--strategy", strategy, *model, *arguments, "--json", "Go on")
 
 
-def told(result, kind):
+def events_of(result, kind):
     events = map(json.loads, result.stdout.splitlines())
     return [event for event in events if event["type"] == kind]
 
@@ -34,16 +34,16 @@ def turns(*texts):
 
 def test_a_conversation_ends_with_its_answer():
     result = run(turns(CALCULATE, "It is 42."), "--approve", "allow")
-    assert (result.exit_code, told(result, "run_finished")[0]["reason"]) == (0, "answered")
-    assert '"result":42' in told(result, "tool_result")[0]["told"]
-    assert told(result, "final_answer")[0]["text"] == "It is 42."
+    assert (result.exit_code, events_of(result, "run_finished")[0]["reason"]) == (0, "answered")
+    assert '"result":42' in events_of(result, "tool_result")[0]["told"]
+    assert events_of(result, "final_answer")[0]["text"] == "It is 42."
 
 
 def test_a_call_that_was_not_allowed_does_not_run():
     result = run(turns(CALCULATE, "I may not."))
-    assert told(result, "approval_given")[0]["by"] == "nobody"
-    assert told(result, "tool_result")[0]["fault"] == "denied"
-    assert not told(result, "tool_started")
+    assert events_of(result, "approval_given")[0]["by"] == "nobody"
+    assert events_of(result, "tool_result")[0]["fault"] == "denied"
+    assert not events_of(result, "tool_started")
 
 
 @pytest.mark.parametrize(
@@ -57,20 +57,20 @@ def test_a_call_that_was_not_allowed_does_not_run():
 )
 def test_a_rule_of_approval_decides_whether_a_call_runs(rules, starts):
     options = [word for rule in rules for word in ("--approve", rule)]
-    assert bool(told(run(turns(CALCULATE, "Done."), *options), "tool_started")) is starts
+    assert bool(events_of(run(turns(CALCULATE, "Done."), *options), "tool_started")) is starts
 
 
 def test_dispatch_executes_the_call_of_another_strategy_and_its_failure_is_exit_code_1():
     result = run(CALCULATE, "--dispatch", "--approve", "allow", strategy="direct")
-    assert (result.exit_code, told(result, "tool_result")[0]["ok"]) == (0, True)
+    assert (result.exit_code, events_of(result, "tool_result")[0]["ok"]) == (0, True)
     denied = run(CALCULATE, "--dispatch", strategy="direct")
-    assert (denied.exit_code, told(denied, "tool_result")[0]["fault"]) == (1, "denied")
-    assert not told(run(CALCULATE, strategy="direct"), "tool_result")
+    assert (denied.exit_code, events_of(denied, "tool_result")[0]["fault"]) == (1, "denied")
+    assert not events_of(run(CALCULATE, strategy="direct"), "tool_result")
 
 
 def test_settings_of_the_loop_come_from_presets_and_then_options():
     result = run("Hi.", "--preset", "strict", "--set", "max_turns=3", "--set", 'deny=["search"]')
-    loop = told(result, "run_started")[0]["request"]["loop"]
+    loop = events_of(result, "run_started")[0]["request"]["loop"]
     assert (loop["tool_use"], loop["max_turns"], loop["deny"]) == ("enforced", 3, ["search"])
     assert "strict" in loop["presets"]
 
@@ -96,7 +96,7 @@ def test_an_invalid_setting_is_exit_code_2_with_a_hint(options, words):
 
 @pytest.mark.parametrize("value", ["calculate", "calculate, search", '["calculate"]'])
 def test_a_list_of_names_need_not_be_json(value):
-    started = told(run("Hi.", "--set", f"deny={value}"), "run_started")[0]
+    started = events_of(run("Hi.", "--set", f"deny={value}"), "run_started")[0]
     assert started["request"]["loop"]["deny"][0] == "calculate"
 
 
@@ -121,7 +121,7 @@ def test_a_tool_without_an_executor_is_reported_without_other_tools(tmp_path):
     path = tmp_path / "tools.json"
     path.write_text(json.dumps([{"name": "ping", "description": "It.", "parameters": {"type": "object"}}]))
     result = run(turns('{action="ping"}', "No."), "--registry", str(path), "--approve", "allow")
-    message = told(result, "tool_result")[0]["message"]
+    message = events_of(result, "tool_result")[0]["message"]
     assert "No executor for 'ping'" in message and "search" not in message
 
 
@@ -131,14 +131,14 @@ def test_a_router_is_configured_and_its_question_answered():
     script = turns(ask, call, '{action="item_lookup" name="Fatebringer"}')
     options = ["--registry", "destiny", "--router", "destiny", "--answer", "Fatebringer"]
     result = run(script, *options, strategy="route-execute")
-    assert told(result, "question_answered")[0]["answer"] == "Fatebringer"
-    assert [event["choice"] for event in told(result, "routed")] == ["clarify", "call_tool"]
+    assert events_of(result, "question_answered")[0]["answer"] == "Fatebringer"
+    assert [event["choice"] for event in events_of(result, "routed")] == ["clarify", "call_tool"]
 
 
 def test_an_invalid_call_is_repaired_and_the_repair_reported():
     script = turns('{action="search" query="x" max_results=500}', SEARCH)
     result = run(script, "--repair", "1", strategy="direct")
-    assert (result.exit_code, told(result, "repair_tried")[0]["code"]) == (0, "CONSTRAINT_MAX")
+    assert (result.exit_code, events_of(result, "repair_tried")[0]["code"]) == (0, "CONSTRAINT_MAX")
     assert run(script, strategy="direct").exit_code == 1
 
 
@@ -166,10 +166,10 @@ def test_a_server_of_a_file_takes_part_in_a_run_after_consent(tmp_path):
     call = '{action="lookup_irregular_verb" verb="go"}'
     result = run(turns(call, "Went."), "--mcp", str(path), "--yes", "--approve", "verbs/*=allow")
     assert (
-        told(result, "tool_result")[0]["source"] == "verbs"
-        and "went" in told(result, "tool_result")[0]["told"]
+        events_of(result, "tool_result")[0]["source"] == "verbs"
+        and "went" in events_of(result, "tool_result")[0]["told"]
     )
-    assert told(result, "run_started")[0]["request"]["sources"]["lookup_irregular_verb"] == "verbs"
+    assert events_of(result, "run_started")[0]["request"]["sources"]["lookup_irregular_verb"] == "verbs"
     refused = run(call, "--mcp", str(path))
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "serve-verbs" in refused.stderr and "--yes" in refused.stderr
@@ -177,10 +177,10 @@ def test_a_server_of_a_file_takes_part_in_a_run_after_consent(tmp_path):
 
 def test_a_call_in_place_of_the_last_answer_is_reported_as_not_text():
     result = run(turns(CALCULATE, "", CALCULATE), "--approve", "allow")
-    limit = told(result, "limit_reached")[-1]
+    limit = events_of(result, "limit_reached")[-1]
     assert (result.exit_code, limit["limit"]) == (1, "fix_empty_final")
     assert "not text" in limit["message"] and "empty" not in limit["message"]
-    silent = told(run(turns(CALCULATE, "", ""), "--approve", "allow"), "limit_reached")[-1]
+    silent = events_of(run(turns(CALCULATE, "", ""), "--approve", "allow"), "limit_reached")[-1]
     assert "empty, also when it was asked for once more" in silent["message"]
 
 

@@ -59,8 +59,8 @@ def test_errors_of_a_suite_are_reported_with_line_and_column_and_exit_code_1(tmp
             "column": 51,
         },
     ]
-    told = command("check", path)
-    assert told.exit_code == 1 and "line 2, column 51, /scenarios/0/prompt:" in told.stdout
+    reported = command("check", path)
+    assert reported.exit_code == 1 and "line 2, column 51, /scenarios/0/prompt:" in reported.stdout
     shown = command("show", path)
     assert shown.exit_code == 2 and "line 2, column 51, /scenarios/0/prompt:" in shown.stderr
 
@@ -86,8 +86,8 @@ def test_an_import_writes_a_suite_and_reports_what_was_left_out(tmp_path):
     found = answer("import", "bfcl", questions, answers, "-o", out)
     assert (found["scenarios"], [each["id"] for each in found["left_out"]]) == (1, ["simple_2"])
     assert answer("check", out)["ok"]
-    told = command("import", "bfcl", questions, answers, "-o", out)
-    assert told.exit_code == 0 and "simple_2: There is no answer for it." in told.stderr
+    reported = command("import", "bfcl", questions, answers, "-o", out)
+    assert reported.exit_code == 0 and "simple_2: There is no answer for it." in reported.stderr
     assert command("import", "bfcl", tmp_path / "none.json", "-o", out).exit_code == 2
     assert command("import", "bfcl", answers, "-o", out).exit_code == 2 and answer("check", out)["ok"]
 

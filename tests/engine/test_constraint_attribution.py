@@ -49,7 +49,7 @@ def test_a_masked_token_is_attributed_to_its_constraint(name, notation):
     refusals = Attributor(asked, registry)
     whole = grammar_of(asked, registry)
     assert name in bundled_registries()
-    told, kinds = 0, set()
+    reported, kinds = 0, set()
     for tool in registry:
         seen: set[str] = set()
         for example in boundary_examples(tool).examples:
@@ -69,9 +69,9 @@ def test_a_masked_token_is_attributed_to_its_constraint(name, notation):
             alone = replace(registry, tools=(tool,))
             free = compile_grammar(grammar_of(asked, relaxed(alone, tool.name, found.pointer)))
             assert free.start().feed(text).accepted
-            told += 1
+            reported += 1
             kinds.add(found.keyword)
-    assert told >= 5 and len(kinds) >= 4
+    assert reported >= 5 and len(kinds) >= 4
 
 
 def test_a_syntax_error_is_attributed_to_no_constraint():

@@ -189,8 +189,8 @@ def test_a_run_reports_its_constraint_once_and_its_record_repeats_it():
     again = [e for e in run(request(), model) if isinstance(e, ConstraintReady)]
     assert [(e.hit, e.build_ms, e.compile_ms) for e in again] == [(True, 0.0, 0.0)]
     record = [decode_event(encode_event(event)) for event in events]
-    told = [e for e in run(request(), RecordedModel(record)) if isinstance(e, ConstraintReady)]
-    assert [(e.key, e.hit, e.compile_ms) for e in told] == [("k1", False, 0.5)]
+    reported = [e for e in run(request(), RecordedModel(record)) if isinstance(e, ConstraintReady)]
+    assert [(e.key, e.hit, e.compile_ms) for e in reported] == [("k1", False, 0.5)]
 
 
 def test_a_constraint_that_was_not_compiled_is_not_reported():

@@ -302,9 +302,9 @@ def test_an_answer_in_the_models_own_form_is_continued_in_it(written, answer):
     state = run_state(run(request, model))
     history = history_after(state, request)
     assert history[0] == Message("user", "p")
-    told = msgspec.structs.replace(
+    reported = msgspec.structs.replace(
         history[1], tool_calls=tuple(msgspec.structs.replace(c, id="") for c in history[1].tool_calls)
     )
-    assert told == answer
+    assert reported == answer
     again = first_prompt(msgspec.structs.replace(request, history=history, prompt="more"), model)
     assert f"<|assistant|>{written}<|end|><|user|>more" in again.text

@@ -30,20 +30,20 @@ def reference(logits, sampling, allowed):
     if sampling.top_k > 0:
         ids = ids[: sampling.top_k]
     weights = softmax([float(logits[i]) for i in ids])
-    kept, total = 0, 0.0
+    remaining, total = 0, 0.0
     for weight in weights:
-        if kept and sampling.top_p < 1 and total >= sampling.top_p:
+        if remaining and sampling.top_p < 1 and total >= sampling.top_p:
             break
-        kept, total = kept + 1, total + weight
-    kept = max(1, sum(w >= sampling.min_p * weights[0] for w in weights[:kept]))
-    final = softmax([float(logits[i]) / sampling.temperature for i in ids[:kept]])
+        remaining, total = remaining + 1, total + weight
+    remaining = max(1, sum(w >= sampling.min_p * weights[0] for w in weights[:remaining]))
+    final = softmax([float(logits[i]) / sampling.temperature for i in ids[:remaining]])
     return dict(zip(ids, final))
 
 
 def near_a_cut(logits, sampling, allowed):
     """Whether rounding decides what top-p or min-p keep: a sum or a share lies on the border itself."""
-    kept = sorted((float(v) for v, free in zip(logits, allowed) if free), reverse=True)
-    weights = softmax(kept[: sampling.top_k or None])
+    remaining = sorted((float(v) for v, free in zip(logits, allowed) if free), reverse=True)
+    weights = softmax(remaining[: sampling.top_k or None])
     sums = np.cumsum(weights)
     top_p = sampling.top_p < 1 and bool(np.any(np.abs(sums - sampling.top_p) < 1e-6))
     min_p = sampling.min_p > 0 and any(abs(w / weights[0] - sampling.min_p) < 1e-6 for w in weights)

@@ -146,12 +146,12 @@ class TestTheSource:
         assert seen == [("scratch", "a.txt"), ("outbox", "Hi"), ("workspace", "Porto")]
 
     def test_changes_of_several_threads_are_all_applied(self, demo: DemoTools) -> None:
-        told: Counter[str] = Counter()
+        reported: Counter[str] = Counter()
         lock = threading.Lock()
 
         def changed(place: str) -> None:
             with lock:
-                told[place] += 1
+                reported[place] += 1
 
         def work(number: int) -> None:
             for turn in range(10):
@@ -166,7 +166,7 @@ class TestTheSource:
             thread.start()
         for thread in threads:
             thread.join()
-        assert told == {"scratch": 40, "outbox": 40, "workspace": 40}
+        assert reported == {"scratch": 40, "outbox": 40, "workspace": 40}
         assert len(set(said(demo, "read_file", path="log").split())) == 40
         assert [mail.number for mail in demo.outbox] == list(range(1, 41))
         assert len(demo.workspace["todo"]) == 42

@@ -184,7 +184,7 @@ def test_a_window_that_cannot_be_loaded_is_an_error_with_a_hint(monkeypatch):
             raise ImportError("libEGL.so.1: cannot open shared object file")
 
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
-    monkeypatch.setattr("glyphscope.cli.gui.entry_points", lambda **wanted: [Window])
+    monkeypatch.setattr("glyphscope.cli.gui.entry_points", lambda **_query: [Window])
     result = CliRunner().invoke(app, ["gui"])
     assert result.exit_code == 2 and "libEGL.so.1" in result.stderr and "glyphscope doctor" in result.stderr
 

@@ -58,12 +58,12 @@ def test_a_record_outside_of_the_folder_is_rejected(folder, path):
         folder.record_path(sample("a", runs=(path,)))
 
 
-@pytest.mark.parametrize("kept", [1, 17, -1])
-def test_an_incomplete_last_line_is_ignored_and_cut_off_before_the_next_sample(folder, kept):
+@pytest.mark.parametrize("saved", [1, 17, -1])
+def test_an_incomplete_last_line_is_ignored_and_cut_off_before_the_next_sample(folder, saved):
     added(folder, sample("a"), sample("b"))
     path = folder.path / SAMPLES
     first, second = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(first + second[:kept])
+    path.write_bytes(first + second[:saved])
     assert [each.scenario for each in folder.samples()] == ["a"]
     added(folder, sample("b"))
     assert [each.scenario for each in folder.samples()] == ["a", "b"]

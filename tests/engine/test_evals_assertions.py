@@ -28,7 +28,7 @@ from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import PathCheck
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import read_record
-from judged import asked, reasons, verdict, wants
+from judged import asked, expectation, reasons, verdict
 from scripted_endpoint import endpoint, remote, said
 
 RESULT = {
@@ -58,7 +58,7 @@ def test_an_invalid_path_is_reported_with_its_character(path, said):
 
 
 def failures_of(**check: Any) -> list[str]:
-    judged = verdict(asked(wants(extra_calls=True, paths=(PathCheck(**check),))), SEARCH)
+    judged = verdict(asked(expectation(extra_calls=True, paths=(PathCheck(**check),))), SEARCH)
     assert set(reasons(judged)) <= {"PATH"}
     return [failure.detail for failure in judged.failures]
 
@@ -98,10 +98,10 @@ def test_an_assertion_that_takes_too_long_is_not_a_verdict_on_the_model(monkeypa
         raise CheckFailed("took longer than 2 s")
 
     monkeypatch.setattr(paths, "select", late)
-    wanted = {"extra_calls": True, "paths": (PathCheck(path="$.calls"),)}
-    judged = verdict(asked(wants(**wanted)), SEARCH)
+    expected = {"extra_calls": True, "paths": (PathCheck(path="$.calls"),)}
+    judged = verdict(asked(expectation(**expected)), SEARCH)
     assert reasons(judged) == ["CHECK_FAILED"] and not judged.ok
-    judged = verdict(asked(wants(**wanted, forbidden=("search",))), SEARCH)
+    judged = verdict(asked(expectation(**expected, forbidden=("search",))), SEARCH)
     assert reasons(judged) == ["FORBIDDEN_TOOL"]
 
 

@@ -81,5 +81,5 @@ def test_the_command_fails_on_a_regression_when_asked_to(tmp_path):
     (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = CliRunner().invoke(app, ["eval", "compare", str(before), str(after), "--fail-on-regression"])
     assert done.exit_code == 1 and "regression" in done.stdout and right["scenario"] in done.stdout
-    told = CliRunner().invoke(app, ["eval", "compare", str(before), str(after), "--json"])
-    assert told.exit_code == 0 and json.loads(told.stdout)["changes"][0]["kind"] == "regression"
+    reported = CliRunner().invoke(app, ["eval", "compare", str(before), str(after), "--json"])
+    assert reported.exit_code == 0 and json.loads(reported.stdout)["changes"][0]["kind"] == "regression"

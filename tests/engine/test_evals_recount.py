@@ -47,10 +47,10 @@ RESULTS = {
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
 def test_the_figures_equal_a_recount(made: MadeResult) -> None:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
-    told = msgspec.to_builtins(summarise(made.manifest, made.samples()))
-    assert told["samples"] == len(lines)
-    assert [arm["arm"] for arm in told["arms"]] == list(dict.fromkeys(line["arm"] for line in lines))
-    for arm in told["arms"]:
+    reported = msgspec.to_builtins(summarise(made.manifest, made.samples()))
+    assert reported["samples"] == len(lines)
+    assert [arm["arm"] for arm in reported["arms"]] == list(dict.fromkeys(line["arm"] for line in lines))
+    for arm in reported["arms"]:
         mine = [line for line in lines if line["arm"] == arm["arm"]]
         tools = [line for line in mine if not line.get("control")]
         _same(arm["tools"], tools)
@@ -59,20 +59,20 @@ def test_the_figures_equal_a_recount(made: MadeResult) -> None:
             assert set(arm[part]) == {line[name] for line in tools if line[name]}
             for value, figures in arm[part].items():
                 _same(figures, [line for line in tools if line[name] == value])
-    _same_comparisons(told["comparisons"], lines)
-    for each in told["sensitivity"]:
+    _same_comparisons(reported["comparisons"], lines)
+    for each in reported["sensitivity"]:
         _same_sensitivity(each, lines)
     if len(made.arms) > 2:
-        assert told["comparisons"]
-        assert told["sensitivity"]
+        assert reported["comparisons"]
+        assert reported["sensitivity"]
 
 
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
 def test_the_figures_of_each_scenario_equal_a_recount(made: MadeResult) -> None:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
-    told = msgspec.to_builtins(by_scenario(made.manifest, made.samples()))
+    reported = msgspec.to_builtins(by_scenario(made.manifest, made.samples()))
     count = 0
-    for each in told["scenarios"]:
+    for each in reported["scenarios"]:
         mine = [x for x in lines if x["suite"] == each["suite"] and x["scenario"] == each["scenario"]]
         assert set(each["figures"]) == {line["arm"] for line in mine}
         for arm, figures in each["figures"].items():
@@ -84,8 +84,8 @@ def test_the_figures_of_each_scenario_equal_a_recount(made: MadeResult) -> None:
             if answered:
                 _same_interval(figures["ok"], independent)
     assert count == len(lines)
-    told = msgspec.to_builtins(by_scenario_and_strategy(made.manifest, made.samples()))
-    for each in told["scenarios"]:
+    reported = msgspec.to_builtins(by_scenario_and_strategy(made.manifest, made.samples()))
+    for each in reported["scenarios"]:
         mine = [x for x in lines if x["suite"] == each["suite"] and x["scenario"] == each["scenario"]]
         assert set(each["figures"]) == {"suite"}
         assert each["figures"]["suite"]["n"] == len(mine)
@@ -101,11 +101,14 @@ def _same(figures: dict[str, Any], lines: list[Line], *, intervals: bool = True)
     assert (figures["n"], figures["answered"]) == (len(lines), len(answered))
     for measure in MEASURES:
         known = [line for line in answered if line[measure] is not None]
-        told = figures[measure]
-        assert (told["correct"], told["n"]) == (sum(bool(line[measure]) for line in known), len(known))
+        reported = figures[measure]
+        assert (reported["correct"], reported["n"]) == (
+            sum(bool(line[measure]) for line in known),
+            len(known),
+        )
         if intervals and known:
             groups = [list(g) for _, g in _by(known, "suite", "scenario")]
-            _same_interval(told, _worth([[float(line[measure]) for line in group] for group in groups]))
+            _same_interval(reported, _worth([[float(line[measure]) for line in group] for group in groups]))
     firsts = [line["failures"][0] for line in lines if line["failures"]]
     for name, field in (("failures", "reason"), ("codes", "code")):
         words = [failure[field] for failure in firsts if failure[field]]
@@ -165,64 +168,66 @@ def _worth(groups: list[list[float]]) -> float:
     return n / (1 + (squared - 1) * icc)
 
 
-def _same_interval(told: dict[str, Any], worth: float) -> None:
+def _same_interval(reported: dict[str, Any], worth: float) -> None:
     """Wilson's limits are those shares from which what was seen is 1.96 standard errors away."""
-    assert told["effective"] == pytest.approx(worth)
-    p, z = told["share"], stats.norm.ppf(0.975)
-    assert told["low"] <= p + 1e-12
-    assert p <= told["high"] + 1e-12
-    for limit in (told["low"], told["high"]):
+    assert reported["effective"] == pytest.approx(worth)
+    p, z = reported["share"], stats.norm.ppf(0.975)
+    assert reported["low"] <= p + 1e-12
+    assert p <= reported["high"] + 1e-12
+    for limit in (reported["low"], reported["high"]):
         assert (p - limit) ** 2 == pytest.approx(z * z * limit * (1 - limit) / worth, abs=1e-9)
 
 
 def _same_comparisons(comparisons: list[dict[str, Any]], lines: list[Line]) -> None:
-    for told in comparisons:
+    for reported in comparisons:
         sides: list[dict[Any, Line]] = [
             {
                 (x["suite"], x["scenario"], x["trial"]): x
                 for x in lines
-                if x["arm"] == told[side]
+                if x["arm"] == reported[side]
                 and not x["control"]
                 and _answered(x)
-                and x[told["measure"]] is not None
+                and x[reported["measure"]] is not None
             }
             for side in ("first", "second")
         ]
         shared = sorted(set(sides[0]) & set(sides[1]))
-        pairs = [tuple(bool(side[key][told["measure"]]) for side in sides) for key in shared]
-        assert told["pairs"] == len(pairs)
+        pairs = [tuple(bool(side[key][reported["measure"]]) for side in sides) for key in shared]
+        assert reported["pairs"] == len(pairs)
         names = {"both": (1, 1), "only_first": (1, 0), "only_second": (0, 1), "neither": (0, 0)}
         for name, pair in names.items():
-            assert told[name] == pairs.count((bool(pair[0]), bool(pair[1])))
-        assert told["difference"] == pytest.approx((told["only_second"] - told["only_first"]) / len(pairs))
+            assert reported[name] == pairs.count((bool(pair[0]), bool(pair[1])))
+        assert reported["difference"] == pytest.approx(
+            (reported["only_second"] - reported["only_first"]) / len(pairs)
+        )
         means: dict[Any, list[int]] = {}
         for key, (first, second) in zip(shared, pairs):
             means.setdefault(key[:2], []).append(second - first)
         each = [sum(values) / len(values) for values in means.values()]
         moved = [value for value in each if value]
-        assert (told["scenarios"], told["discordant"]) == (len(each), len(moved))
+        assert (reported["scenarios"], reported["discordant"]) == (len(each), len(moved))
         if moved and len({abs(value) for value in moved}) == 1:  # McNemar's own test
             up = sum(value > 0 for value in moved)
             if len(moved) < 25:
-                assert told["p"] == pytest.approx(stats.binomtest(up, len(moved)).pvalue)
+                assert reported["p"] == pytest.approx(stats.binomtest(up, len(moved)).pvalue)
             else:
                 chi = max(0, abs(2 * up - len(moved)) - 1) ** 2 / len(moved)
-                assert told["p"] == pytest.approx(stats.chi2.sf(chi, 1))
-        assert told["low"] <= told["difference"] <= told["high"]
-        assert told["p"] <= told["p_holm"] <= 1
+                assert reported["p"] == pytest.approx(stats.chi2.sf(chi, 1))
+        assert reported["low"] <= reported["difference"] <= reported["high"]
+        assert reported["p"] <= reported["p_holm"] <= 1
         # who is right more often than by chance, is so by the interval too, but at the very edge
-        if told["p"] < 0.01 and told["discordant"] > 10:
-            assert told["low"] > 0 or told["high"] < 0
+        if reported["p"] < 0.01 and reported["discordant"] > 10:
+            assert reported["low"] > 0 or reported["high"] < 0
 
 
-def _same_sensitivity(told: dict[str, Any], lines: list[Line]) -> None:
-    table: dict[str, dict[Any, list[bool]]] = {arm: {} for arm in told["arms"]}
+def _same_sensitivity(reported: dict[str, Any], lines: list[Line]) -> None:
+    table: dict[str, dict[Any, list[bool]]] = {arm: {} for arm in reported["arms"]}
     for x in lines:
         if x["arm"] in table and not x["control"] and _answered(x):
             table[x["arm"]].setdefault((x["suite"], x["scenario"]), []).append(x["ok"])
     shared = set.intersection(*(set(each) for each in table.values()))
     means = [sum(sum(each[key]) / len(each[key]) for key in shared) / len(shared) for each in table.values()]
-    assert told["scenarios"] == len(shared)
-    assert (told["least"], told["most"]) == pytest.approx((min(means), max(means)))
-    assert told["spread"] == pytest.approx(max(means) - min(means))
-    assert 0 < told["p"] <= 1
+    assert reported["scenarios"] == len(shared)
+    assert (reported["least"], reported["most"]) == pytest.approx((min(means), max(means)))
+    assert reported["spread"] == pytest.approx(max(means) - min(means))
+    assert 0 < reported["p"] <= 1

@@ -87,12 +87,12 @@ SMALL = MadeResult(scenarios=12, trials=2)
 @pytest.mark.slow
 def test_the_report_shows_the_models_the_settings_and_the_results() -> None:
     html, page = _page(SMALL)
-    told = summarise(SMALL.manifest, SMALL.samples())
+    reported = summarise(SMALL.manifest, SMALL.samples())
     for part in ("ab" * 32, "Q4_1", "llama-cpp-python", "0.3.36", "a processor", "temperature 0.7", "greedy"):
         assert part in page.words
-    for note in told.notes:
+    for note in reported.notes:
         assert re.sub(r"\s+", " ", note) in page.words
-    for arm in told.arms:
+    for arm in reported.arms:
         ok = arm.tools.ok
         assert f"{ok.correct}/{ok.n}" in page.words
         assert f"[{ok.low * 100:.0f}, {ok.high * 100:.0f}]" in page.words

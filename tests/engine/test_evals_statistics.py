@@ -105,9 +105,11 @@ def test_greedy_repeats_add_no_evidence() -> None:
         right = [draw.random() < 0.7 for _ in range(50)]
         worth = effective_n([Cluster.of(trials * ok, trials) for ok in right])
         assert worth == pytest.approx(50)
-        told = share(trials * sum(right), trials * 50, worth)
+        reported = share(trials * sum(right), trials * 50, worth)
         once = share(sum(right), 50)
-        assert (told.low, told.high, told.share) == pytest.approx((once.low, once.high, once.share))
+        assert (reported.low, reported.high, reported.share) == pytest.approx(
+            (once.low, once.high, once.share)
+        )
 
 
 def test_repeating_greedily_changes_neither_the_paired_test_nor_its_interval() -> None:
@@ -159,17 +161,17 @@ def test_the_intraclass_correlation_equals_an_analysis_of_variance_by_hand() -> 
 def test_intervals_of_clustered_trials_have_their_nominal_coverage() -> None:
     numpy = pytest.importorskip("numpy")
     draw = numpy.random.default_rng(1)
-    held = taken = naive = 0
+    covered = taken = naive = 0
     for p, hold in ((0.5, 0.4), (0.85, 0.4), (0.5, 0.9), (0.85, 0.9)):
         size = (1 - hold) / hold
         for _ in range(500):
             right = draw.binomial(5, draw.beta(p * size, (1 - p) * size, 30))
-            told = share(int(right.sum()), 150, effective_n([Cluster.of(int(c), 5) for c in right]))
-            low, high = wilson(told.share, 150)
+            reported = share(int(right.sum()), 150, effective_n([Cluster.of(int(c), 5) for c in right]))
+            low, high = wilson(reported.share, 150)
             taken += 1
-            held += told.low <= p <= told.high
+            covered += reported.low <= p <= reported.high
             naive += low <= p <= high
-    assert held / taken > 0.93
+    assert covered / taken > 0.93
     assert naive / taken < 0.8  # what counting the trials as independent comes to
 
 
@@ -210,9 +212,9 @@ def test_signs_are_flipped_exactly_for_differences_of_several_sizes() -> None:
 def test_odd_numbers_of_trials_are_tested_in_time() -> None:
     draw = random.Random(1)
     tables = [Table(0, draw.randint(0, 50), draw.randint(0, 50), draw.randint(1, 997)) for _ in range(24)]
-    told = scenario_test(tables)
-    assert 0 <= told.p <= 1
-    assert not told.exact
+    reported = scenario_test(tables)
+    assert 0 <= reported.p <= 1
+    assert not reported.exact
 
 
 def test_pass_hat_k_is_the_share_of_all_choices_of_k_trials() -> None:

@@ -28,9 +28,9 @@ def _of(made: MadeResult) -> Summary:
 
 
 def test_a_result_without_samples_has_a_summary() -> None:
-    told = summarise(Manifest(planned=10), [])
-    assert (told.samples, told.arms, told.comparisons) == (0, (), ())
-    assert "0 of 10 planned samples" in " ".join(told.notes)
+    reported = summarise(Manifest(planned=10), [])
+    assert (reported.samples, reported.arms, reported.comparisons) == (0, (), ())
+    assert "0 of 10 planned samples" in " ".join(reported.notes)
     assert csv_text(Manifest(), by_scenario(Manifest(), [])).startswith("arm,model")
 
 
@@ -98,13 +98,13 @@ def test_a_scenario_with_its_own_strategy_is_noted(
     path.write_text(
         json.dumps({"glyphscope_suite": 1, "name": "own", "about": "Two.", "scenarios": scenarios})
     )
-    for strategies, told in ((("two-stage",), True), ((None,), False)):
+    for strategies, reported in ((("two-stage",), True), ((None,), False)):
         plan = plan_of(Matrix(suites=(str(path),), models=("m",), strategies=strategies))
         manifest = Manifest(arms=plan.arms, suites=tuple(suite.used for suite in plan.suites))
         notes = " ".join(summarise(manifest, []).notes)
         assert (
             "1 scenario of own (looping) has a strategy of its own and ran so in every arm" in notes
-        ) is told
+        ) is reported
 
 
 @pytest.mark.slow
@@ -119,10 +119,10 @@ def test_a_duplicate_sample_counts_once_by_its_last_line() -> None:
 def test_the_order_of_samples_changes_no_figure() -> None:
     made = MadeResult(scenarios=10)
     samples = list(made.samples())
-    told = summarise(made.manifest, samples)
+    reported = summarise(made.manifest, samples)
     random.Random(1).shuffle(samples)
     again = summarise(made.manifest, samples)
-    assert msgspec.json.encode(again) == msgspec.json.encode(told)
+    assert msgspec.json.encode(again) == msgspec.json.encode(reported)
     scenarios = [by_scenario(made.manifest, each) for each in (samples, made.samples())]
     assert msgspec.json.encode(scenarios[0]) == msgspec.json.encode(scenarios[1])
 
@@ -162,9 +162,9 @@ def test_sensitivity_is_reported_with_chance_and_p() -> None:
 def test_an_unknown_arm_is_counted_and_noted() -> None:
     made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",))
     stranger = [msgspec.structs.replace(s, id=f"x{s.id}", arm="stranger") for s in made.samples()]
-    told = summarise(made.manifest, [*made.samples(), *stranger])
-    assert [arm.arm for arm in told.arms] == [made.arms[0].id, "stranger"]
-    assert "does not contain stranger" in " ".join(told.notes)
+    reported = summarise(made.manifest, [*made.samples(), *stranger])
+    assert [arm.arm for arm in reported.arms] == [made.arms[0].id, "stranger"]
+    assert "does not contain stranger" in " ".join(reported.notes)
 
 
 def test_a_huge_trial_number_does_not_fill_the_memory() -> None:

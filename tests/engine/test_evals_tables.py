@@ -78,10 +78,10 @@ def test_claims_that_are_all_true_are_confirmed() -> None:
 
 
 def test_without_a_model_no_tokens_are_counted() -> None:
-    told = suite_tables(SUITE, suite_registry(SUITE, None), model="nobody")
-    assert {size.tokens for row in told.sizes for size in row.sizes} == {None}
-    assert "Tokens were not counted" in " ".join(told.words)
-    assert told.model == ""
+    reported = suite_tables(SUITE, suite_registry(SUITE, None), model="nobody")
+    assert {size.tokens for row in reported.sizes for size in row.sizes} == {None}
+    assert "Tokens were not counted" in " ".join(reported.words)
+    assert reported.model == ""
 
 
 @pytest.mark.slow
@@ -89,9 +89,9 @@ def test_every_file_is_written_and_reads_back(tmp_path) -> None:
     made = MadeResult(scenarios=6, trials=2)
     folder = ResultFolder(tmp_path, made.manifest)
     folder.keep_tables([_tables()])
-    told = write_summaries(folder, made.samples(), [SUITE])
+    reported = write_summaries(folder, made.samples(), [SUITE])
     assert {path.name for path in tmp_path.iterdir()} == FILES
-    assert _summary(tmp_path) == told == summarise(made.manifest, made.samples())
+    assert _summary(tmp_path) == reported == summarise(made.manifest, made.samples())
     scenarios = msgspec.json.decode((tmp_path / BY_SCENARIO).read_bytes(), type=ScenarioSummary)
     assert scenarios == by_scenario(made.manifest, made.samples())
     assert json.loads((tmp_path / BY_STRATEGY).read_bytes())["by"] == "strategy"

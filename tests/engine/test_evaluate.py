@@ -42,8 +42,8 @@ def events(plan: Plan, out: Path, **more) -> list[Progress]:
         return list(progress)
 
 
-def result(told: list[Progress]) -> ResultFolder:
-    return ResultFolder.open(next(each.folder for each in told if isinstance(each, Begun)))
+def result(reported: list[Progress]) -> ResultFolder:
+    return ResultFolder.open(next(each.folder for each in reported if isinstance(each, Begun)))
 
 
 def plain(samples: list[Sample]) -> list[dict]:
@@ -56,8 +56,8 @@ def plain(samples: list[Sample]) -> list[dict]:
 
 
 def test_every_sample_has_its_verdict_and_its_record(tmp_path):
-    told = events(plan(tmp_path, trials=2), tmp_path / "out")
-    folder = result(told)
+    reported = events(plan(tmp_path, trials=2), tmp_path / "out")
+    folder = result(reported)
     samples = folder.samples()
     assert len(samples) == 8 and folder.manifest.finished
     by_id = {sample.scenario: sample for sample in samples if sample.trial == 1}
@@ -69,8 +69,8 @@ def test_every_sample_has_its_verdict_and_its_record(tmp_path):
     for sample in samples:
         record = read_record(folder.record_path(sample))
         assert record.header.seed == sample.seed
-    assert [type(each) for each in told[-1:]] == [Ended]
-    assert told[-1].complete
+    assert [type(each) for each in reported[-1:]] == [Ended]
+    assert reported[-1].complete
 
 
 def test_a_resumed_result_repeats_nothing_and_equals_an_uninterrupted_one(tmp_path):
@@ -115,9 +115,9 @@ def test_a_model_that_cannot_be_opened_affects_only_its_own_arms(tmp_path):
             raise ModelError("There is no such file.", where="bad")
         return AnsweringModel(name)
 
-    told = events(plan(tmp_path, models=("a", "bad", "c")), tmp_path / "out", opener=open_some)
-    (missing,) = (each for each in told if isinstance(each, ModelMissing))
-    folder = result(told)
+    reported = events(plan(tmp_path, models=("a", "bad", "c")), tmp_path / "out", opener=open_some)
+    (missing,) = (each for each in reported if isinstance(each, ModelMissing))
+    folder = result(reported)
     assert missing.name == "bad" and "no such file" in folder.manifest.missing["bad"]
     assert {sample.arm.split(".")[0] for sample in folder.samples()} == {"a", "c"}
     healed = events(plan(tmp_path, models=("a", "bad", "c")), tmp_path / "out", resume=folder.path)
@@ -127,8 +127,8 @@ def test_a_model_that_cannot_be_opened_affects_only_its_own_arms(tmp_path):
 
 def test_a_failed_run_is_a_sample_that_can_be_repeated(tmp_path):
     asked = plan(tmp_path)
-    told = events(asked, tmp_path / "out", opener=lambda name: AnsweringModel(name, deadly=("sum",)))
-    folder = result(told)
+    reported = events(asked, tmp_path / "out", opener=lambda name: AnsweringModel(name, deadly=("sum",)))
+    folder = result(reported)
     (failed,) = (sample for sample in folder.samples() if not sample.answered)
     assert failed.scenario == "sum" and failed.failures[0].reason == "MODEL_FAILED"
     assert not any(isinstance(e, SampleBegun) for e in events(asked, tmp_path, resume=folder.path))
@@ -141,10 +141,10 @@ def test_a_model_that_fails_repeatedly_is_abandoned_and_the_others_continue(tmp_
     def open_some(name: str) -> AnsweringModel:
         return AnsweringModel(name, deadly=("*",) if name == "bad" else ())
 
-    told = events(plan(tmp_path, models=("bad", "good"), trials=3), tmp_path / "out", opener=open_some)
-    made = [each.sample.arm.split(".")[0] for each in told if isinstance(each, SampleDone)]
+    reported = events(plan(tmp_path, models=("bad", "good"), trials=3), tmp_path / "out", opener=open_some)
+    made = [each.sample.arm.split(".")[0] for each in reported if isinstance(each, SampleDone)]
     assert made.count("bad") == 5 and made.count("good") == 12
-    assert "5 times" in result(told).manifest.missing["bad"]
+    assert "5 times" in result(reported).manifest.missing["bad"]
 
 
 def test_answers_of_other_jobs_are_saved_when_a_model_is_abandoned(tmp_path):
@@ -167,33 +167,33 @@ def test_answers_of_other_jobs_are_saved_when_a_model_is_abandoned(tmp_path):
     models = iter([Failing("one", deadly=("*",)), Answering("one")])
     asked = plan(tmp_path, trials=3, jobs=2)
     with closing(evaluate(asked, tmp_path / "out", opener=lambda name: next(models))) as progress:
-        told = [next(each for each in progress if isinstance(each, SampleBegun))]
+        reported = [next(each for each in progress if isinstance(each, SampleBegun))]
         for job in [each for each in threading.enumerate() if each.name.startswith("evaluation")]:
             job.join(60)  # all that they made waits to be taken
-        told += progress
-    samples = ResultFolder.open(told[-1].folder).samples()
+        reported += progress
+    samples = ResultFolder.open(reported[-1].folder).samples()
     assert [sum(sample.answered is each for sample in samples) for each in (True, False)] == [6, 5]
-    assert any(isinstance(each, ModelMissing) for each in told)
+    assert any(isinstance(each, ModelMissing) for each in reported)
 
 
 @pytest.mark.slow
 def test_pausing_waits_between_samples_and_stopping_saves_the_finished_ones(tmp_path):
     control = Control()
     control.pause()
-    told: list[Progress] = []
+    reported: list[Progress] = []
 
     def run() -> None:
-        told.extend(events(plan(tmp_path), tmp_path / "out", control=control))
+        reported.extend(events(plan(tmp_path), tmp_path / "out", control=control))
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(0.3)
-    assert thread.is_alive() and not any(isinstance(each, SampleBegun) for each in told)
+    assert thread.is_alive() and not any(isinstance(each, SampleBegun) for each in reported)
     control.stop()
     thread.join(60)
     assert not thread.is_alive()
-    assert told[-1] == Ended(told[0].folder, complete=False)
-    assert not result(told).manifest.finished
+    assert reported[-1] == Ended(reported[0].folder, complete=False)
+    assert not result(reported).manifest.finished
 
 
 def test_models_are_always_closed(tmp_path):

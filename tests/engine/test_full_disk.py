@@ -155,18 +155,18 @@ def on_a_small_disk(tmp_path: Path, text: str, *arguments: str) -> Any:
 
 
 def test_an_evaluation_on_a_full_disk_stops_with_an_error_and_resumes(tmp_path):
-    told, before, after, samples, different = on_a_small_disk(tmp_path, EVALUATION, suite_file(tmp_path))
-    assert "full" in told and "room" in told
+    reported, before, after, samples, different = on_a_small_disk(tmp_path, EVALUATION, suite_file(tmp_path))
+    assert "full" in reported and "room" in reported
     assert 0 < before < 80 and after == "made"
     assert samples == different == 80
 
 
 def test_a_full_disk_is_reported_and_leaves_saved_files(tmp_path):
-    told, there = on_a_small_disk(tmp_path, SCRIPT)
-    assert set(told) == {
+    reported, there = on_a_small_disk(tmp_path, SCRIPT)
+    assert set(reported) == {
         "project", "settings", "history", "journal", "record", "recording", "recording's end",
     }  # fmt: skip
-    assert all("full" in words and "room" in words for words in told.values()), told
+    assert all("full" in words and "room" in words for words in reported.values()), reported
     assert there == {
         "project": "old",
         "settings": "old",

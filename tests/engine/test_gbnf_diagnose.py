@@ -101,10 +101,10 @@ def test_each_problem_is_reported_at_its_place(text: str, expected: dict[str, st
 
 
 def test_every_code_has_an_example_and_is_in_the_users_table() -> None:
-    told = {d.code for text, _ in CASES for d in check_gbnf(text).diagnostics}
+    reported = {d.code for text, _ in CASES for d in check_gbnf(text).diagnostics}
     reader = Path(__file__).with_name("test_gbnf_reader.py").read_text(encoding="utf-8")
     elsewhere = set(re.findall(r'\["([a-z-]+)"\]', reader)) | {"not-utf-8", "too-many-mistakes"}
-    assert told | elsewhere >= CODES.keys() - {"slow-alternatives", "too-many-ways"}
+    assert reported | elsewhere >= CODES.keys() - {"slow-alternatives", "too-many-ways"}
     guide = (Path(__file__).parents[2] / "docs" / "grammar-diagnostics.md").read_text(encoding="utf-8")
     table = re.findall(r"^\| `([a-z0-9-]+)` \| (\w+) \|", guide, re.MULTILINE)
     assert dict(table) == {code: severity for code, (severity, _) in CODES.items()}
@@ -112,14 +112,14 @@ def test_every_code_has_an_example_and_is_in_the_users_table() -> None:
 
 def check_fixes(text: str) -> None:
     diagnostics = check_gbnf(text).diagnostics
-    told = Counter((d.code, d.message) for d in diagnostics)
+    reported = Counter((d.code, d.message) for d in diagnostics)
     errors = count(diagnostics)
     for diagnostic in diagnostics[:50]:
         if diagnostic.fix is None:
             continue
         after = check_gbnf(diagnostic.fix.apply(text)).diagnostics
         key = (diagnostic.code, diagnostic.message)
-        assert Counter((d.code, d.message) for d in after)[key] < told[key], diagnostic
+        assert Counter((d.code, d.message) for d in after)[key] < reported[key], diagnostic
         if diagnostic.code in ("undefined-rule", "token-named-like-rule"):
             after = tuple(
                 d for d in after if d.code != "left-recursion"

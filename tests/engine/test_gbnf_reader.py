@@ -90,7 +90,7 @@ def test_llama_cpps_own_examples_are_read_without_a_problem(shared_data: Path, n
     assert len(document.rules) == text.count("::=")
 
 
-MISTAKES = [
+PROBLEMS = [
     ('root ::= "a\nx ::= "b"', ["unclosed-literal"], '"a'),
     ("root ::= [a-z\nx ::= y", ["unclosed-class"], "[a-z"),
     ('root ::= ("a" ("b"\nx ::= "b"', ["unclosed-group"], "("),
@@ -121,7 +121,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "codes", "where"), MISTAKES)
+@pytest.mark.parametrize(("text", "codes", "where"), PROBLEMS)
 def test_a_problem_is_reported_only_at_its_place(
     text: str, codes: list[str] | None, where: str | None
 ) -> None:
@@ -133,7 +133,7 @@ def test_a_problem_is_reported_only_at_its_place(
         assert text[problems[0].start : problems[0].end] == where
 
 
-@pytest.mark.parametrize(("text", "codes", "where"), MISTAKES)
+@pytest.mark.parametrize(("text", "codes", "where"), PROBLEMS)
 def test_the_fix_of_a_problem_removes_it_and_adds_none(text: str, codes: Any, where: Any) -> None:
     problems = read_gbnf(text).problems
     if len(problems) > 1_000:

@@ -144,8 +144,8 @@ def test_a_written_grammar_is_read_alike_by_llama_cpp_and_the_mask(probe, text, 
         return
     assert probe.check(text).ok, text
     texts = texts_around(check.grammar, Random(seed), TEXTS)
-    told = {diagnostic.code for diagnostic in check.diagnostics}
-    if not excludes_more_than_ascii(check.grammar) and diagnostics.ENDLESS_RULE not in told:
+    reported = {diagnostic.code for diagnostic in check.diagnostics}
+    if not excludes_more_than_ascii(check.grammar) and diagnostics.ENDLESS_RULE not in reported:
         llama_is_asked(probe, text, check.grammar, texts)
     try:
         agree(check.grammar, texts, masked(check.grammar, texts), "llguidance")

@@ -74,17 +74,17 @@ def test_a_repetition_has_no_empty_rounds():
 @at_most(150)
 @given(made=grammars)
 def test_the_emitted_grammar_has_the_same_language(made):
-    wanted = language(made, SIZE)
+    expected = language(made, SIZE)
     try:
         text = emit_gbnf(made).text
     except Exception as error:
-        assert "derives no text" in str(error) and not wanted
+        assert "derives no text" in str(error) and not expected
         return
     again = check_gbnf(text)
     if again.grammar is None:  # recursion on the left stays what it was
         assert {d.code for d in again.diagnostics if d.severity == "error"} <= {"left-recursion"}, text
         return
-    assert language(again.grammar, SIZE) == wanted, text
+    assert language(again.grammar, SIZE) == expected, text
 
 
 @pytest.mark.model
@@ -260,8 +260,8 @@ def test_a_grammar_without_a_text_is_an_error():
 
 def test_comments_name_the_place_and_change_nothing():
     made = build_call_grammar(default_registry(), "json", "flat")
-    told = emit_gbnf(made, comments=True).text
-    assert "# search /properties/max_results" in told
-    assert [line for line in told.splitlines() if not line.startswith("#")] == emit_gbnf(
+    reported = emit_gbnf(made, comments=True).text
+    assert "# search /properties/max_results" in reported
+    assert [line for line in reported.splitlines() if not line.startswith("#")] == emit_gbnf(
         made
     ).text.splitlines()

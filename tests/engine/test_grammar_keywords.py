@@ -213,7 +213,7 @@ def test_json_values_are_spelled_as_the_language_of_calls_says(schema, text, acc
     assert accepts(lark, f'{{"action":"tool","x":{text}}}') == accepted
 
 
-UNHELD = [
+UNENFORCED = [
     ({"type": "array", "items": INT, "uniqueItems": True}, "uniqueItems"),
     ({"type": "array", "contains": {"const": 1}}, "contains"),
     ({"type": "string", "pattern": "^(?!a)"}, "pattern"),
@@ -231,7 +231,7 @@ UNHELD = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "keyword"), UNHELD, ids=[row[1] for row in UNHELD])
+@pytest.mark.parametrize(("schema", "keyword"), UNENFORCED, ids=[row[1] for row in UNENFORCED])
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_an_unenforced_keyword_is_named_with_its_place(schema, keyword, notation):
     grammar = build_call_grammar(registry(("x", schema)), notation, "flat")

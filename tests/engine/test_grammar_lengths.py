@@ -18,8 +18,8 @@ def test_the_remaining_strings_have_the_requested_lengths(body, low, more):
     high = None if more is None else low + more
     bounded = within_lengths(body, low, high)
     if bounded is not None:
-        wanted = {t for t in texts_of(body, SIZE) if low <= len(t) <= (SIZE if high is None else high)}
-        assert texts_of(bounded, SIZE) == wanted
+        expected = {t for t in texts_of(body, SIZE) if low <= len(t) <= (SIZE if high is None else high)}
+        assert texts_of(bounded, SIZE) == expected
 
 
 def test_common_patterns_with_lengths_need_no_intersection():

@@ -331,9 +331,9 @@ def test_64_properties_come_in_any_order(notation: Notation) -> None:
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_an_object_of_65_properties_has_the_schemas_order_and_is_reported(notation: Notation) -> None:
     grammar = grammar_of(many(65), notation)
-    (told,) = grammar.ordered
-    assert (told.tool, told.pointer) == ("f", "")
-    assert "64" in told.why
+    (reported,) = grammar.ordered
+    assert (reported.tool, reported.pointer) == ("f", "")
+    assert "64" in reported.why
     assert match_text(grammar, write_call("f", {"k0": 1, "k3": 1, "k64": 1}, style=notation)).accepted
     assert not match_text(grammar, write_call("f", {"k3": 1, "k0": 1}, style=notation)).accepted
 
@@ -351,8 +351,8 @@ def test_gbnf_allows_any_order_of_four_properties_and_reports_objects_with_more(
     assert not small.ordered
     text = write_call("f", {"k3": 1, "k1": 1, "k0": 1}, style="json")
     assert match_text(load_gbnf(small.text), text).accepted
-    (told,) = large.ordered
-    assert (told.tool, told.pointer) == ("f", "")
+    (reported,) = large.ordered
+    assert (reported.tool, reported.pointer) == ("f", "")
     assert not match_text(load_gbnf(large.text), text).accepted
 
 

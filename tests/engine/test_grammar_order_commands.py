@@ -76,8 +76,8 @@ def test_match_sample_and_diff_read_the_grammar_of_any_order(registry: str) -> N
 
 @pytest.mark.slow
 def test_a_grammar_reports_the_objects_in_the_schemas_order(registry: str) -> None:
-    told = called("build", "-r", registry, "--order", "any", "--json")
-    answer = json.loads(told.stdout)
+    reported = called("build", "-r", registry, "--order", "any", "--json")
+    answer = json.loads(reported.stdout)
     assert "set_bit(" in answer["grammar"]
     assert [(one["tool"], one["pointer"]) for one in answer["ordered"]] == [("f", "/properties/many")]
     gbnf = json.loads(called("build", "-r", registry, "--order", "any", "--to", "gbnf", "--json").stdout)
@@ -98,9 +98,9 @@ def test_a_report_of_any_order_names_the_objects_with_one_for_each_engine(regist
     assert answer["order"] == "any"
     assert [one["pointer"] for one in answer["ordered"]["mask"]] == ["/properties/many"]
     assert [one["pointer"] for one in answer["ordered"]["gbnf"]] == ["/properties/many", "/properties/few"]
-    held = {(one["engine"], one["pointer"]): one["status"] for one in answer["proofs"]}
-    assert held["mask", "/properties/few/minProperties"] == "enforced"
-    assert held["gbnf", "/properties/few/minProperties"] == "checked"
+    enforced = {(one["engine"], one["pointer"]): one["status"] for one in answer["proofs"]}
+    assert enforced["mask", "/properties/few/minProperties"] == "enforced"
+    assert enforced["gbnf", "/properties/few/minProperties"] == "checked"
     assert (
         "in the schema's order only" in called("build", "-r", registry, "--order", "any", "--report").output
     )

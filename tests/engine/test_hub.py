@@ -50,9 +50,9 @@ def look(text: str = REPO) -> Listing:
 
 
 def download(folder: Path, text: str = REPO, report=lambda _progress: None) -> Download:
-    wanted = read_request(text)
-    listing = Lookup(wanted).listing()
-    return Download(listing, pick(listing, wanted.which).choice, folder, report=report)
+    request = read_request(text)
+    listing = Lookup(request).listing()
+    return Download(listing, pick(listing, request.which).choice, folder, report=report)
 
 
 def once(monkeypatch) -> None:
@@ -74,12 +74,12 @@ def refused(do) -> GlyphscopeError:
 
 
 def test_a_downloaded_model_is_complete_and_found_afterwards(hub, tmp_path):
-    told: list[Progress] = []
-    got = download(tmp_path, report=told.append).run_to_end()
+    reported: list[Progress] = []
+    got = download(tmp_path, report=reported.append).run_to_end()
     data = hub.repos[REPO][FILE]
     assert got == (tmp_path / REPO / FILE, "downloaded", True)
     assert got.path.read_bytes() == data and left(tmp_path) == [FILE]
-    assert told[-1].done == told[-1].total == len(data)
+    assert reported[-1].done == reported[-1].total == len(data)
     assert [model.path for model in find_models([tmp_path]) if model.source == "folder"] == [str(got.path)]
     assert all("Mozilla" not in headers["user-agent"] for _, _, headers in hub.asked)
     assert {headers["user-agent"] for _, _, headers in hub.asked} == {"glyphscope"}  # nothing of this machine
@@ -169,8 +169,8 @@ def test_a_stopped_download_has_no_final_name_and_resumes(processes, tmp_path):
         job.run_to_end()
     assert time.monotonic() - stopped[0] < 0.5  # the server stays silent all the while
     thread.join()
-    (kept,) = find_unfinished(tmp_path)
-    assert (kept.repo, kept.file, kept.bytes) == (REPO, FILE, 20_000)
+    (saved,) = find_unfinished(tmp_path)
+    assert (saved.repo, saved.file, saved.bytes) == (REPO, FILE, 20_000)
     assert not (tmp_path / REPO / FILE).exists()
     assert not [model for model in find_models([tmp_path]) if model.source == "folder"]
     processes.stall_after = -1
@@ -207,8 +207,8 @@ def test_a_partial_file_of_other_content_is_not_continued(hub, tmp_path, monkeyp
     hub.cuts = [4000, *[0] * 6]
     once(monkeypatch)
     refused(download(tmp_path).run_to_end)
-    (kept,) = find_unfinished(tmp_path)
-    kept.path.write_bytes(b"GGUF" + bytes(3996))  # as a disk may do
+    (saved,) = find_unfinished(tmp_path)
+    saved.path.write_bytes(b"GGUF" + bytes(3996))  # as a disk may do
     assert download(tmp_path).run_to_end().path.read_bytes() == data
     assert hub.ranges()[-2:] == ["bytes=4000-", ""]  # it was found by its hash, and loaded anew
 
@@ -478,8 +478,8 @@ def test_a_disk_that_fills_up_leaves_a_download_that_resumes(hub, tmp_path, monk
     job = download(tmp_path)
     with pytest.raises(StorageError, match="disk is full"):
         job.run_to_end()
-    (kept,) = find_unfinished(tmp_path)
-    assert 0 < kept.bytes <= room[0]
+    (saved,) = find_unfinished(tmp_path)
+    assert 0 < saved.bytes <= room[0]
     room[0] = 10**9
     assert download(tmp_path).run_to_end().path.read_bytes() == data
 

@@ -20,7 +20,7 @@ def refused(do) -> GlyphscopeError:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("a/b", ("a/b", "", "main")),
         (" a/b:Q4_K_M ", ("a/b", "Q4_K_M", "main")),
@@ -34,8 +34,8 @@ def refused(do) -> GlyphscopeError:
         ("https://huggingface.co/a/b/tree/main", ("a/b", "", "main")),
     ],
 )
-def test_a_name_or_an_address_is_read(text, wanted):
-    assert tuple(read_request(text)) == wanted
+def test_a_name_or_an_address_is_read(text, expected):
+    assert tuple(read_request(text)) == expected
 
 
 @pytest.mark.parametrize(

@@ -193,8 +193,8 @@ def test_a_folder_that_cannot_be_written_is_reported_before_anything_runs(tmp_pa
 
 def test_few_samples_have_their_spread_and_interval():
     assert spread([1.0, 2.0, 3.0, 4.0]) == spread([4.0, 1.0, 3.0, 2.0])
-    told = spread([0.0, 10.0])
-    assert (told.mean, told.p50, told.p95) == (5.0, 5.0, 9.5)
+    reported = spread([0.0, 10.0])
+    assert (reported.mean, reported.p50, reported.p95) == (5.0, 5.0, 9.5)
     half = share(10, 20)
     # Wilson's interval of 10 in 20, as published tables have it
     assert (round(half.low, 3), round(half.high, 3)) == (0.299, 0.701)

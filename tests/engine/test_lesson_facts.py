@@ -187,8 +187,12 @@ def test_the_eleventh_lessons_grammars_have_their_effects():
         and not number.tokens[3].step.alternatives[0].allowed
     )
     assert only("gbnf-string").text.startswith('{"city":"Paris')
-    held = only("gbnf-in-schema")
-    assert is_valid(held) and 'query="ai news"' in held.text and 'query="AI news"' in only("gbnf-search").text
+    constrained = only("gbnf-in-schema")
+    assert (
+        is_valid(constrained)
+        and 'query="ai news"' in constrained.text
+        and 'query="AI news"' in only("gbnf-search").text
+    )
 
 
 def test_the_twelfth_lessons_masks_begin_where_they_say():

@@ -36,9 +36,9 @@ def parse(text, **more):
 
 
 def problems(text, **more):
-    with pytest.raises(LessonError) as told:
+    with pytest.raises(LessonError) as caught:
         parse(text, **more)
-    return [(problem.line, problem.column, problem.message) for problem in told.value.problems]
+    return [(problem.line, problem.column, problem.message) for problem in caught.value.problems]
 
 
 # -- the format ----------------------------------------------------------------------------------------------------
@@ -100,18 +100,20 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "place", "words"), WRONG)
 def test_an_error_is_reported_at_its_place(text, place, words):
-    told = problems(text)
-    assert any((line, column) == place and words in message for line, column, message in told), told
+    reported = problems(text)
+    assert any((line, column) == place and words in message for line, column, message in reported), reported
 
 
 def test_all_of_several_errors_are_reported():
-    told = problems(HEAD.replace("minutes = 5", "minutes = 0") + RUN.replace("prompt", "promt") + "```note\n")
-    assert (
-        [line for line, _, _ in told] == [4, 8, 7]
-        or sorted(line for line, _, _ in told)[:2] == [4, 8]
-        or told
+    reported = problems(
+        HEAD.replace("minutes = 5", "minutes = 0") + RUN.replace("prompt", "promt") + "```note\n"
     )
-    assert len(told) >= 3
+    assert (
+        [line for line, _, _ in reported] == [4, 8, 7]
+        or sorted(line for line, _, _ in reported)[:2] == [4, 8]
+        or reported
+    )
+    assert len(reported) >= 3
 
 
 @given(st.text(max_size=300))
@@ -150,9 +152,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_file_is_a_lesson_error(text):
-    with pytest.raises(LessonError) as told:
+    with pytest.raises(LessonError) as caught:
         parse(text, folder=Path("/"))
-    assert told.value.message and len(str(told.value)) < 60_000
+    assert caught.value.message and len(str(caught.value)) < 60_000
 
 
 def test_a_lesson_reads_no_file_outside_of_its_folder(tmp_path):
@@ -174,10 +176,10 @@ def test_a_recording_that_is_missing_or_of_another_request_is_reported(tmp_path)
     place = written_lesson(tmp_path)
     assert check_lesson(place).title == "A title"
     place.path.write_text(LESSON.replace("10 results", "20 results"))
-    with pytest.raises(LessonError) as told:
+    with pytest.raises(LessonError) as caught:
         check_lesson(place)
-    assert [p.line for p in told.value.problems] == [12, 50]
-    assert all("of another request" in problem.message for problem in told.value.problems)
+    assert [p.line for p in caught.value.problems] == [12, 50]
+    assert all("of another request" in problem.message for problem in caught.value.problems)
     (tmp_path / "runs" / "two.jsonl").unlink()
     with pytest.raises(LessonError, match='The run "two" is not recorded'):
         check_lesson(place)
@@ -199,9 +201,9 @@ def test_a_recording_that_is_too_long_is_rejected(tmp_path):
 
 def test_a_token_beyond_the_recording_is_reported(tmp_path):
     text = LESSON.replace('constraint = "off"', 'constraint = "off"\nfrom = 40')
-    with pytest.raises(LessonError) as told:
+    with pytest.raises(LessonError) as caught:
         check_lesson(written_lesson(tmp_path, text))
-    assert "the recorded run has 10 tokens, with the numbers 0 to 9" in str(told.value)
+    assert "the recorded run has 10 tokens, with the numbers 0 to 9" in str(caught.value)
 
 
 def test_the_answers_are_those_of_the_grammar_and_the_validator(tmp_path):

@@ -84,9 +84,10 @@ def test_a_lesson_is_taken_in_the_terminal_with_typed_answers(own_home):
     done = CliRunner().invoke(app, ["lesson", "run", "mask"], input=lines)
     assert done.exit_code == 0, done.output
     assert done.stdout.count("Right.") == 5 and "Not quite" not in done.stdout
-    kept = json.loads((own_home / "lessons.json").read_bytes())["mask"]
+    saved = json.loads((own_home / "lessons.json").read_bytes())["mask"]
     assert (
-        kept["answers"] == {str(number): True for number in range(5)} and len(kept["seen"]) == kept["steps"]
+        saved["answers"] == {str(number): True for number in range(5)}
+        and len(saved["seen"]) == saved["steps"]
     )
 
 

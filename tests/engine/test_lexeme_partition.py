@@ -78,14 +78,14 @@ def texts(size):
 @at_most(150)
 @given(made=grammars)
 def test_partitioned_lexemes_accept_the_same_texts(made):
-    wanted = language(made, SIZE)
+    expected = language(made, SIZE)
     try:
         accepts = reader(made)
     except GrammarError as error:
-        assert "derives no text" in str(error) and not wanted
+        assert "derives no text" in str(error) and not expected
         return
     for text in texts(SIZE):
-        assert accepts(text) == (text in wanted), text
+        assert accepts(text) == (text in expected), text
 
 
 @pytest.mark.parametrize(
@@ -292,9 +292,9 @@ def test_excluded_words_are_recovered_from_their_node(words):
         assert found == ((spelled, first, following) if spelled - {""} else None)
         accepts = reader(grammar(root=Terminal(seq('"', made, '"'))))
         for word in {*words, *(word + "a" for word in words), *(word[:-1] for word in words)}:
-            wanted = first == RAW or not word or "a" <= word[0] <= "z"
-            wanted = wanted and set(word).isdisjoint('"\\')
-            assert accepts(f'"{word}"') == bool(wanted and word not in words)
+            expected = first == RAW or not word or "a" <= word[0] <= "z"
+            expected = expected and set(word).isdisjoint('"\\')
+            assert accepts(f'"{word}"') == bool(expected and word not in words)
 
 
 def branched(tools):

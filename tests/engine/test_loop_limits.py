@@ -326,16 +326,16 @@ def grammars(constraint, **settings):
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
 def test_each_turn_has_the_grammar_of_its_allowed_answers(constraint):
-    held, titles = grammars(constraint, tool_use="enforced")
-    assert [kind for kind, _ in held] == [constraint, constraint, "off"]
-    assert held[0][1] != held[1][1] and held[2][1] is None
+    constraints, titles = grammars(constraint, tool_use="enforced")
+    assert [kind for kind, _ in constraints] == [constraint, constraint, "off"]
+    assert constraints[0][1] != constraints[1][1] and constraints[2][1] is None
     assert titles[0] == "Turn 1: a call" and titles[1] == "Turn 2: a call or an answer"
 
 
 def test_a_custom_grammar_applies_where_a_call_is_required_and_its_absence_is_shown():
     own = 'root ::= "{action=\\"search\\" query=\\"x\\"}"'
-    held, titles = grammars("mask", tool_use="enforced", grammar=own)
-    assert held[0][0] == "mask" and held[1][0] == "off"
+    constraints, titles = grammars("mask", tool_use="enforced", grammar=own)
+    assert constraints[0][0] == "mask" and constraints[1][0] == "off"
     assert titles[1] == "Turn 2: a call or an answer, without the constraint"
 
 

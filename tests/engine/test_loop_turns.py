@@ -189,10 +189,10 @@ def test_by_default_only_the_first_of_three_calls_runs_and_the_others_are_counte
         ({"max_tool_calls_per_turn": 2}, 2, [("max_tool_calls_per_turn", 2, 3)]),
     ],
 )
-def test_several_calls_run_where_that_is_allowed(settings, ran, told):
+def test_several_calls_run_where_that_is_allowed(settings, ran, reported):
     model = Talker(f"{SEARCH} {BROWSE} {SEARCH}", "Done.")
     events = talk(model=model, **settings)
-    assert len(of(ToolResult, events)) == ran and limits(events) == told
+    assert len(of(ToolResult, events)) == ran and limits(events) == reported
     assert model.prompts[1].count("Tool: ") == ran
     assert [c.call for c in of(CallReady, events)] == [r.call for r in of(ToolResult, events)]
 

@@ -55,10 +55,10 @@ def impact(figures, **more):
 
 
 def by_path(found):
-    return {want.path: want for want in found.fields}
+    return {conflict.path: conflict for conflict in found.fields}
 
 
-FIGHT = {
+CONFLICT = {
     8: {
         "feasible": 0.2,
         "logprob": math.log(0.1),
@@ -68,7 +68,7 @@ FIGHT = {
 
 
 def test_masked_probability_is_attributed_to_its_field():
-    found = by_path(impact({0: {"feasible": 0.5}, 4: {"feasible": 0.75}, 7: {"feasible": 0.9}, **FIGHT}))
+    found = by_path(impact({0: {"feasible": 0.5}, 4: {"feasible": 0.75}, 7: {"feasible": 0.9}, **CONFLICT}))
     assert list(found) == [AROUND, "/action", "/query", "/max_results"]
     assert found[AROUND].lost == pytest.approx(0.5) and found["/query"].lost == pytest.approx(0.25)
     limit = found["/max_results"]
@@ -77,13 +77,13 @@ def test_masked_probability_is_attributed_to_its_field():
 
 
 def test_the_constraint_that_masked_the_preferred_token_is_named():
-    found = impact(FIGHT)
-    (want,) = found.conflicts
-    struck = want.worst
-    assert (struck.token, struck.before, struck.preferred, struck.sampled) == (8, "10", "1", "}")
-    assert (struck.preferred_raw, struck.sampled_raw) == (0.7, pytest.approx(0.1))
-    assert struck.refused == Attribution("search", "/properties/max_results/maximum", "maximum")
-    lines = worst_words(want, REGISTRY)
+    found = impact(CONFLICT)
+    (conflict,) = found.conflicts
+    masked = conflict.worst
+    assert (masked.token, masked.before, masked.preferred, masked.sampled) == (8, "10", "1", "}")
+    assert (masked.preferred_raw, masked.sampled_raw) == (0.7, pytest.approx(0.1))
+    assert masked.refused == Attribution("search", "/properties/max_results/maximum", "maximum")
+    lines = worst_words(conflict, REGISTRY)
     assert lines[0] == 'token 8: preferred 10▸"1" (raw 70.0%), sampled 10▸"}" (raw 10.0%)'
     assert lines[1] == "blocked by maximum 100 (search:/properties/max_results/maximum)"
     assert "max_results" in head(found)
@@ -103,10 +103,10 @@ def test_a_masked_token_counts_although_other_tokens_spell_the_same():
 
 
 def test_an_unknown_figure_is_reported_as_unknown():
-    untold = {place: {"feasible": None, "logprob": None, "alternatives": ()} for place in range(9)}
-    found = impact(untold)
+    unreported = {place: {"feasible": None, "logprob": None, "alternatives": ()} for place in range(9)}
+    found = impact(unreported)
     assert found.constrained is None and "does not contain" in head(found)
-    partly = impact({**untold, 8: FIGHT[8]})
+    partly = impact({**unreported, 8: CONFLICT[8]})
     limit = by_path(partly)["/max_results"]
     assert (limit.tokens, limit.unknown, limit.lost) == (2, 1, pytest.approx(0.8))
     assert "Unknown for 8 tokens." in head(partly) and "unknown for 1 more" in loss_words(limit)
@@ -123,16 +123,22 @@ def test_the_worst_conflict_is_named_first():
     worse = {
         4: {"feasible": 0.01, "alternatives": (alternative("\n", 0.9, False), alternative("AI", 0.01, True))}
     }
-    assert [want.path for want in impact({**FIGHT, **worse}).conflicts] == ["/query", "/max_results"]
+    assert [conflict.path for conflict in impact({**CONFLICT, **worse}).conflicts] == [
+        "/query",
+        "/max_results",
+    ]
 
 
 def test_a_keyword_that_was_not_searched_is_reported_as_such():
-    events = list(made(FIGHT))
+    events = list(made(CONFLICT))
     other = msgspec.structs.replace(events[0].request, strategy="two-stage")
-    (want,) = mask_impact(
+    (conflict,) = mask_impact(
         run_state([msgspec.structs.replace(events[0], request=other), *events[1:]])
     ).conflicts
-    assert want.worst.refused is None and "only for the strategy direct" in worst_words(want, REGISTRY)[1]
+    assert (
+        conflict.worst.refused is None
+        and "only for the strategy direct" in worst_words(conflict, REGISTRY)[1]
+    )
 
 
 def other_order(order):
@@ -147,9 +153,9 @@ def other_order(order):
 
 
 def test_a_key_in_another_order_is_attributed_to_the_order():
-    want = other_order("schema")
-    assert want.worst.refused is None and want.worst.unexplained == "order"
-    assert "--order any" in worst_words(want, REGISTRY)[1]
+    conflict = other_order("schema")
+    assert conflict.worst.refused is None and conflict.worst.unexplained == "order"
+    assert "--order any" in worst_words(conflict, REGISTRY)[1]
 
 
 def test_under_any_order_no_key_is_masked_for_its_place():
@@ -169,15 +175,19 @@ def test_under_any_order_no_key_is_masked_for_its_place():
 
 
 def test_before_a_tool_is_known_no_schema_is_named():
-    early = {0: {**FIGHT[8], "alternatives": (alternative("Sure", 0.7, False), alternative("{", 0.1, True))}}
-    (want,) = impact(early).conflicts
-    assert want.worst.unexplained == "early" and "no tool is known yet" in worst_words(want, REGISTRY)[1]
-    assert impact(FIGHT).conflicts[0].worst.unexplained == ""
+    early = {
+        0: {**CONFLICT[8], "alternatives": (alternative("Sure", 0.7, False), alternative("{", 0.1, True))}
+    }
+    (conflict,) = impact(early).conflicts
+    assert (
+        conflict.worst.unexplained == "early" and "no tool is known yet" in worst_words(conflict, REGISTRY)[1]
+    )
+    assert impact(CONFLICT).conflicts[0].worst.unexplained == ""
 
 
 def test_a_custom_grammar_is_named_as_the_cause():
-    (want,) = impact(FIGHT, grammar='root ::= "x"').conflicts
-    assert want.worst.refused is None and "the custom grammar" in worst_words(want, REGISTRY)[1]
+    (conflict,) = impact(CONFLICT, grammar='root ::= "x"').conflicts
+    assert conflict.worst.refused is None and "the custom grammar" in worst_words(conflict, REGISTRY)[1]
 
 
 @pytest.mark.parametrize("too_much", ["time", "ways"])
@@ -190,8 +200,8 @@ def test_an_explanation_that_takes_too_long_is_reported(monkeypatch, too_much):
             raise MatchLimit("The grammar reads the text in too many ways: more than 9 steps.")
 
         monkeypatch.setattr("glyphscope.explain.constraint_attribution.Attributor._lets_through", feed)
-    (want,) = impact(FIGHT).conflicts
-    assert want.worst.refused is None and "takes too long" in worst_words(want, REGISTRY)[1]
+    (conflict,) = impact(CONFLICT).conflicts
+    assert conflict.worst.refused is None and "takes too long" in worst_words(conflict, REGISTRY)[1]
 
 
 def test_incomplete_characters_belong_to_their_step():
@@ -199,7 +209,7 @@ def test_incomplete_characters_belong_to_their_step():
     pieces = ['{action="search" query="', robot[:2], robot[2:], '"}']
     found = by_path(impact({1: {"feasible": 0.5}, 2: {"feasible": 0.5}}, pieces=pieces))
     assert found["/query"].lost == pytest.approx(1.0)
-    assert sum(want.tokens for want in found.values()) == 4
+    assert sum(conflict.tokens for conflict in found.values()) == 4
 
 
 def test_arguments_inside_a_shape_have_their_places():
@@ -217,8 +227,8 @@ def test_arguments_inside_a_shape_have_their_places():
 def places(path, refused=None, prompt=None, registry=REGISTRY, **changes):
     events = list(made({}, **changes))
     state = run_state(events)
-    told = state.prompt if prompt is None else msgspec.structs.replace(state.prompt, text=prompt)
-    return prompt_places(path, "search", state.started.request, registry, told, refused)
+    reported = state.prompt if prompt is None else msgspec.structs.replace(state.prompt, text=prompt)
+    return prompt_places(path, "search", state.started.request, registry, reported, refused)
 
 
 MAXIMUM = Attribution("search", "/properties/max_results/maximum", "maximum")
@@ -236,8 +246,8 @@ def test_the_prompt_is_checked_for_the_constraint():
     named = Attribution("search", "/properties/q/enum", "enum")
     for prompt, states in (("update, as a date-time", False), ("q is a or date.", True)):
         words = {"type": "object", "properties": {"q": {"enum": ["a", "date"], "description": prompt}}}
-        told = replace(REGISTRY, tools=(replace(either, parameters=words),))
-        assert places("/q", named, prompt=prompt, registry=told)[0].states is states, prompt
+        reported = replace(REGISTRY, tools=(replace(either, parameters=words),))
+        assert places("/q", named, prompt=prompt, registry=reported)[0].states is states, prompt
     assert places("/q", named, prompt="nothing", registry=registry)[0].states is False
     unknown = Attribution("search", "/additionalProperties", "additionalProperties")
     assert places("/max_results", unknown)[0].states is None
@@ -252,8 +262,8 @@ def test_the_place_to_change_is_that_of_the_field():
     assert places("/query")[0].shown is False and places("/query")[1].shown is True
     assert [place.kind for place in places(AROUND)] == ["format"]
     assert places("/nothing")[0].text == ""
-    struck = Attribution("search", "/additionalProperties", "additionalProperties")
-    assert [place.kind for place in places(AROUND, struck)] == ["tool", "example"]
+    masked = Attribution("search", "/additionalProperties", "additionalProperties")
+    assert [place.kind for place in places(AROUND, masked)] == ["tool", "example"]
     assert places("/query", MAXIMUM)[0].of.endswith("/max_results/description")
 
 
@@ -279,13 +289,13 @@ def explained(tmp_path, events, *more):
 
 
 def test_the_command_prints_the_impact_and_its_json(tmp_path):
-    told = explained(tmp_path, made(FIGHT))
-    assert told.exit_code == 0, told.output
-    assert "Grammar and model conflict in: max_results" in told.output
-    assert "blocked by maximum 100 (search:/properties/max_results/maximum)" in told.output
-    assert "could change: the description of max_results" in told.output
-    assert "Token boundaries are unknown: a scripted model" in told.output
-    document = json.loads(explained(tmp_path, made(FIGHT), "--json").stdout)
+    reported = explained(tmp_path, made(CONFLICT))
+    assert reported.exit_code == 0, reported.output
+    assert "Grammar and model conflict in: max_results" in reported.output
+    assert "blocked by maximum 100 (search:/properties/max_results/maximum)" in reported.output
+    assert "could change: the description of max_results" in reported.output
+    assert "Token boundaries are unknown: a scripted model" in reported.output
+    document = json.loads(explained(tmp_path, made(CONFLICT), "--json").stdout)
     (stage,) = document["stages"]
     assert stage["fights"] == ["/max_results"] and stage["tokens"]["canonical"] is None
     refused = next(each for each in stage["fields"] if each["path"] == "/max_results")["fight"]["refused"]
@@ -297,8 +307,10 @@ def test_the_command_compares_a_relaxed_branch_with_its_parent(tmp_path):
     parent = tmp_path / "parent.jsonl"
     parent.write_bytes(encode_record(events))
     asked = branch_request(events, 7, text="500", relax=MAXIMUM[:2])
-    told = explained(tmp_path, run(asked, ScriptedModel([*PIECES[:7], "500", "}"])), "--of", str(parent))
-    assert told.exit_code == 0 and "max_results changed from 10 to 500." in told.output, told.output
+    reported = explained(tmp_path, run(asked, ScriptedModel([*PIECES[:7], "500", "}"])), "--of", str(parent))
+    assert reported.exit_code == 0 and "max_results changed from 10 to 500." in reported.output, (
+        reported.output
+    )
     other = explained(tmp_path, made({}), "--of", str(parent))
     assert other.exit_code == 2 and "is not a branch of" in other.output
 
@@ -306,7 +318,7 @@ def test_the_command_compares_a_relaxed_branch_with_its_parent(tmp_path):
 def test_a_damaged_record_is_an_error_of_the_command(tmp_path):
     broken = tmp_path / "broken.jsonl"
     broken.write_text("nothing of the kind\n")
-    told = CliRunner().invoke(app, ["explain", str(broken)])
-    assert told.exit_code == 2 and "error:" in told.output
+    reported = CliRunner().invoke(app, ["explain", str(broken)])
+    assert reported.exit_code == 2 and "error:" in reported.output
     empty = explained(tmp_path, [event for event in made({}) if not isinstance(event, Token)], "--no-tokens")
     assert empty.exit_code == 0 and "has no tokens" in empty.output

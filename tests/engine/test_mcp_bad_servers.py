@@ -173,12 +173,12 @@ def test_a_million_meaningless_lines_are_dropped_and_counted():
 
 @pytest.mark.slow
 def test_a_flood_of_messages_is_dropped():
-    told = []
-    server = McpServer(scripted(), changed=lambda s: told.append(s.state))
+    reported = []
+    server = McpServer(scripted(), changed=lambda s: reported.append(s.state))
     try:
         server.open()
         assert call(server, "notices", seconds=60).content[0].text == "after a hundred thousand notices"
-        assert server.log.dropped > 40_000 and len(told) < 10
+        assert server.log.dropped > 40_000 and len(reported) < 10
         assert call(server, "echo").ok
     finally:
         server.close()

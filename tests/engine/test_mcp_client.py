@@ -140,8 +140,8 @@ def test_a_tool_that_never_answers_times_out():
 
 
 def test_a_changed_list_is_read_again_and_announced():
-    told = []
-    server = McpServer(scripted("grow"), changed=lambda s: told.append((s.state, len(s.tools()))))
+    reported = []
+    server = McpServer(scripted("grow"), changed=lambda s: reported.append((s.state, len(s.tools()))))
     try:
         before = len(server.open().tools())
         assert call(server, "change").ok
@@ -152,7 +152,7 @@ def test_a_changed_list_is_read_again_and_announced():
         assert call(server, "echo").ok
     finally:
         server.close()
-    assert told == [("starting", 0), ("ready", before), ("ready", before + 1), ("stopped", before + 1)]
+    assert reported == [("starting", 0), ("ready", before), ("ready", before + 1), ("stopped", before + 1)]
 
 
 def test_a_changed_list_that_is_not_sent_leaves_the_old_tools():

@@ -94,9 +94,9 @@ def test_lines_in_any_chunks_have_the_written_content(chunks: list[bytes], limit
     reader, found = Lines(limit), []
     for chunk in chunks:
         found += reader.feed(chunk)
-    wanted = [part for part in b"".join(chunks).split(b"\n")[:-1] if part.strip() or len(part) > limit]
-    assert [line.size for line in found] == [len(part) for part in wanted]
-    for line, part in zip(found, wanted, strict=True):
+    expected = [part for part in b"".join(chunks).split(b"\n")[:-1] if part.strip() or len(part) > limit]
+    assert [line.size for line in found] == [len(part) for part in expected]
+    for line, part in zip(found, expected, strict=True):
         assert line.whole == (len(part) <= limit)
         assert line.data == part if line.whole else part.startswith(line.data) and part.endswith(line.tail)
 

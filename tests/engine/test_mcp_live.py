@@ -186,5 +186,5 @@ def test_the_log_stores_long_messages_whole_within_its_budget():
     assert not second.whole
     for number in range(40):
         log.add("received", b"y" * WHOLE_LIMIT, id=str(number))
-    kept = [len(entry.whole) for entry in log.entries]
-    assert sum(kept) <= WHOLE_BUDGET and kept[-1] == WHOLE_LIMIT and not kept[0]
+    saved = [len(entry.whole) for entry in log.entries]
+    assert sum(saved) <= WHOLE_BUDGET and saved[-1] == WHOLE_LIMIT and not saved[0]

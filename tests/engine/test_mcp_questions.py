@@ -41,8 +41,8 @@ def answered(answer, *behaviour):
 
 
 def elicit(server, schema=FORM, seconds=20.0, **params):
-    wanted = {"message": "How many?", "requestedSchema": schema, **params}
-    outcome = call(server, "elicit", {"method": "elicitation/create", "params": wanted}, seconds)
+    members = {"message": "How many?", "requestedSchema": schema, **params}
+    outcome = call(server, "elicit", {"method": "elicitation/create", "params": members}, seconds)
     return json.loads(outcome.content[0].text) if outcome.ok else outcome
 
 
@@ -99,12 +99,12 @@ def test_a_server_of_the_newest_protocol_requests_input_in_its_result():
 
 
 def sampling(**params):
-    wanted = {
+    expected = {
         "messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}],
         "maxTokens": 9,
         **params,
     }
-    return Question(number=1, server="s", kind="sampling", params=wanted, deliver=lambda _a: None).sampling
+    return Question(number=1, server="s", kind="sampling", params=expected, deliver=lambda _a: None).sampling
 
 
 def test_a_model_answers_a_request_for_sampling_within_its_limits():

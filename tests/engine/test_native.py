@@ -204,10 +204,10 @@ def test_any_chunking_gives_the_same_verdicts(data):
         validator = FreeTextValidator(REGISTRY, "json", NATIVE[form].shape, form=NATIVE[form])
         events = []
         for piece in pieces:
-            told = validator.feed(piece, 0)
-            grown = [event.path for event in told if isinstance(event, FieldChanged)]
+            reported = validator.feed(piece, 0)
+            grown = [event.path for event in reported if isinstance(event, FieldChanged)]
             assert len(grown) == len(set(grown))
-            events += told
+            events += reported
         events += validator.finish()
         return [e for e in events if isinstance(e, Violation | FieldClosed | ToolKnown)], validator.valid
 
@@ -322,6 +322,6 @@ def test_the_continuation_of_an_aborted_call_is_judged_in_the_same_form():
     asked = request(stop_on="error")
     aborted = list(run(asked, Recording(list(wrong))))
     rest = wrong[len(run_state(aborted).text) :]
-    told = list(continue_aborted(asked, aborted, Recording(list(rest))))
-    assert run_state([*aborted, *told]).text == wrong
-    assert [e.code for e in of(Violation, told)] == []
+    reported = list(continue_aborted(asked, aborted, Recording(list(rest))))
+    assert run_state([*aborted, *reported]).text == wrong
+    assert [e.code for e in of(Violation, reported)] == []

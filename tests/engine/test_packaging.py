@@ -165,7 +165,7 @@ def test_the_program_finds_its_window_and_names_no_build_folder(script, environm
 
 
 @pytest.mark.parametrize(
-    ("file", "wanted"),
+    ("file", "expected"),
     [
         ("PySide6/Qt/plugins/platforms/libqxcb.so", True),
         ("PySide6/Qt/plugins/platforms/libqminimalegl.so", False),
@@ -182,8 +182,8 @@ def test_the_program_finds_its_window_and_names_no_build_folder(script, environm
         ("llama_cpp/lib/libggml.so.0", True),
     ],
 )
-def test_the_program_has_what_it_needs_and_leaves_out_the_rest(script, file, wanted) -> None:
-    assert script("contents").is_wanted(file) is wanted
+def test_the_program_has_what_it_needs_and_leaves_out_the_rest(script, file, expected) -> None:
+    assert script("contents").is_wanted(file) is expected
 
 
 def test_a_library_is_included_only_where_another_file_needs_it(script) -> None:
@@ -200,8 +200,8 @@ def test_a_library_is_included_only_where_another_file_needs_it(script) -> None:
         "/gtk": ["libgdk.so"],
     }
     entries = [gtk, gui, link, plugin, python, stray, xcb]
-    kept = script("contents").reachable(entries, lambda source: linked.get(source, []))
-    assert set(kept) == {plugin, python, xcb, gui, link}
+    saved = script("contents").reachable(entries, lambda source: linked.get(source, []))
+    assert set(saved) == {plugin, python, xcb, gui, link}
 
 
 def test_every_module_that_the_window_imports_is_included(script) -> None:

@@ -106,8 +106,8 @@ def test_a_forbidden_property_is_a_constraint() -> None:
 
 def test_a_constraint_without_an_example_is_reported() -> None:
     left = found(v={"type": "string", "const": "x"}, w={"type": "string", "format": "unheard-of"})
-    told = {(one.pointer, one.keyword) for one in left.unreached}
-    assert ("/properties/w/format", "format") in told
+    reported = {(one.pointer, one.keyword) for one in left.unreached}
+    assert ("/properties/w/format", "format") in reported
     # no value of another type is refused by the type alone, beside a constant
     kinds = [example for example in left.examples if example.pointer == "/properties/v/type"]
     assert kinds

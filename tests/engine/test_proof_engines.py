@@ -83,17 +83,17 @@ def test_glyph_is_unsupported_by_engines_of_json_only() -> None:
 
 
 def test_a_cancelled_proof_stops() -> None:
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     report = prove(
         default_registry(),
         "json",
         "flat",
         ("mask",),
-        progress=lambda done, of: told.append((done, of)),
-        cancelled=lambda: len(told) == 2,
+        progress=lambda done, of: reported.append((done, of)),
+        cancelled=lambda: len(reported) == 2,
     )
     assert report.cancelled
-    assert told == [(1, 7), (2, 7)]
+    assert reported == [(1, 7), (2, 7)]
     assert len({proof.tool for proof in report.proofs}) == 2
 
 

@@ -84,8 +84,8 @@ def cases(path: Path) -> Iterator[tuple[str, ToolRegistry, list[tuple[Any, bool]
         schema = case["schema"]
         bare = isinstance(schema, dict) and schema.get("type") == "object"
         if not bare:  # its references are relative to the whole document, wherever they lead
-            kept = schema if isinstance(schema, dict) else {}
-            shared = {k: v for k, v in kept.items() if isinstance(v, dict) and k not in _SCHEMAS}
+            members = schema if isinstance(schema, dict) else {}
+            shared = {k: v for k, v in members.items() if isinstance(v, dict) and k not in _SCHEMAS}
             schema = {"type": "object", "properties": {"value": schema}, "required": ["value"], **shared}
         document = {
             "glyphscope": 1,
@@ -203,8 +203,8 @@ def _orders(value: Any) -> Iterator[Any]:
         yield from (list(items) for items in product(*(list(islice(_orders(v), 24)) for v in value)))
     elif isinstance(value, dict):
         for names in islice(permutations(value), MOST_ORDERS):
-            kept = (list(islice(_orders(value[name]), 24)) for name in names)
-            yield from (dict(zip(names, values, strict=True)) for values in product(*kept))
+            orders = (list(islice(_orders(value[name]), 24)) for name in names)
+            yield from (dict(zip(names, values, strict=True)) for values in product(*orders))
     else:
         yield value
 

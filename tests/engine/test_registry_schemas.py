@@ -183,12 +183,12 @@ def test_nullable_adds_null_and_nothing_else(schema, value):
     assert Draft202012Validator(nullable).is_valid(value) == expected
 
 
-MISTAKES = st.sampled_from(
+INVALID_KEYWORDS = st.sampled_from(
     ["type", "minimum", "minLength", "properties", "items", "required", "enum", "anyOf", "title"]
 )
 
 
-@given(keyword=MISTAKES, value=VALUES)
+@given(keyword=INVALID_KEYWORDS, value=VALUES)
 @at_most(200)
 def test_each_keyword_is_checked_as_by_the_metaschema(keyword, value):
     schema = {keyword: value}

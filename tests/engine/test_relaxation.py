@@ -73,8 +73,8 @@ def takes(registry, arguments, tool="t"):
     judge = CallValidator(registry, "json", "tool-args")
     judge.feed(text)
     judge.finish()
-    held = compile_grammar(build_call_grammar(registry, "json", "tool-args")).start().feed(text)
-    return judge.valid, held.alive and held.accepted
+    state = compile_grammar(build_call_grammar(registry, "json", "tool-args")).start().feed(text)
+    return judge.valid, state.alive and state.accepted
 
 
 # -- what is taken out --------------------------------------------------------------------------------------------
@@ -249,8 +249,8 @@ def test_an_argument_named_like_a_keyword_is_not_relaxed():
 
 def test_a_relaxed_branch_is_validated_by_its_relaxed_schema_with_the_same_prompt():
     events = made()
-    held = branched(events, 5, MORE, text="500")
-    assert of(Violation, held)[0].code == "CONSTRAINT_MAX" and not held[-1].valid
+    state = branched(events, 5, MORE, text="500")
+    assert of(Violation, state)[0].code == "CONSTRAINT_MAX" and not state[-1].valid
     free = branched(events, 5, MORE, text="500", relax=MAXIMUM)
     assert (
         free[0].request.relaxed == (Relaxed(*MAXIMUM),) and free[0].request.registry == REGISTRY.to_document()
@@ -260,11 +260,11 @@ def test_a_relaxed_branch_is_validated_by_its_relaxed_schema_with_the_same_promp
 
 
 def test_a_relaxed_required_name_is_recorded_by_name():
-    held = one_tool(
+    state = one_tool(
         {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
     )
     first = list(
-        run(request(registry=held.to_document()), ScriptedModel(['{action="t"', " a=1", " b=2", "}"]))
+        run(request(registry=state.to_document()), ScriptedModel(['{action="t"', " a=1", " b=2", "}"]))
     )
     once = branch_request(first, 0, text="{", relax=("t", "/required/0"))
     assert once.relaxed == (Relaxed("t", "/required/a"),)
@@ -354,13 +354,13 @@ def test_unknown_costs_of_a_relaxation_are_left_unknown():
     events = made()
     free = branched(events, 5, MORE, relax=MAXIMUM)
     assert relaxation_cost(events, free).before == Freedom(None, None)
-    told = [
+    reported = [
         msgspec.structs.replace(e, step=msgspec.structs.replace(e.step, allowed=7, feasible=0.25))
         if isinstance(e, Token)
         else e
         for e in events
     ]
-    assert relaxation_cost(told, free).before == Freedom(7, 0.25)
+    assert relaxation_cost(reported, free).before == Freedom(7, 0.25)
     unfinished = [event for event in free if not isinstance(event, CallReady)][:-2]
     assert relaxation_cost(events, unfinished[:-4]).changes is None
     with pytest.raises(PromptError, match="not a branch of"):

@@ -460,8 +460,8 @@ def test_an_early_abort_closes_the_stream():
 def test_closing_the_run_in_the_middle_closes_the_stream():
     with endpoint(Answer((chunk(HALF), Hang))) as server, remote(server) as model:
         generation = run(request(), model)
-        for told_event in generation:
-            if isinstance(told_event, Token):
+        for output in generation:
+            if isinstance(output, Token):
                 break
         generation.close()
         assert server.gone.wait(60)

@@ -103,7 +103,7 @@ PROPS = {"default_generation_settings": {"n_ctx": 4096}, "build_info": "b5"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("owner", "paths", "name", "server_told"),
+    ("owner", "paths", "name", "server_name"),
     [
         ("llamacpp", {"props": PROPS}, "llama-server", "llama-server b5"),
         ("me", {}, "llama-cpp-python", "llama_cpp.server"),
@@ -115,9 +115,9 @@ PROPS = {"default_generation_settings": {"n_ctx": 4096}, "build_info": "b5"}
         ("library", {}, "compatible", "OpenAI-compatible"),
     ],
 )  # fmt: skip
-def test_the_server_is_recognized_by_its_description(owner, paths, name, server_told):
+def test_the_server_is_recognized_by_its_description(owner, paths, name, server_name):
     with endpoint(ANSWER, owner=owner, **paths) as server, remote(server) as model:
-        assert model.dialect.name == name and model.info.server == server_told
+        assert model.dialect.name == name and model.info.server == server_name
         assert model.info.context == (4096 if "props" in paths else 0)
         assert (model.info.kind, model.info.name, model.info.path) == ("remote", "tiny", f"{server.url}#tiny")
     with endpoint(ANSWER, owner=owner) as server, remote(server, "?dialect=sglang#other") as model:
@@ -371,9 +371,9 @@ def test_an_answer_that_is_not_streamed_is_one_piece():
 def test_the_continuation_of_an_aborted_run_begins_with_its_text():
     with endpoint(said('{action="delete_', 'it"}'), said('it" now}')) as server, remote(server) as model:
         aborted = list(run(request(constraint="off"), model))
-        told = list(continue_aborted(request(constraint="off"), aborted, model))
+        reported = list(continue_aborted(request(constraint="off"), aborted, model))
         assert sent(server)["messages"][-1] == {"role": "assistant", "content": '{action="delete_'}
-    assert run_state([*aborted, *told]).text == '{action="delete_it" now}'
+    assert run_state([*aborted, *reported]).text == '{action="delete_it" now}'
 
 
 @pytest.mark.slow
@@ -562,8 +562,8 @@ def test_a_key_that_is_not_a_valid_header_is_rejected_and_not_repeated(key):
 
 def test_the_command_stores_lists_and_removes_keys_without_an_argument_for_one(ring):
     runner, url = CliRunner(), "https://host.example/v1"
-    kept = runner.invoke(app, ["keys", "set", url], input=f"{SECRET}\n")
-    assert kept.exit_code == 0 and SECRET not in kept.output
+    saved = runner.invoke(app, ["keys", "set", url], input=f"{SECRET}\n")
+    assert saved.exit_code == 0 and SECRET not in saved.output
     assert key_of(read_address(url)) == SECRET
     listed = runner.invoke(app, ["keys", "list", "--json"])
     assert (

@@ -87,8 +87,8 @@ def test_the_cause_of_a_difference_is_named():
     )
     typed = boundaries_of("\n", steps(b"1", b"0", origin="written"), Cutting("x"))
     assert typed.otherwise[0].cause == "written"
-    struck = Alternative(ID[b"10"], b"10", "10", 0.9, 0.0, False)
-    drawn = boundaries_of("\n", steps(b"1", b"0", alternatives=(struck,)), Cutting("x")).otherwise[0]
+    masked = Alternative(ID[b"10"], b"10", "10", 0.9, 0.0, False)
+    drawn = boundaries_of("\n", steps(b"1", b"0", alternatives=(masked,)), Cutting("x")).otherwise[0]
     assert (drawn.cause, drawn.masked) == ("model", True)
     assert boundary_diff_words(drawn) == (
         "[1] [0] (sampled by the model, whose own token the mask excluded); the model's own tokenization is [10]"

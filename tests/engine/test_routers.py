@@ -83,14 +83,14 @@ def test_a_question_about_an_item_ends_in_its_lookup() -> None:
 
 def test_a_users_own_settings_are_read_and_their_errors_named() -> None:
     assert read_router('{"rules": ["Never."], "max_questions": 0}').max_questions == 0
-    for text, told in (
+    for text, reported in (
         ('{"rule": []}', '"rule"'),
         ('{"rules": "Never."}', r"\$\.rules"),
         ("[]", "object"),
         ("{", "router settings"),
         (b"\xff", "router settings"),
     ):
-        with pytest.raises(PromptError, match=told) as caught:
+        with pytest.raises(PromptError, match=reported) as caught:
             read_router(text, "my.json")
         assert caught.value.where == "my.json"
 

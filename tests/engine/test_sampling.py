@@ -99,12 +99,12 @@ def test_filters_apply_to_the_allowed_tokens_and_leave_at_least_one():
     draw = SamplerState(sampling).draw(row, allowed, [])
     assert (draw.id, draw.left, draw.removed_by([2, 3])) == (2, (2, 1, 1), ["", "top-p"])
     pieces = [b"a", b"b", b"c", b"d"]
-    told = {
+    reported = {
         each.text: each.removed
         for each in Evidence(row).alternatives(4, draw, allowed, pieces)
         if each.allowed
     }
-    assert told == {"c": "", "d": "top-p"}
+    assert reported == {"c": "", "d": "top-p"}
 
 
 def test_greedy_sampling_has_no_filters():
@@ -171,9 +171,9 @@ def test_a_stop_string_inside_the_call_leaves_it_truncated():
 
 def test_a_prefix_of_a_stop_string_is_validated_with_its_own_token():
     plain, _, _ = ended(['{action="', "delete", '_all"}'])
-    held, _, _ = ended(['{action="', "delete", '_all"}'], stop=('="delete!',))
+    delayed, _, _ = ended(['{action="', "delete", '_all"}'], stop=('="delete!',))
     assert next(e for e in plain if isinstance(e, Violation)).token == 1
-    assert next(e for e in held if isinstance(e, Violation)).token == 1
+    assert next(e for e in delayed if isinstance(e, Violation)).token == 1
     _, state, last = ended([GOOD], stop=("}\n",))
     assert (state.text, last.valid) == (GOOD, True)
 
@@ -267,13 +267,13 @@ def test_an_unknown_profile_and_a_bad_penalty_are_bad_usage():
 
 
 @pytest.mark.parametrize(
-    ("dialect", "kept"), [("vllm", {"include_stop_str_in_output": True}), ("sglang", {"no_stop_trim": True})]
+    ("dialect", "saved"), [("vllm", {"include_stop_str_in_output": True}), ("sglang", {"no_stop_trim": True})]
 )
-def test_an_endpoint_returns_the_stop_string_where_it_can(dialect, kept):
+def test_an_endpoint_returns_the_stop_string_where_it_can(dialect, saved):
     with endpoint(said(GOOD, "END")) as server, remote(server, f"?dialect={dialect}") as model:
         events = list(run(request(stop=("END",), stop_on="never"), model))
         body = server.asked[-1].body
-    assert body["stop"] == ["END"] and kept.items() <= body.items()
+    assert body["stop"] == ["END"] and saved.items() <= body.items()
     assert (events[-1].reason, run_state(events).text) == ("stop-string", GOOD)
 
 

@@ -19,14 +19,14 @@ from glyphscope.registry import bundled_registry
 from glyphscope.runs import NonInteractive, RunState, run_state
 from glyphscope.strategies import run
 from glyphscope.visible import visible
-from judged import asked, call_of, made, reasons, requested, shares, verdict, wants
+from judged import asked, call_of, expectation, made, reasons, requested, shares, verdict
 from talks import Talker
 
 SEARCH = '{action="search" query="x"}'
 CALCULATE = '{action="calculate" expression="1"}'
 TOO_MANY = '{action="search" query="x" max_results=500}'
-WANTED = call_of("search", query="x")
-ONE = asked(wants(WANTED))
+EXPECTED = call_of("search", query="x")
+ONE = asked(expectation(EXPECTED))
 SCRIPT = (
     ScriptedResult(tool="search", text="found", times=0),
     ScriptedResult(tool="calculate", text="2", times=0),
@@ -74,18 +74,19 @@ def test_a_text_is_not_a_call_in_either_notation():
 
 
 def test_whether_a_truncated_text_would_have_parsed_is_unknown():
-    short = asked(wants(WANTED), request={"max_tokens": 8})
+    short = asked(expectation(EXPECTED), request={"max_tokens": 8})
     judged = verdict(short, '{action="search" query="x and much more of it than there is room for"}')
     assert judged.parsed is None and not judged.valid and judged.ended == "length"
     assert [(failure.reason, failure.code) for failure in judged.failures] == [("LENGTH", "TRUNCATED")]
     words = verdict(
-        asked(wants(WANTED), request={"max_tokens": 8, "stop_on": "never"}), "I would rather talk. " * 9
+        asked(expectation(EXPECTED), request={"max_tokens": 8, "stop_on": "never"}),
+        "I would rather talk. " * 9,
     )
     assert words.parsed is False and reasons(words) == ["PARSE"], "what is wrong before the cut stays wrong"
 
 
 def test_an_error_before_the_truncation_counts():
-    never = asked(wants(WANTED), request={"stop_on": "never", "max_tokens": 12})
+    never = asked(expectation(EXPECTED), request={"stop_on": "never", "max_tokens": 12})
     judged = verdict(never, '{action="nosuch" query="x and much more of it than there is room for"}')
     assert judged.parsed is None and judged.ended == "length"
     assert [(failure.reason, failure.code) for failure in judged.failures] == [("SCHEMA", "UNKNOWN_TOOL")]
@@ -97,13 +98,13 @@ def test_an_early_abort_leaves_parsing_unknown_and_records_its_place():
     assert (judged.stopped_at, judged.stopped_code) == (TOO_MANY.index("500") + 2, "CONSTRAINT_MAX")
     (failure,) = judged.failures
     assert failure.path == "/max_results" and "at most 100" in failure.detail
-    whole = verdict(asked(wants(WANTED), request={"stop_on": "never"}), TOO_MANY)
+    whole = verdict(asked(expectation(EXPECTED), request={"stop_on": "never"}), TOO_MANY)
     assert shares(whole) == (True, False, True, False, False) and whole.stopped_at is None
 
 
 def test_the_place_of_a_wrong_argument_is_reported():
     (failure,) = verdict(
-        asked(wants(call_of("search", query="x", max_results=10))),
+        asked(expectation(call_of("search", query="x", max_results=10))),
         '{action="search" query="x" max_results=5}',
     ).failures
     assert (failure.reason, failure.path, failure.turn) == ("WRONG_ARGUMENTS", "/max_results", 1)
@@ -122,7 +123,7 @@ def test_a_repaired_call_is_ok_and_parsing_is_that_of_the_first_text():
 
 
 def test_an_extracted_call_is_ok():
-    fenced = asked(wants(WANTED), request={"stop_on": "never"})
+    fenced = asked(expectation(EXPECTED), request={"stop_on": "never"})
     judged = verdict(fenced, f"```\n{SEARCH}\n```", repair=1)
     assert shares(judged) == (False, True, True, True, True)
     assert reasons(verdict(fenced, f"```\n{SEARCH}\n```")) == [
@@ -138,7 +139,7 @@ def test_a_failed_repair_is_counted_by_its_last_error():
 
 # no call is wanted
 
-NONE = asked(wants())
+NONE = asked(expectation())
 
 
 def test_a_text_is_right_where_no_call_is_expected():
@@ -155,7 +156,7 @@ def test_a_call_is_wrong_where_none_is_expected():
 
 
 def test_a_call_in_a_text_counts_as_a_call_where_none_is_expected():
-    never = asked(wants(), request={"stop_on": "never"})
+    never = asked(expectation(), request={"stop_on": "never"})
     judged = verdict(never, f"I will do it: {SEARCH} There.")
     assert reasons(judged) == ["PARSE", "UNWANTED_CALL"] and not judged.valid
     assert judged.calls == (Made(tool="search", arguments={"query": "x"}),)
@@ -168,14 +169,14 @@ def test_an_invalid_call_is_a_failure_where_none_is_expected():
 
 def test_a_final_text_must_meet_its_rules():
     def failed(said: str, **rule: Any) -> list[str]:
-        scenario = asked(wants(final=FinalText(**rule)), request={"stop_on": "never"})
+        scenario = asked(expectation(final=FinalText(**rule)), request={"stop_on": "never"})
         judged = verdict(scenario, said)
         assert set(reasons(judged)) <= {"FINAL_TEXT"}
         return [failure.detail for failure in judged.failures]
 
     assert failed(" Done.\n", equals="Done.") == []
     assert failed("Done!", equals="Done.") == ['the answer is "Done!", not "Done."']
-    (unsaid,) = verdict(asked(wants(WANTED, final=FinalText(equals="x"))), SEARCH).failures
+    (unsaid,) = verdict(asked(expectation(EXPECTED, final=FinalText(equals="x"))), SEARCH).failures
     assert (unsaid.reason, unsaid.detail) == ("FINAL_TEXT", "there is no answer in words")
     assert failed("It is 5.", contains=("5", "It")) == []
     assert failed("It is 5.", contains=("6",)) == ['the answer is "It is 5.", and does not contain "6"']
@@ -199,7 +200,7 @@ def test_a_call_in_two_stages_is_judged_as_a_whole():
 
 
 def test_a_name_that_uses_up_the_tokens_is_a_truncated_text():
-    short = asked(wants(WANTED), request={"max_tokens": 3})
+    short = asked(expectation(EXPECTED), request={"max_tokens": 3})
     judged = verdict(short, '"search"', '{query="x"}', strategy="two-stage")
     assert shares(judged) == (None, False, True, False, False)
     assert [(failure.reason, failure.code) for failure in judged.failures] == [("LENGTH", "TRUNCATED")]
@@ -216,43 +217,52 @@ CALL, ASK, NO = chosen("call_tool", "search"), chosen("clarify", None, "Which on
 
 
 def test_the_routers_choice_must_be_the_expected_one():
-    assert shares(routed(wants(choice="none"), NO)) == (True, True, None, None, True)
-    assert shares(routed(wants(choice="clarify"), ASK)) == (True, True, None, None, True)
-    assert shares(routed(wants(WANTED, choice="call_tool"), CALL, SEARCH)) == (True, True, True, True, True)
-    assert reasons(routed(wants(choice="clarify"), NO)) == ["WRONG_CHOICE"]
-    assert reasons(routed(wants(WANTED, choice="call_tool"), NO)) == ["WRONG_CHOICE", "MISSING_CALL"]
-    judged = routed(wants(choice="none"), CALL, SEARCH)
+    assert shares(routed(expectation(choice="none"), NO)) == (True, True, None, None, True)
+    assert shares(routed(expectation(choice="clarify"), ASK)) == (True, True, None, None, True)
+    assert shares(routed(expectation(EXPECTED, choice="call_tool"), CALL, SEARCH)) == (
+        True,
+        True,
+        True,
+        True,
+        True,
+    )
+    assert reasons(routed(expectation(choice="clarify"), NO)) == ["WRONG_CHOICE"]
+    assert reasons(routed(expectation(EXPECTED, choice="call_tool"), NO)) == ["WRONG_CHOICE", "MISSING_CALL"]
+    judged = routed(expectation(choice="none"), CALL, SEARCH)
     assert reasons(judged) == ["WRONG_CHOICE", "UNWANTED_CALL"]
     assert judged.failures[0].detail == "the router chose call_tool of 'search', not none"
 
 
 def test_a_question_that_was_answered_is_its_own_choice():
-    both = wants(WANTED, choice="clarify")
+    both = expectation(EXPECTED, choice="clarify")
     assert routed(both, ASK, CALL, SEARCH, answers=("x",)).ok
     assert reasons(routed(both, CALL, SEARCH, answers=("x",))) == ["WRONG_CHOICE"]
-    assert routed(wants(WANTED, choice="call_tool"), ASK, CALL, SEARCH, answers=("x",)).ok
+    assert routed(expectation(EXPECTED, choice="call_tool"), ASK, CALL, SEARCH, answers=("x",)).ok
 
 
 def test_a_router_with_the_wrong_tool_is_wrong_whatever_the_call():
     calculate = chosen("call_tool", "calculate")
-    assert reasons(routed(wants(WANTED), calculate, CALCULATE)) == ["WRONG_TOOL"]
-    judged = routed(wants(WANTED), calculate, '{action="calculate" expression=5}')
+    assert reasons(routed(expectation(EXPECTED), calculate, CALCULATE)) == ["WRONG_TOOL"]
+    judged = routed(expectation(EXPECTED), calculate, '{action="calculate" expression=5}')
     assert reasons(judged) == ["SCHEMA", "WRONG_TOOL"] and judged.right_tool is False
-    judged = routed(wants(WANTED), CALL, TOO_MANY)
+    judged = routed(expectation(EXPECTED), CALL, TOO_MANY)
     assert shares(judged) == (None, False, True, False, False)
 
 
 def test_a_router_without_a_choice_is_a_failure_even_where_no_tool_is_expected():
-    assert reasons(routed(wants(choice="none"), "none of them")) == ["PARSE"]
-    judged = routed(wants(choice="none"), chosen("call_tool", "nosuch"))
+    assert reasons(routed(expectation(choice="none"), "none of them")) == ["PARSE"]
+    judged = routed(expectation(choice="none"), chosen("call_tool", "nosuch"))
     assert [(failure.reason, failure.code) for failure in judged.failures] == [("SCHEMA", "UNKNOWN_TOOL")]
 
 
 def test_without_a_router_a_text_is_any_choice_but_a_call():
     for choice in ("none", "clarify"):
-        assert verdict(asked(wants(choice=choice)), "Which one do you mean?").ok
-        assert reasons(verdict(asked(wants(choice=choice)), SEARCH)) == ["WRONG_CHOICE", "UNWANTED_CALL"]
-    never = asked(wants(choice="call_tool"), request={"strategy": "loop"})
+        assert verdict(asked(expectation(choice=choice)), "Which one do you mean?").ok
+        assert reasons(verdict(asked(expectation(choice=choice)), SEARCH)) == [
+            "WRONG_CHOICE",
+            "UNWANTED_CALL",
+        ]
+    never = asked(expectation(choice="call_tool"), request={"strategy": "loop"})
     assert reasons(verdict(never, "Hello.")) == ["WRONG_CHOICE"]
 
 
@@ -265,34 +275,34 @@ def talked(expect: Any, *said: str, **members: Any) -> Any:
 
 
 def test_every_call_of_a_conversation_counts_once():
-    judged = talked(wants(WANTED), SEARCH, "It is x.")
+    judged = talked(expectation(EXPECTED), SEARCH, "It is x.")
     assert shares(judged) == (True, True, True, True, True) and judged.text == "It is x."
     assert judged.calls == (Made(tool="search", arguments={"query": "x"}, ok=True),)
     assert (judged.outcome, judged.ended) == ("valid", "answered")
-    judged = talked(wants(WANTED), SEARCH, SEARCH, "It is x.")
+    judged = talked(expectation(EXPECTED), SEARCH, SEARCH, "It is x.")
     assert reasons(judged) == ["EXTRA_CALL"] and judged.right_arguments is True
-    assert talked(wants(WANTED, extra_calls=True), SEARCH, CALCULATE, SEARCH, "x").ok
-    assert reasons(talked(wants(WANTED), "It is x.")) == ["MISSING_CALL"]
+    assert talked(expectation(EXPECTED, extra_calls=True), SEARCH, CALCULATE, SEARCH, "x").ok
+    assert reasons(talked(expectation(EXPECTED), "It is x.")) == ["MISSING_CALL"]
 
 
 def test_several_expected_calls_come_in_any_order_unless_it_counts():
-    two = (WANTED, call_of("calculate", expression="1"))
-    assert talked(wants(*two), CALCULATE, SEARCH, "Done.").ok
-    assert talked(wants(*two, ordered=True), SEARCH, CALCULATE, "Done.").ok
-    judged = talked(wants(*two, ordered=True), CALCULATE, SEARCH, "Done.")
+    two = (EXPECTED, call_of("calculate", expression="1"))
+    assert talked(expectation(*two), CALCULATE, SEARCH, "Done.").ok
+    assert talked(expectation(*two, ordered=True), SEARCH, CALCULATE, "Done.").ok
+    judged = talked(expectation(*two, ordered=True), CALCULATE, SEARCH, "Done.")
     assert reasons(judged) == ["MISSING_CALL"] and "order" in judged.failures[0].detail
     assert judged.right_tool is False and judged.right_arguments is False
-    judged = talked(wants(*two), SEARCH, "Done.")
+    judged = talked(expectation(*two), SEARCH, "Done.")
     assert reasons(judged) == ["MISSING_CALL"] and judged.right_tool is False
 
 
 def test_calls_of_one_turn_count_each():
-    two = (WANTED, call_of("search", query="y"))
+    two = (EXPECTED, call_of("search", query="y"))
     many = {"request": {"loop": {"parallel_tool_calls": True}}}
     other = SEARCH.replace("x", "y")
-    judged = talked(wants(*two), f"{other}\n{SEARCH}", "Done.", **many)
+    judged = talked(expectation(*two), f"{other}\n{SEARCH}", "Done.", **many)
     assert judged.ok and [call.arguments["query"] for call in judged.calls] == ["y", "x"]
-    assert reasons(talked(wants(*two), f"{other}\n{SEARCH}", "Done.")) == ["MISSING_CALL"]  # one a turn
+    assert reasons(talked(expectation(*two), f"{other}\n{SEARCH}", "Done.")) == ["MISSING_CALL"]  # one a turn
 
 
 def test_a_failed_call_may_be_repeated_where_more_calls_are_allowed():
@@ -300,26 +310,26 @@ def test_a_failed_call_may_be_repeated_where_more_calls_are_allowed():
         ScriptedResult(tool="search", text="busy", fault="tool"),
         ScriptedResult(tool="search", text="found"),
     )
-    assert talked(wants(WANTED, extra_calls=True), SEARCH, SEARCH, "x", script=script).ok
-    judged = talked(wants(WANTED), SEARCH, SEARCH, "x", script=script)
+    assert talked(expectation(EXPECTED, extra_calls=True), SEARCH, SEARCH, "x", script=script).ok
+    judged = talked(expectation(EXPECTED), SEARCH, SEARCH, "x", script=script)
     assert reasons(judged) == ["EXTRA_CALL"] and [call.ok for call in judged.calls] == [False, True]
-    judged = talked(wants(WANTED, extra_calls=True), SEARCH, "x", script=script)
+    judged = talked(expectation(EXPECTED, extra_calls=True), SEARCH, "x", script=script)
     assert [(failure.reason, failure.code) for failure in judged.failures] == [("TOOL_FAILED", "TOOL_ERROR")]
     assert judged.failures[0].detail == "search: busy" and judged.right_arguments is True
 
 
 def test_a_forbidden_tool_is_reported_beside_everything_else():
     assert reasons(
-        talked(wants(WANTED, extra_calls=True, forbidden=("calculate",)), SEARCH, CALCULATE, "x")
+        talked(expectation(EXPECTED, extra_calls=True, forbidden=("calculate",)), SEARCH, CALCULATE, "x")
     ) == ["FORBIDDEN_TOOL"]
-    assert reasons(talked(wants(WANTED, forbidden=("calculate",)), CALCULATE, "x")) == [
+    assert reasons(talked(expectation(EXPECTED, forbidden=("calculate",)), CALCULATE, "x")) == [
         "WRONG_TOOL",
         "FORBIDDEN_TOOL",
     ]
 
 
 def test_expected_codes_must_occur_in_the_run():
-    seen = wants(WANTED, extra_calls=True, seen=("ARGUMENTS_TOO_LARGE",))
+    seen = expectation(EXPECTED, extra_calls=True, seen=("ARGUMENTS_TOO_LARGE",))
     long = '{action="search" query="' + "x" * 200 + '"}'
     guard = {"request": {"loop": {"max_tool_args_bytes": 100}}}
     judged = talked(seen, long, SEARCH, "x", **guard)
@@ -329,39 +339,39 @@ def test_expected_codes_must_occur_in_the_run():
         ("NOT_SEEN", "ARGUMENTS_TOO_LARGE")
     ]
     assert (
-        verdict(asked(wants(seen=("CONSTRAINT_MAX",), extra_calls=True)), TOO_MANY).failures[-1].reason
+        verdict(asked(expectation(seen=("CONSTRAINT_MAX",), extra_calls=True)), TOO_MANY).failures[-1].reason
         == "SCHEMA"
     )
-    assert talked(wants(WANTED, seen=("CONSTRAINT_MAX",)), TOO_MANY, SEARCH, "x").ok
+    assert talked(expectation(EXPECTED, seen=("CONSTRAINT_MAX",)), TOO_MANY, SEARCH, "x").ok
 
 
 def test_an_invalid_turn_counts_for_parsing_and_is_forgiven_when_corrected():
-    judged = talked(wants(WANTED), '{action="search" query=}', SEARCH, "x")
+    judged = talked(expectation(EXPECTED), '{action="search" query=}', SEARCH, "x")
     assert shares(judged) == (False, True, True, True, True)
-    judged = talked(wants(WANTED), TOO_MANY, SEARCH, "x")
+    judged = talked(expectation(EXPECTED), TOO_MANY, SEARCH, "x")
     assert shares(judged) == (None, True, True, True, True)
 
 
 def test_a_guardrail_that_ended_the_conversation_is_a_failure():
-    judged = talked(wants(WANTED, extra_calls=True), SEARCH, request={"loop": {"max_turns": 2}})
+    judged = talked(expectation(EXPECTED, extra_calls=True), SEARCH, request={"loop": {"max_turns": 2}})
     assert reasons(judged) == ["LIMIT"] and judged.failures[0].detail.startswith("max_turns: ")
-    judged = talked(wants(WANTED), TOO_MANY, request={"loop": {"max_invalid_turns": 2}})
+    judged = talked(expectation(EXPECTED), TOO_MANY, request={"loop": {"max_invalid_turns": 2}})
     assert reasons(judged) == ["SCHEMA", "LIMIT"]
 
 
 def test_an_unmet_requirement_of_a_conversation_is_a_failure():
     enforced = {"request": {"loop": {"tool_use": "enforced"}}}
     script = (ScriptedResult(tool="search", fault="tool", text="no"),)
-    assert reasons(talked(wants(WANTED), SEARCH, "x", script=script, **enforced)) == ["TOOL_FAILED"]
+    assert reasons(talked(expectation(EXPECTED), SEARCH, "x", script=script, **enforced)) == ["TOOL_FAILED"]
     judged = talked(
-        wants(WANTED), "Hello.", request={"loop": {"tool_use": "enforced", "max_invalid_turns": 1}}
+        expectation(EXPECTED), "Hello.", request={"loop": {"tool_use": "enforced", "max_invalid_turns": 1}}
     )
     assert reasons(judged) == ["PARSE", "LIMIT"] and judged.failures[0].code == "NO_TOOL_CALL"
-    assert reasons(talked(wants(WANTED), SEARCH, "", "")) == ["FINAL_TEXT"]
+    assert reasons(talked(expectation(EXPECTED), SEARCH, "", "")) == ["FINAL_TEXT"]
 
 
 def test_the_strict_answer_of_a_conversation_is_the_last_one():
-    strict = wants(final=FinalText(equals="Done."))
+    strict = expectation(final=FinalText(equals="Done."))
     assert talked(strict, "Done.\n").ok
     assert reasons(talked(strict, "Done. Anything else?")) == ["FINAL_TEXT"]
     assert reasons(talked(strict, SEARCH, "Done.")) == ["UNWANTED_CALL"]
@@ -370,7 +380,7 @@ def test_the_strict_answer_of_a_conversation_is_the_last_one():
 def test_the_final_workspace_must_match_its_schema():
     patch = '{action="state_patch" workspace_id="trip-1" ops=[{op="set" path="/budget/limit" value=%d}]}'
     schema = {"properties": {"budget": {"properties": {"limit": {"const": 950}}}}}
-    expect = wants(ExpectedCall(tools=("state_patch",)), workspace=schema)
+    expect = expectation(ExpectedCall(tools=("state_patch",)), workspace=schema)
     workspace = bundled_registry("workspace")
     scenario = asked(expect, demo=True)
     assert verdict(scenario, patch % 950, "Done.", strategy="loop", registry=workspace).ok
@@ -379,7 +389,7 @@ def test_the_final_workspace_must_match_its_schema():
     assert judged.failures[0].detail == "budget.limit is 940, not 950"
     judged = verdict(scenario, "Done.", strategy="loop", registry=workspace)
     assert reasons(judged) == ["MISSING_CALL", "WORKSPACE"]
-    judged = verdict(asked(wants(workspace=schema)), "Done.", strategy="loop")
+    judged = verdict(asked(expectation(workspace=schema)), "Done.", strategy="loop")
     assert reasons(judged) == ["WORKSPACE"] and "no workspace" in judged.failures[0].detail
 
 
@@ -387,8 +397,8 @@ def test_the_final_workspace_must_match_its_schema():
 
 
 def test_the_verdicts_of_several_turns_are_those_of_all_together():
-    second = Turn(prompt="And 1?", expect=wants(call_of("calculate", expression="1")))
-    scenario = asked(wants(WANTED), turns=(second,))
+    second = Turn(prompt="And 1?", expect=expectation(call_of("calculate", expression="1")))
+    scenario = asked(expectation(EXPECTED), turns=(second,))
     judged = verdict(scenario, SEARCH, CALCULATE)
     assert shares(judged) == (True, True, True, True, True) and judged.text == CALCULATE
     judged = verdict(scenario, SEARCH, SEARCH)
@@ -400,13 +410,13 @@ def test_the_verdicts_of_several_turns_are_those_of_all_together():
 
 
 def test_a_turn_without_an_expected_call_leaves_the_tools_verdict_to_the_others():
-    scenario = asked(wants(WANTED), turns=(Turn(prompt="Thanks.", expect=wants()),))
+    scenario = asked(expectation(EXPECTED), turns=(Turn(prompt="Thanks.", expect=expectation()),))
     assert shares(verdict(scenario, SEARCH, "Welcome.")) == (None, True, True, True, True)
 
 
 def test_an_interrupted_conversation_is_not_ok():
-    scenario = asked(wants(WANTED), turns=(Turn(prompt="Thanks.", expect=wants()),))
-    first = made(asked(wants(WANTED)), SEARCH)
+    scenario = asked(expectation(EXPECTED), turns=(Turn(prompt="Thanks.", expect=expectation()),))
+    first = made(asked(expectation(EXPECTED)), SEARCH)
     judged = score(scenario, first, workspace=None)
     assert not judged.ok and [(f.reason, f.turn) for f in judged.failures] == [("MODEL_FAILED", 2)]
     with pytest.raises(ValueError):
@@ -441,7 +451,7 @@ class Failing(Talker):
     ],
 )
 def test_a_run_that_failed_is_not_a_wrong_answer(error, reason):
-    scenario = asked(wants(WANTED, seen=("SYNTAX",), final=FinalText(equals="x"), choice="call_tool"))
+    scenario = asked(expectation(EXPECTED, seen=("SYNTAX",), final=FinalText(equals="x"), choice="call_tool"))
     judged = verdict(scenario, model=Failing(error))
     assert reasons(judged) == [reason] and reason in NO_ANSWER
     assert shares(judged) == (None, False, False, False, False)
@@ -449,7 +459,7 @@ def test_a_run_that_failed_is_not_a_wrong_answer(error, reason):
 
 
 def test_the_reason_for_a_missing_answer_comes_first():
-    scenario = asked(wants(WANTED), turns=(Turn(prompt="And?", expect=wants(WANTED)),))
+    scenario = asked(expectation(EXPECTED), turns=(Turn(prompt="And?", expect=expectation(EXPECTED)),))
     judged = verdict(scenario, model=Failing(ModelDied("died"), CALCULATE))
     assert [(failure.reason, failure.turn) for failure in judged.failures] == [
         ("MODEL_FAILED", 2),
@@ -490,7 +500,9 @@ class Stopped(ScriptedModel):
 
 def test_a_run_that_was_stopped_or_is_missing_is_no_answer():
     assert reasons(verdict(ONE, model=Stopped(SEARCH))) == ["TIMEOUT"]
-    judged = verdict(asked(wants(WANTED), request={"loop": {"max_seconds": 1e-9}}), SEARCH, strategy="loop")
+    judged = verdict(
+        asked(expectation(EXPECTED), request={"loop": {"max_seconds": 1e-9}}), SEARCH, strategy="loop"
+    )
     assert reasons(judged) == ["TIMEOUT"] and judged.failures[0].detail.startswith("The conversation took")
     assert reasons(score(ONE, [RunState()], workspace=None)) == ["MODEL_FAILED"]
 
@@ -501,7 +513,7 @@ def test_a_run_that_was_stopped_or_is_missing_is_no_answer():
 def test_verdicts_are_visible_text_of_limited_length():
     hostile = "\x1b[2J\u202e" + "x" * 3000
     text = json.dumps({"action": "search", "query": hostile})
-    for scenario in (ONE, NONE, asked(wants(call_of("browse", url="https://a.b")))):
+    for scenario in (ONE, NONE, asked(expectation(call_of("browse", url="https://a.b")))):
         for failure in verdict(scenario, text, notation="json").failures:
             assert visible(failure.detail) == failure.detail and len(failure.detail) <= MOST_DETAIL
             assert visible(failure.path) == failure.path and len(failure.path) <= MOST_DETAIL
@@ -509,12 +521,12 @@ def test_verdicts_are_visible_text_of_limited_length():
 
 def test_a_hundred_extra_calls_are_reported_together():
     calls = "\n".join(SEARCH.replace("x", str(number)) for number in range(40))
-    judged = talked(wants(), calls, "Done.", request={"loop": {"parallel_tool_calls": True}})
+    judged = talked(expectation(), calls, "Done.", request={"loop": {"parallel_tool_calls": True}})
     assert len(judged.calls) == 40 and len(judged.failures) <= 20
 
 
 def test_a_record_is_judged_like_its_run():
-    scenario = asked(wants(WANTED, extra_calls=True), script=SCRIPT)
+    scenario = asked(expectation(EXPECTED, extra_calls=True), script=SCRIPT)
     for said, arm in (
         ((SEARCH, "x"), {"strategy": "loop"}),
         ((TOO_MANY, SEARCH), {"repair": 1}),
@@ -530,5 +542,5 @@ def test_a_record_is_judged_like_its_run():
 
 
 def test_unspecified_arguments_may_be_anything():
-    anything = asked(wants(ExpectedCall(tools=("calculate", "search"))))
+    anything = asked(expectation(ExpectedCall(tools=("calculate", "search"))))
     assert verdict(anything, SEARCH).ok and verdict(anything, CALCULATE).ok

@@ -240,10 +240,10 @@ def test_large_unordered_lists_are_compared_in_time(name):
     items = BAGS[name]
     other = copy.deepcopy(items)
     random.Random(1).shuffle(other)
-    wanted = ExpectedCall(tools=("search",), arguments={"x": items}, unordered=True)
-    assert Matcher().of_arguments(wanted, {"x": other}) is None
+    expected = ExpectedCall(tools=("search",), arguments={"x": items}, unordered=True)
+    assert Matcher().of_arguments(expected, {"x": other}) is None
     changed = [*other[:-1], "another"]
-    assert Matcher().of_arguments(wanted, {"x": changed}).pointer == f"/x/{len(items) - 1}"
+    assert Matcher().of_arguments(expected, {"x": changed}).pointer == f"/x/{len(items) - 1}"
 
 
 # properties
@@ -333,10 +333,10 @@ def test_equality_is_that_of_canonical_json(one, other):
     st.dictionaries(st.text(max_size=2), LEAVES, max_size=4),
     st.dictionaries(st.text(max_size=2), LEAVES, max_size=4),
 )
-def test_a_script_entry_matches_calls_that_have_all_of_its_arguments(wanted, more):
-    assert has_all(wanted, {**more, **wanted})
-    for name in wanted:
-        assert not has_all(wanted, {key: value for key, value in wanted.items() if key != name})
+def test_a_script_entry_matches_calls_that_have_all_of_its_arguments(expected, more):
+    assert has_all(expected, {**more, **expected})
+    for name in expected:
+        assert not has_all(expected, {key: value for key, value in expected.items() if key != name})
 
 
 # one to one
@@ -345,27 +345,29 @@ def test_a_script_entry_matches_calls_that_have_all_of_its_arguments(wanted, mor
 @at_most(300)
 @given(st.integers(0, 6), st.integers(0, 6), st.data())
 def test_the_most_calls_possible_are_paired(expected, made, data):
-    fits = {(wanted, call): data.draw(st.booleans()) for wanted in range(expected) for call in range(made)}
+    fits = {
+        (required, call): data.draw(st.booleans()) for required in range(expected) for call in range(made)
+    }
 
-    def best(wanted: int, taken: frozenset[int]) -> int:
+    def best(required: int, taken: frozenset[int]) -> int:
         """By trying everything."""
-        if wanted == expected:
+        if required == expected:
             return 0
         found = [
-            1 + best(wanted + 1, taken | {call})
+            1 + best(required + 1, taken | {call})
             for call in range(made)
-            if call not in taken and fits[wanted, call]
+            if call not in taken and fits[required, call]
         ]
-        return max([best(wanted + 1, taken), *found])
+        return max([best(required + 1, taken), *found])
 
-    pairs = pair_up(expected, made, lambda wanted, call: fits[wanted, call])
+    pairs = pair_up(expected, made, lambda required, call: fits[required, call])
     assert len(pairs) == best(0, frozenset()) == len(set(pairs.values()))
     assert all(fits[pair] for pair in pairs.items())
 
 
 def test_order_counts_where_it_is_requested():
-    def same(wanted: int, call: int) -> bool:
-        return "abc"[wanted] == made[call]
+    def same(expected: int, call: int) -> bool:
+        return "abc"[expected] == made[call]
 
     for made, pairs in (
         ("abc", {0: 0, 1: 1, 2: 2}),
@@ -377,5 +379,5 @@ def test_order_counts_where_it_is_requested():
 
 
 def test_hundreds_of_equal_calls_are_paired():
-    assert len(pair_up(500, 500, lambda wanted, call: True)) == 500
-    assert len(pair_up(300, 300, lambda wanted, call: call >= wanted)) == 300
+    assert len(pair_up(500, 500, lambda expected, call: True)) == 500
+    assert len(pair_up(300, 300, lambda expected, call: call >= expected)) == 300

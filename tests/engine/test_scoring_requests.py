@@ -23,7 +23,7 @@ from glyphscope.runs import NonInteractive, history_after, run_state
 from glyphscope.strategies import run
 from glyphscope.tools import ToolSource
 from glyphscope.tools.demo import DemoTools
-from judged import asked, call_of, made, requested, verdict, wants
+from judged import asked, call_of, expectation, made, requested, verdict
 from talks import Talker
 
 REGISTRY = default_registry()
@@ -114,7 +114,7 @@ def asked_of(arm: dict[str, Any], suite: dict[str, Any], scenario: dict[str, Any
     return request_for(
         Arm(**{"model": "m.gguf", **arm}),
         made_for,
-        asked(wants(), **scenario),
+        asked(expectation(), **scenario),
         REGISTRY,
         Sampling(seed=7),
         **more,
@@ -179,8 +179,8 @@ def test_calls_are_answered_by_the_script_without_approval():
     assert request.approvals == (ApprovalRule(source="scripted", action="allow"),)
     assert asked_of({}, {}, {"request": {"dispatch": True}}).sources == request.sources
     assert asked_of({}, {}, {}).sources == {} and asked_of({}, {}, {}).approvals == ()
-    carried = asked(wants(call_of("search", query="x")), request={"dispatch": True})
-    assert [call.ok for call in verdict(carried, SEARCH).calls] == [False]  # nothing is scripted
+    dispatched = asked(expectation(call_of("search", query="x")), request={"dispatch": True})
+    assert [call.ok for call in verdict(dispatched, SEARCH).calls] == [False]  # nothing is scripted
 
 
 def test_answers_are_passed_to_the_router():
@@ -197,12 +197,12 @@ def test_invalid_members_are_reported_with_their_scenario():
 
 
 SCRIPT = (ScriptedResult(tool="search", text="found", times=0),)
-TWO = Turn(prompt="And y?", expect=wants())
+TWO = Turn(prompt="And y?", expect=expectation())
 
 
 def after(*said: str, **arm: Any) -> list[tuple[str, str]]:
     members = {"script": SCRIPT, **arm.pop("members", {})}
-    scenario = asked(wants(), **members)
+    scenario = asked(expectation(), **members)
     (state,) = made(scenario, *said, **arm)
     messages = history_after(state, requested(scenario, **arm))
     assert messages[0] == Message("user", "Find x.")
@@ -212,14 +212,14 @@ def after(*said: str, **arm: Any) -> list[tuple[str, str]]:
 CHOSEN = json.dumps({"choice": "call_tool", "tool": "search", "question": None})
 ASKED = json.dumps({"choice": "clarify", "tool": None, "question": "Which?"})
 NONE = json.dumps({"choice": "none", "tool": None, "question": None})
-TOLD = '{"ok":true,"result":"found"}'
+RESULT = '{"ok":true,"result":"found"}'
 
 
 @pytest.mark.slow
 def test_the_next_turn_starts_from_the_result_of_this_one():
     assert after(SEARCH) == [("assistant", SEARCH)]
     assert after("") == []
-    assert after(SEARCH, members={"request": {"dispatch": True}}) == [("assistant", SEARCH), ("tool", TOLD)]
+    assert after(SEARCH, members={"request": {"dispatch": True}}) == [("assistant", SEARCH), ("tool", RESULT)]
     assert after("words", SEARCH, repair=1) == [("assistant", SEARCH)]
     assert after('"search"', '{query="x"}', strategy="two-stage") == [("assistant", SEARCH)]
     assert after(CHOSEN, SEARCH, strategy="route-execute") == [("assistant", SEARCH)]
@@ -236,7 +236,7 @@ def test_the_next_turn_of_a_conversation_starts_from_its_messages():
     wrong = '{action="search" query=}'
     assert after(f"I look: {SEARCH}", wrong, "It is x.", strategy="loop") == [
         ("assistant", f"I look: {SEARCH}"),
-        ("tool", TOLD),
+        ("tool", RESULT),
         ("assistant", "It is x."),
     ]
 
@@ -251,7 +251,7 @@ def test_a_call_in_the_models_own_notation_is_repeated_in_it():
     written = '{"name": "search", "arguments": {"query": "x"}}'
     whole = f"<tool_call>\n{written}\n</tool_call>"
     for said, constraint in ((written, "mask"), (whole, "off"), (f"<tool_call>\n{written}", "off")):
-        scenario = asked(wants())
+        scenario = asked(expectation())
         request = requested(scenario, notation="native", constraint=constraint)
         state = run_state(run(request, Talker(said, template=HERMES), NonInteractive()))
         assert state.call is not None and state.failed is None
@@ -267,7 +267,7 @@ def test_every_strategy_shows_the_model_the_history(strategy):
         "loop": (SEARCH, "It is x."),
     }[strategy]
     model = Talker(*said, *said)
-    states = made(asked(wants(), turns=(TWO,), script=SCRIPT), model=model, strategy=strategy)
+    states = made(asked(expectation(), turns=(TWO,), script=SCRIPT), model=model, strategy=strategy)
     first, second = (state.stages[0].prompt for state in states)
     assert first is not None and second is not None
     parts = [part.name for part in second.parts]
@@ -283,7 +283,7 @@ def test_every_strategy_shows_the_model_the_history(strategy):
 
 def test_the_executor_sees_the_conversation_as_the_router_does():
     model = Talker(CHOSEN, SEARCH, CHOSEN, SEARCH)
-    made(asked(wants(), turns=(TWO,)), model=model, strategy="route-execute")
+    made(asked(expectation(), turns=(TWO,)), model=model, strategy="route-execute")
     router, executor = model.prompts[2:]
     for prompt in (router, executor):
         assert prompt.index("Find x.") < prompt.index(SEARCH) < prompt.index("And y?")

@@ -49,11 +49,15 @@ REQUEST = RunRequest(prompt="Search for\n AI news", registry=default_registry().
 
 
 def run_of(run: str = "r1", time: str = "2026-01-01T00:00:00Z", t: float = 0.0, **request) -> list:
-    wanted = msgspec.structs.replace(REQUEST, **request)
+    asked = msgspec.structs.replace(REQUEST, **request)
     step = TokenStep(index=0, id=7, data=b"\xf0\x9f", text="", logprob=-0.5 + t * 1e-9, mask_ms=t)
     return [
         RunStarted(
-            run=run, request=wanted, model=ModelInfo(name="smol", sha256="ab"), versions={"x": "1"}, time=time
+            run=run,
+            request=asked,
+            model=ModelInfo(name="smol", sha256="ab"),
+            versions={"x": "1"},
+            time=time,
         ),
         PromptRendered(run=run, t=t, text="p", tokens=3, cached=int(t)),
         PromptEvaluated(run=run, t=t, done=3, total=3, ms=t),

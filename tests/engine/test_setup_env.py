@@ -51,8 +51,8 @@ def test_templates_and_vocabularies_are_downloaded_once_beside_a_cached_wheel(
     monkeypatch.setattr(setup_env, "run", fetch)
     for _ in range(2):
         setup_env.fetch_llama_data()
-    kept = [path.name for path in setup_env.cache_folder().rglob("*") if path.is_file()]
-    assert kept == ["one.jinja"]
+    saved = [path.name for path in setup_env.cache_folder().rglob("*") if path.is_file()]
+    assert saved == ["one.jinja"]
     assert len(commands) == 1 and "download" in commands[0]
 
 

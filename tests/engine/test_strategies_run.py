@@ -318,16 +318,16 @@ class Prefixed(ScriptedModel):
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8)])
 def test_a_continuation_reports_only_new_tokens_and_counts_all(sampling):
-    wanted = request(sampling=sampling)
+    asked = request(sampling=sampling)
     model = Prefixed([*WRONG_TOOL, " and", " more"])
-    aborted = list(run(wanted, model))
-    told = list(continue_aborted(wanted, aborted, model))
-    assert isinstance(told[0], RunStarted) and told[0].request.stop_on == "never"
-    assert {event.stage for event in told[1:]} == {CONTINUATION}
-    assert [token.step.index for token in of(Token, told)] == [2, 3, 4, 5, 6]
-    assert of(Token, told)[0].start == len("".join(WRONG_TOOL[:2]))
-    assert (told[-1].reason, told[-1].tokens) == ("end-of-text", 7)
-    whole = run_state([*aborted, *told])
+    aborted = list(run(asked, model))
+    reported = list(continue_aborted(asked, aborted, model))
+    assert isinstance(reported[0], RunStarted) and reported[0].request.stop_on == "never"
+    assert {event.stage for event in reported[1:]} == {CONTINUATION}
+    assert [token.step.index for token in of(Token, reported)] == [2, 3, 4, 5, 6]
+    assert of(Token, reported)[0].start == len("".join(WRONG_TOOL[:2]))
+    assert (reported[-1].reason, reported[-1].tokens) == ("end-of-text", 7)
+    whole = run_state([*aborted, *reported])
     assert whole.text == "".join(model.tokens)
     assert [token.step.index for token in whole.tokens] == list(range(7))
 
@@ -343,18 +343,18 @@ def test_an_incomplete_character_at_the_abort_is_decoded_again():
     script = ["{action=", b"\xf0\x9f", b"\x98\x80", "}"]
     tokens = of(Token, run(request(stop_on="never"), ScriptedModel(script)))[:2]
     prompt = PromptRendered(text="p", tokens=1, cached=0)
-    told = list(continue_aborted(request(), [prompt, *tokens], ScriptedModel(script[1:])))
-    assert [token.step.index for token in of(Token, told)][:2] == [1, 2]
+    reported = list(continue_aborted(request(), [prompt, *tokens], ScriptedModel(script[1:])))
+    assert [token.step.index for token in of(Token, reported)][:2] == [1, 2]
 
 
 def test_a_model_that_does_not_repeat_itself_is_reported():
-    wanted = request(sampling=Sampling(temperature=1.0))
-    aborted = list(run(wanted, Batches(*WRONG_TOOL)))
+    asked = request(sampling=Sampling(temperature=1.0))
+    aborted = list(run(asked, Batches(*WRONG_TOOL)))
     other = [
         msgspec.structs.replace(e, step=msgspec.structs.replace(e.step, id=77)) if isinstance(e, Token) else e
         for e in aborted
     ]
-    failed = list(continue_aborted(wanted, other, Batches(*WRONG_TOOL)))[-1]
+    failed = list(continue_aborted(asked, other, Batches(*WRONG_TOOL)))[-1]
     assert isinstance(failed, RunFailed) and failed.code == "MODEL_FAILED"
 
 
@@ -379,16 +379,16 @@ PIECES = st.lists(
 )
 def test_the_verdict_and_the_counts_are_the_same_for_any_tokens_and_batches(pieces, sizes, stop_on):
     # Without extraction, which takes what it can out of the text that came: of an aborted one, up to the token's end.
-    wanted = request(stop_on=stop_on, repair=RepairSettings(extract=False))
+    asked = request(stop_on=stop_on, repair=RepairSettings(extract=False))
     text = "".join(pieces)
-    whole = list(run(wanted, Batches(text, "")))
+    whole = list(run(asked, Batches(text, "")))
     cuts = [text[i : i + 2] for i in range(0, len(text), 2)]
     batches, cycle = [], itertools.cycle(sizes)
     while cuts:
         size = next(cycle)
         batches.append(cuts[:size])
         cuts = cuts[size:]
-    events = list(run(wanted, Batches(*batches, "")))
+    events = list(run(asked, Batches(*batches, "")))
     state, finished = run_state(events), events[-1]
     assert finished.tokens == len(state.tokens) and text.startswith(state.text)
     assert [token.start for token in state.tokens][1:] == [token.end for token in state.tokens][:-1]

@@ -130,8 +130,8 @@ def test_the_routing_suite_has_enough_prompts_of_every_class_and_its_router():
     assert set(classes) == {"item", "perk", "activity", "none", "clarify"} and min(classes.values()) >= 7
     assert len(suite.scenarios) >= 48 and suite.strategy == "route-execute"
     assert msgspec.convert(suite.request["router"], RouterSettings) == router_preset("destiny")
-    wanted = {"none": "none", "clarify": "clarify"}
-    assert all(each.expect.choice == wanted.get(each.group, "call_tool") for each in suite.scenarios)
+    required = {"none": "none", "clarify": "clarify"}
+    assert all(each.expect.choice == required.get(each.group, "call_tool") for each in suite.scenarios)
 
 
 def test_no_bundled_suite_is_too_large_to_read():

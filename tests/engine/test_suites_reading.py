@@ -159,8 +159,8 @@ def test_all_errors_are_reported_in_the_order_of_the_text():
     text = json.dumps(document(*made, request={"max_tokens": 0}), indent=2)
     with pytest.raises(SuiteError) as caught:
         parse_suite(text, where="mine.json")
-    told = caught.value.problems
-    assert [problem.pointer for problem in told] == [
+    reported = caught.value.problems
+    assert [problem.pointer for problem in reported] == [
         "/scenarios/0/levl",
         "/scenarios/1/expect/calls/0/arguments/query",
         "/scenarios/2/id",
@@ -169,11 +169,11 @@ def test_all_errors_are_reported_in_the_order_of_the_text():
         "/request/max_tokens",
     ]
     lines = text.split("\n")
-    wanted = ['"simple"', "5", '"one"', '"one"', '""', "0"]
-    for problem, value in zip(told, wanted, strict=True):
+    expected = ['"simple"', "5", '"one"', '"one"', '""', "0"]
+    for problem, value in zip(reported, expected, strict=True):
         assert lines[problem.line - 1][problem.column - 1 :].startswith(value)
     assert str(caught.value).startswith("mine.json: The suite has 6 errors.\n  line ")
-    assert f"line {told[0].line}, column {told[0].column}, /scenarios/0/levl:" in str(caught.value)
+    assert f"line {reported[0].line}, column {reported[0].column}, /scenarios/0/levl:" in str(caught.value)
 
 
 def test_places_count_characters_after_a_byte_order_mark_and_other_scripts():

@@ -60,8 +60,8 @@ def test_a_model_that_makes_the_expected_calls_is_judged_right(notation):
     def said(scenario):
         if scenario.control:
             return ["OK."]
-        (wanted,) = scenario.expect.calls
-        return [write_call(wanted.tools[0], next(golds(wanted)), style=notation)]
+        (expected,) = scenario.expect.calls
+        return [write_call(expected.tools[0], next(golds(expected)), style=notation)]
 
     assert wrongly("tool-calls", said, ok=True, notation=notation) == {}
 
@@ -71,12 +71,12 @@ def test_an_extra_argument_is_judged_wrong():
     def said(scenario):
         if scenario.control:
             return None
-        (wanted,) = scenario.expect.calls
-        name, value = SPARE[wanted.tools[0]]
-        gold = next(golds(wanted))
+        (expected,) = scenario.expect.calls
+        name, value = SPARE[expected.tools[0]]
+        gold = next(golds(expected))
         if gold.get(name) == value:
             value = {"encoding": "binary", "mode": "overwrite"}[name]
-        return [call(wanted.tools[0], **{**gold, name: value})]
+        return [call(expected.tools[0], **{**gold, name: value})]
 
     assert wrongly("tool-calls", said, ok=False) == {}
 
@@ -91,8 +91,8 @@ def test_a_call_where_none_is_expected_is_judged_wrong():
 @pytest.mark.slow
 def test_the_labs_prompts_are_judged_right_in_two_stages():
     def said(scenario):
-        (wanted,) = scenario.expect.calls
-        return [f'"{wanted.tools[0]}",', json.dumps(wanted.arguments) + "}"]
+        (expected,) = scenario.expect.calls
+        return [f'"{expected.tools[0]}",', json.dumps(expected.arguments) + "}"]
 
     assert wrongly("mask-driven", said, ok=True) == {}
 
@@ -109,8 +109,11 @@ def test_a_router_that_chooses_as_expected_is_judged_right():
             turns.append(routed("clarify", question="Which one?"))
         if scenario.expect.choice == "none":
             turns.append(routed("none"))
-        for wanted in scenario.expect.calls:
-            turns += [routed("call_tool", wanted.tools[0]), call(wanted.tools[0], **next(golds(wanted)))]
+        for expected in scenario.expect.calls:
+            turns += [
+                routed("call_tool", expected.tools[0]),
+                call(expected.tools[0], **next(golds(expected))),
+            ]
         return turns
 
     assert wrongly("routing", said, ok=True) == {}

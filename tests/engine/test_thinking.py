@@ -51,8 +51,8 @@ def request(**fields) -> RunRequest:
     return RunRequest(**{"prompt": "Search for AI", "registry": REGISTRY, "constraint": "off", **fields})
 
 
-def prompts(told) -> list[PromptRendered]:
-    return [event for event in told if isinstance(event, PromptRendered)]
+def prompts(reported) -> list[PromptRendered]:
+    return [event for event in reported if isinstance(event, PromptRendered)]
 
 
 # -- the template ----------------------------------------------------------------------------------------------------
@@ -104,10 +104,10 @@ def test_a_switch_without_an_effect_is_noted(template, why):
 
 def test_the_default_state_is_not_in_a_record():
     """So that a record of before is written again as it was, byte for byte."""
-    told = list(run(request(), ScriptedModel(CALL)))
-    started = json.loads(encode_event(told[0]))
+    reported = list(run(request(), ScriptedModel(CALL)))
+    started = json.loads(encode_event(reported[0]))
     assert "thinking" not in started["request"] and "order" not in started["request"]
-    members = json.loads(msgspec.json.encode(told[0]))
+    members = json.loads(msgspec.json.encode(reported[0]))
     early = {name: members["request"].pop(name) for name in _LEFT_OUT["request"]}
     of_model = {name: members["model"].pop(name) for name in _LEFT_OUT["model"]}
     assert early["thinking"] == "auto" and not early["form"] and of_model["reads_thinking"] is False
@@ -139,8 +139,8 @@ def test_a_requested_state_is_in_every_file(tmp_path):
 
 
 def test_a_recorded_model_repeats_itself_in_every_state():
-    told = list(run(request(thinking="on"), ScriptedModel(CALL, template=SWITCH)))
-    model = RecordedModel(told)
+    reported = list(run(request(thinking="on"), ScriptedModel(CALL, template=SWITCH)))
+    model = RecordedModel(reported)
     for state in ("off", "on", "auto"):
         (prompt,) = prompts(run(request(thinking=state), model))
         assert prompt.text.endswith(ENDS["on"])
@@ -207,7 +207,7 @@ def test_an_endpoint_that_rejects_the_field_is_reported_with_a_hint():
 
 
 def test_the_curl_line_sends_the_state():
-    told = tuple(run(request(thinking="off"), ScriptedModel(CALL, template=SWITCH)))
-    assert '"chat_template_kwargs": {"enable_thinking": false}' in curl_line(RecordedRun(told, "r"))
+    reported = tuple(run(request(thinking="off"), ScriptedModel(CALL, template=SWITCH)))
+    assert '"chat_template_kwargs": {"enable_thinking": false}' in curl_line(RecordedRun(reported, "r"))
     with pytest.raises(PromptError):
         ScriptedModel(template="{{ raise_exception('no') }}").render_chat([Message("user", "x")], (), "on")

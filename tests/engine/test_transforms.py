@@ -216,7 +216,7 @@ def test_short_descriptions_are_the_first_sentence():
 
 
 @pytest.mark.parametrize(
-    ("told", "plain"),
+    ("reported", "plain"),
     [
         ({"ok": True, "result": "a"}, "a"),
         ({"ok": True, "result": {"a": 1}}, '{"a":1}'),
@@ -224,9 +224,9 @@ def test_short_descriptions_are_the_first_sentence():
         ({"ok": True, "result": 1, "edited": {"q": "y"}}, '1\nThe arguments were changed to {"q":"y"}.'),
     ],
 )
-def test_plain_results_have_no_envelope(told, plain):
+def test_plain_results_have_no_envelope(reported, plain):
     chain = Chain(transforms(["plain-results"]), GLYPH)
-    assert chain.result(json.dumps(told))[0] == plain
+    assert chain.result(json.dumps(reported))[0] == plain
     assert chain.result("no json") == ("no json", ()) and chain.result("[1]") == ("[1]", ())
 
 

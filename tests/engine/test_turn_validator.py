@@ -371,11 +371,11 @@ def test_answers_of_many_families_have_the_verdict_of_the_reader(llama_data: Pat
             validator.feed(char)
         streamed = [(call.tool, call.arguments) for call in validator.calls]
         validator.finish()
-        wanted = [(call.name, call.arguments) for call in turn.calls]
-        assert [(call.tool, call.arguments) for call in validator.calls] == wanted
+        expected = [(call.name, call.arguments) for call in turn.calls]
+        assert [(call.tool, call.arguments) for call in validator.calls] == expected
         assert (validator.content, validator.reasoning) == (turn.content, turn.reasoning)
         if turn.strict and not any(judge(call, tools) for call in turn.calls):
-            assert (validator.violations, streamed) == ([], wanted), case
+            assert (validator.violations, streamed) == ([], expected), case
         else:
             assert validator.violations, case
 
@@ -411,8 +411,8 @@ def _judge_rendered(path: Path, turns: int) -> bool:
         by_char = FormValidator(own, registry, **options)
         for char in text:
             by_char.feed(char)
-        wanted = [(call.name, call.arguments, call.start, call.end) for call in turn.calls]
-        assert [(c.tool, c.arguments, c.start, c.end) for c in by_char.calls] == wanted, (path.stem, text)
+        expected = [(call.name, call.arguments, call.start, call.end) for call in turn.calls]
+        assert [(c.tool, c.arguments, c.start, c.end) for c in by_char.calls] == expected, (path.stem, text)
         by_char.finish()
         assert not by_char.violations and by_char.valid, (path.stem, text, by_char.violations)
         in_pieces = FormValidator(own, registry, **options)

@@ -221,8 +221,8 @@ def test_incompatible_options_are_rejected_before_anything_is_decoded():
 
 def test_an_aborted_call_in_two_stages_cannot_be_continued():
     aborted = run_stages(Stages(['"x']), notation="json")
-    told = list(continue_aborted(request(notation="json"), aborted, ScriptedModel("")))
-    assert isinstance(told[-1], RunFailed) and "two-stage" in told[-1].message
+    reported = list(continue_aborted(request(notation="json"), aborted, ScriptedModel("")))
+    assert isinstance(reported[-1], RunFailed) and "two-stage" in reported[-1].message
 
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
@@ -253,8 +253,8 @@ def test_any_chunking_of_the_arguments_gives_the_same_verdicts(data):
     def verdicts(parts):
         validator = ArgumentsValidator(REGISTRY, "json", "flat", "search")
         events = [event for part in parts for event in validator.feed(part, 0)] + validator.finish()
-        kept = [e for e in events if isinstance(e, Violation | FieldClosed)]
-        return kept, validator.valid, validator.text
+        shown = [e for e in events if isinstance(e, Violation | FieldClosed)]
+        return shown, validator.valid, validator.text
 
     assert verdicts(pieces) == verdicts([text])
 

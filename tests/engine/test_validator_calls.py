@@ -317,14 +317,14 @@ def test_a_type_implied_by_a_constant_names_the_constant() -> None:
 def test_a_number_that_is_too_long_is_a_violation_in_any_chunks(schema, notation, number):
     registry = load_registry({"p": {"type": "object", "properties": {"n": schema}}})
     text = f"{{action=p n={number}}}" if notation == "glyph" else f'{{"action":"p","n":{number}}}'
-    told = set()
+    reported = set()
     for chunk in (len(text), 1, 7, 4001):
         validator = CallValidator(registry, notation, "flat")
         for at in range(0, len(text), chunk):
             validator.feed(text[at : at + chunk])
         validator.finish()
-        told.add(tuple((v.code, v.char) for v in validator.violations))
-    ((*_, last),) = told
+        reported.add(tuple((v.code, v.char) for v in validator.violations))
+    ((*_, last),) = reported
     assert last == ("SYNTAX", text.index(number) + 4000)
 
 
@@ -376,8 +376,8 @@ def test_a_member_required_by_another_one_is_named():
 )
 def test_without_an_allowed_tool_every_text_is_a_violation(notation, text, shape):
     validator = CallValidator(load_registry([]), notation, shape)
-    told = [*validator.feed(text), *validator.finish()]
-    assert told and validator.violations and not validator.valid
+    reported = [*validator.feed(text), *validator.finish()]
+    assert reported and validator.violations and not validator.valid
     if shape == "flat" and len(text) > 2:
         assert validator.violations[0].message == "no tool is allowed, so there are no arguments"
         assert validator.violations[0].viable == "'action'"
@@ -406,8 +406,8 @@ def test_a_violation_is_corrected_when_the_key_is_another(size):
     found = violations_of(events)
     assert [(one.code, one.char) for one in found] == [("UNKNOWN_ARGUMENT", text.index("max_results_per"))]
     assert [one.code for one in validator.violations] == ["UNKNOWN_ARGUMENT"]
-    told = [event.code for event in events if isinstance(event, Violation)]
-    assert told == (["UNKNOWN_ARGUMENT"] if size == 1000 else ["DUPLICATE_ARGUMENT", "UNKNOWN_ARGUMENT"])
+    reported = [event.code for event in events if isinstance(event, Violation)]
+    assert reported == (["UNKNOWN_ARGUMENT"] if size == 1000 else ["DUPLICATE_ARGUMENT", "UNKNOWN_ARGUMENT"])
 
 
 @pytest.mark.parametrize(

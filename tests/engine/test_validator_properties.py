@@ -195,8 +195,8 @@ def valid_texts(
     for name, arguments in tools.items():
         written = {}
         for key, schema in arguments.items():
-            held = scalars_of(json.dumps(schema))
-            written[key] = [text for value in held for text in scalar_texts(value, notation)]
+            scalars = scalars_of(json.dumps(schema))
+            written[key] = [text for value in scalars for text in scalar_texts(value, notation)]
         for count in range(len(arguments) + 1):
             for chosen in itertools.combinations(arguments, count):
                 if not set(required[name]) <= set(chosen):

@@ -49,7 +49,7 @@ def judged(
     return validator
 
 
-def told(validator: ValueValidator) -> list[tuple[str, str, int, str]]:
+def reported(validator: ValueValidator) -> list[tuple[str, str, int, str]]:
     return [(v.code, v.path, v.char, v.rule) for v in validator.violations]
 
 
@@ -138,7 +138,7 @@ def test_a_violation_of_a_value_does_not_mention_a_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "text", "told", "viable"),
+    ("schema", "text", "message", "viable"),
     [
         (
             {"type": "number", "maximum": 3},
@@ -162,9 +162,11 @@ def test_a_violation_of_a_value_does_not_mention_a_call() -> None:
         ),
     ],
 )
-def test_a_type_mismatch_of_a_number_names_its_bounds(schema: Any, text: str, told: str, viable: str) -> None:
+def test_a_type_mismatch_of_a_number_names_its_bounds(
+    schema: Any, text: str, message: str, viable: str
+) -> None:
     first = judged(schema, text).violations[0]
-    assert first.code == "TYPE_MISMATCH" and first.message.endswith(told)
+    assert first.code == "TYPE_MISMATCH" and first.message.endswith(message)
     assert first.viable == viable
 
 
@@ -180,7 +182,7 @@ def test_a_number_is_complete_only_with_the_text() -> None:
 def test_an_unnamed_member_is_a_violation_in_a_closed_schema() -> None:
     schema = {"type": "object", "properties": {"query": {"type": "string"}}}
     assert judged(schema, '{"other": 1}').valid
-    assert told(judged(schema, '{"other": 1}', closed=True))[0][:3] == ("UNKNOWN_ARGUMENT", "", 2)
+    assert reported(judged(schema, '{"other": 1}', closed=True))[0][:3] == ("UNKNOWN_ARGUMENT", "", 2)
 
 
 def test_fields_are_reported_as_they_close() -> None:

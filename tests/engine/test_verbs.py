@@ -117,8 +117,8 @@ def test_conjugated_forms_agree_with_their_person(verb: str, person: str) -> Non
     subject = SUBJECTS[person].split(",")[0]
     for tense in ("present_simple", "past_simple", "present_continuous", "present_perfect", "future_simple"):
         for form in conjugate(verb, tense, person):
-            _, told = VERB_TOOLS["check_subject_verb_agreement"](subject, form)
-            assert told["agrees"], (subject, form)
+            _, reported = VERB_TOOLS["check_subject_verb_agreement"](subject, form)
+            assert reported["agrees"], (subject, form)
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_conjugated_forms_agree_with_their_person(verb: str, person: str) -> Non
 )
 def test_a_verb_that_does_not_agree_is_corrected(subject: str, verb_form: str, correct: str) -> None:
     check = VERB_TOOLS["check_subject_verb_agreement"]
-    text, told = check(subject, verb_form)
-    assert (told["agrees"], told["correct_form"]) == (False, correct)
+    text, reported = check(subject, verb_form)
+    assert (reported["agrees"], reported["correct_form"]) == (False, correct)
     assert text.startswith("No:")
-    text, told = check(subject, correct)
-    assert told["agrees"] and text.startswith("Yes:")
+    text, reported = check(subject, correct)
+    assert reported["agrees"] and text.startswith("Yes:")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ SECONDS = 30
 VERSION = "2025-06-18"
 
 
-class Peer:
+class LineClient:
     """A process that serves, and the lines that go to and fro."""
 
     def __init__(self) -> None:
@@ -68,27 +68,27 @@ class Peer:
 
 
 @pytest.fixture(scope="module")
-def peer() -> Iterator[Peer]:
-    peer = Peer()
+def client() -> Iterator[LineClient]:
+    client = LineClient()
     try:
-        assert peer.start()["result"]["serverInfo"]["name"] == "glyphscope-verbs"
-        yield peer
+        assert client.start()["result"]["serverInfo"]["name"] == "glyphscope-verbs"
+        yield client
     finally:
-        peer.close()
+        client.close()
 
 
 @pytest.fixture
-def fresh() -> Iterator[Peer]:
-    peer = Peer()
+def fresh() -> Iterator[LineClient]:
+    client = LineClient()
     try:
-        yield peer
+        yield client
     finally:
-        peer.close()
+        client.close()
 
 
 @pytest.mark.slow
-def test_every_tool_is_listed_with_an_output_schema(peer: Peer) -> None:
-    tools = {tool["name"]: tool for tool in peer.ask("tools/list")["result"]["tools"]}
+def test_every_tool_is_listed_with_an_output_schema(client: LineClient) -> None:
+    tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
     assert set(tools) == {
         "conjugate", "lookup_irregular_verb", "lookup_spanish", "check_subject_verb_agreement",
     }  # fmt: skip
@@ -96,14 +96,14 @@ def test_every_tool_is_listed_with_an_output_schema(peer: Peer) -> None:
     for tool in tools.values():
         assert tool["annotations"]["readOnlyHint"] is True
         for example in tool["inputSchema"]["examples"]:
-            result = peer.call(tool["name"], example)["result"]
+            result = client.call(tool["name"], example)["result"]
             assert result["isError"] is False
             jsonschema.validate(result["structuredContent"], tool["outputSchema"])
 
 
 @pytest.mark.slow
-def test_eat_in_the_simple_past_is_ate(peer: Peer) -> None:
-    result = peer.call("conjugate", {"verb": "eat", "tense": "past_simple", "person": "3sg"})["result"]
+def test_eat_in_the_simple_past_is_ate(client: LineClient) -> None:
+    result = client.call("conjugate", {"verb": "eat", "tense": "past_simple", "person": "3sg"})["result"]
     assert result["content"] == [{"type": "text", "text": "ate"}]
     assert result["structuredContent"]["form"] == "ate"
 
@@ -121,34 +121,34 @@ def test_eat_in_the_simple_past_is_ate(peer: Peer) -> None:
     ],
 )
 def test_a_tools_error_is_a_result_with_an_explanation(
-    peer: Peer, tool: str, arguments: Any, words: str
+    client: LineClient, tool: str, arguments: Any, words: str
 ) -> None:
-    result = peer.call(tool, arguments)["result"]
+    result = client.call(tool, arguments)["result"]
     assert result["isError"] is True
     assert words in result["content"][0]["text"]
     assert len(result["content"][0]["text"]) < 400
 
 
-def test_a_protocol_error_is_not_a_tools_error(peer: Peer) -> None:
-    assert peer.call("no_such_tool", {})["error"]["code"] == -32602
-    assert peer.call("conjugate", [1])["error"]["code"] == -32602
-    assert peer.ask("no/such/method")["error"]["code"] == -32601
+def test_a_protocol_error_is_not_a_tools_error(client: LineClient) -> None:
+    assert client.call("no_such_tool", {})["error"]["code"] == -32602
+    assert client.call("conjugate", [1])["error"]["code"] == -32602
+    assert client.ask("no/such/method")["error"]["code"] == -32601
 
 
-def test_invalid_lines_do_not_end_the_server(peer: Peer) -> None:
+def test_invalid_lines_do_not_end_the_server(client: LineClient) -> None:
     for line in ("", "garbage", "[" * 100_000, '{"jsonrpc":"1.0"}', "\x00", '"\\ud800"'):
-        peer.send(line)
-    assert peer.ask("ping")["result"] == {}
+        client.send(line)
+    assert client.ask("ping")["result"] == {}
 
 
 @pytest.mark.slow
-def test_the_server_ends_with_its_input(fresh: Peer) -> None:
+def test_the_server_ends_with_its_input(fresh: LineClient) -> None:
     fresh.start()
     assert fresh.end() == (0, "")
 
 
 @pytest.mark.slow
-def test_the_server_ends_with_a_client_that_never_spoke(fresh: Peer) -> None:
+def test_the_server_ends_with_a_client_that_never_spoke(fresh: LineClient) -> None:
     assert fresh.end() == (0, "")
 
 
@@ -168,7 +168,7 @@ def test_the_official_client_lists_and_calls_the_tools() -> None:
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_the_server(fresh: Peer) -> None:
+def test_an_interrupt_ends_the_server(fresh: LineClient) -> None:
     fresh.start()
     fresh.process.send_signal(signal.SIGINT)
     assert fresh.process.wait(SECONDS) == -signal.SIGINT
@@ -176,7 +176,7 @@ def test_an_interrupt_ends_the_server(fresh: Peer) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_stopped_reading_ends_the_server_quietly(fresh: Peer) -> None:
+def test_a_client_that_stopped_reading_ends_the_server_quietly(fresh: LineClient) -> None:
     fresh.start()
     assert fresh.process.stdout is not None
     fresh.process.stdout.close()

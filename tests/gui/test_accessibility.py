@@ -176,10 +176,10 @@ def test_tab_reaches_everything_in_a_dialog(opened, qtbot):
     for dialog in dialogs(window):
         dialog.show()
         dialog.activateWindow()
-        wanted = sorted(stops(dialog), key=lambda widget: widget.mapTo(dialog, QPoint()).toTuple()[::-1])
-        if wanted:
-            seen = walk(dialog, wanted[0])
-            assert [call_it(widget) for widget in wanted if widget not in seen] == [], dialog.objectName()
+        expected = sorted(stops(dialog), key=lambda widget: widget.mapTo(dialog, QPoint()).toTuple()[::-1])
+        if expected:
+            seen = walk(dialog, expected[0])
+            assert [call_it(widget) for widget in expected if widget not in seen] == [], dialog.objectName()
             back = [(call_it(a), call_it(b)) for a, b in pairwise(seen) if goes_back(a, b, dialog)]
             assert back == [], dialog.objectName()
         dialog.close()

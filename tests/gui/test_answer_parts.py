@@ -313,8 +313,8 @@ def test_a_stage_of_the_timeline_has_a_row_for_each_part():
     state = run_state(parts_run())
     rows = StageRows(0, state.started.request)
     rows.update(state.present, 10.0, over=True)
-    told = [(row.title, row.mark, row.tokens.used) for row in rows.rows[1:]]
-    assert told == [
+    reported = [(row.title, row.mark, row.tokens.used) for row in rows.rows[1:]]
+    assert reported == [
         ("Reasoning", "told", 32),
         ("Text", "told", 6),
         ("Call 1", "holds", 15),

@@ -159,9 +159,9 @@ def test_an_invalid_registry_is_a_users_error_and_leaves_the_tools(qtbot, make, 
     path = tmp_path / "bad.json"
     path.write_text(text)
     dock.actions_.read_file(path)
-    told = dialog_words(qtbot, dock)
+    reported = dialog_words(qtbot, dock)
     dock.shut_down()
-    assert words in told and "bad.json" in told and "mistake of Glyphscope" not in told
+    assert words in reported and "bad.json" in reported and "mistake of Glyphscope" not in reported
     assert len(page.context.project.tools.registry) == 7
     assert finish(qtbot, page).call is not None
 
@@ -180,8 +180,8 @@ def test_a_prompt_longer_than_the_context_is_reported_and_shown(qtbot, make):
     page = make(Full(CALL))
     state = finish(qtbot, page)
     assert state.failed.code == "CONTEXT_OVERFLOW" and not state.tokens
-    told = page.view.notice.label.text()
-    assert "5,000 tokens" in told and "holds 4,096" in told and "Shorten" in told
+    reported = page.view.notice.label.text()
+    assert "5,000 tokens" in reported and "holds 4,096" in reported and "Shorten" in reported
     assert state.prompt is not None and state.prompt.text, "what was too long can be looked at"
     assert page.context.runs.phase is Phase.IDLE, "nothing holds up the next run"
 

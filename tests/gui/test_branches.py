@@ -66,8 +66,8 @@ def choose(page, token, text=None):
     if text is None:
         return
     evidence = page.evidence
-    told = page.context.runs.state.tokens[token].step.alternatives
-    row = next(place for place, one in enumerate(told) if one.text == text)
+    reported = page.context.runs.state.tokens[token].step.alternatives
+    row = next(place for place, one in enumerate(reported) if one.text == text)
     if row >= evidence.alternatives_model.rowCount():
         evidence.all_button.click()
     evidence.alternatives.selectRow(row)
@@ -373,17 +373,17 @@ def branch(*written, token=0):
     return msgspec.structs.replace(REQUEST, written=written, branch_of=BranchPoint("r", token))
 
 
-KEPT = PrefixPart(b"{", 5, kept=True)
+PREFIX = PrefixPart(b"{", 5, kept=True)
 
 
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ((KEPT, PrefixPart(b"\xf0\x9f", 7)), "⟨F0 9F⟩"),
-        ((KEPT, PrefixPart(b"\xe2\x80\xae", 7)), "⟨U+202E⟩"),
-        ((KEPT, PrefixPart(b" a", 7), PrefixPart("b\u200b".encode())), "·a “b⟨U+200B⟩”"),
-        ((KEPT, PrefixPart(b"<|im_end|>", 2)), "⟨<|im_end|>⟩"),
-        ((KEPT,), ""),
+        ((PREFIX, PrefixPart(b"\xf0\x9f", 7)), "⟨F0 9F⟩"),
+        ((PREFIX, PrefixPart(b"\xe2\x80\xae", 7)), "⟨U+202E⟩"),
+        ((PREFIX, PrefixPart(b" a", 7), PrefixPart("b\u200b".encode())), "·a “b⟨U+200B⟩”"),
+        ((PREFIX, PrefixPart(b"<|im_end|>", 2)), "⟨<|im_end|>⟩"),
+        ((PREFIX,), ""),
     ],
 )
 def test_a_branch_shows_its_change_and_its_place(written, words):

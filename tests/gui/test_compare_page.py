@@ -274,10 +274,10 @@ def test_late_events_of_an_older_comparison_are_ignored(make, qtbot):
 def test_a_columns_run_is_in_the_history_and_opens_on_the_playground(make, qtbot):
     page = make()
     arrange(page, GLYPH_OFF, JSON_OFF)
-    kept = []
-    page.context.recorder.runSaved.connect(kept.append)
+    saved = []
+    page.context.recorder.runSaved.connect(saved.append)
     run_all(qtbot, page)
-    qtbot.waitUntil(lambda: len(kept) == 2)
+    qtbot.waitUntil(lambda: len(saved) == 2)
     assert len(page.context.services.history.rows()) == 2
     with qtbot.waitSignal(page.context.runs.ended):
         page.view.columns[1].open_button.click()
@@ -407,11 +407,11 @@ def test_columns_are_two_to_four(make, qtbot):
         view.add_button.click()
     assert len(comparison.columns) == MOST and not view.add_button.isEnabled()
     run_all(qtbot, page)
-    kept = comparison.columns[3].state
+    saved = comparison.columns[3].state
     view.columns[1].remove_button.click()
     view.columns[0].remove_button.click()
-    assert len(comparison.columns) == 2 and comparison.columns[1].state is kept
-    assert view.columns[1].stream.toPlainText() == kept.text
+    assert len(comparison.columns) == 2 and comparison.columns[1].state is saved
+    assert view.columns[1].stream.toPlainText() == saved.text
     assert not view.columns[0].remove_button.isVisible()
 
 
@@ -474,10 +474,10 @@ def test_the_keyboard_reaches_every_control(make, qtbot):
         if widget is None or widget in seen:
             break
         seen.append(widget)
-    wanted = [view.presets, view.add_button, view.run_button, view.fields]
+    expected = [view.presets, view.add_button, view.run_button, view.fields]
     boxes = [box for column in view.columns[:2] for box in column.picker.boxes.values() if box.isVisible()]
-    wanted += boxes
-    assert [w.accessibleName() or w.text() for w in wanted if w not in seen] == []
+    expected += boxes
+    assert [w.accessibleName() or w.text() for w in expected if w not in seen] == []
 
 
 @pytest.mark.slow

@@ -42,9 +42,9 @@ def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
     model = dialog.table.model()
     assert [model.index(0, column).data() for column in (0, 1)] == ["✕ regression", right["scenario"]]
     assert "1 regression, 0 fixed" in dialog.summary.text()
-    with qtbot.waitSignal(dialog.runRequested) as wanted:
+    with qtbot.waitSignal(dialog.runRequested) as signal:
         qtbot.keyClick(dialog.table, Qt.Key.Key_Return)
-    assert wanted.args[0].id == right["id"]
+    assert signal.args[0].id == right["id"]
     ended(qtbot, page)
 
 

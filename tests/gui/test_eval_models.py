@@ -90,10 +90,10 @@ def test_a_cell_shows_the_share_and_interval_of_the_summary(result):
                 (rows["suite", "made"], arm.by_suite["made"]),
                 (rows["group", "browse"], arm.by_group["browse"]),
             ):
-                told, shown = getattr(figures, measure), result.figure(row, arm.arm, measure)
-                assert (shown.correct, shown.of) == (told.correct, told.n)
+                reported, shown = getattr(figures, measure), result.figure(row, arm.arm, measure)
+                assert (shown.correct, shown.of) == (reported.correct, reported.n)
                 assert (shown.value, shown.low, shown.high) == pytest.approx(
-                    (told.share, told.low, told.high)
+                    (reported.share, reported.low, reported.high)
                 )
     for scenario in by_scenario(result.manifest, result.samples).scenarios:
         row = rows["scenario", scenario.scenario]
@@ -238,11 +238,11 @@ def test_a_growing_result_keeps_its_rows_and_the_cursor(qapp, tmp_path):
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     model.show(result)
     looked_at = model.index(model.rowCount() - 1, 0)
-    kept = model.row(looked_at.row())
+    current = model.row(looked_at.row())
     cursor = QPersistentModelIndex(looked_at)
     for sample in samples[2:]:
         model.grow(result.add([sample]))
-    assert model.row(cursor.row()) == kept
+    assert model.row(cursor.row()) == current
     assert model.rowCount() == len(result.rows()) and result.figure(result.rows()[0], arms[1].id, "ok").n == 8
 
 
@@ -435,12 +435,12 @@ def test_figures_are_shown_with_their_provenance(result):
         "glyphscope 0.1.0",
     ):
         assert part in words
-    told = " ".join(
+    reported = " ".join(
         sentence
         for _title, sentences in summary_words(result.summary, result.manifest)
         for sentence in sentences
     )
-    assert "McNemar" in told and "points [" in told and "p " in told
+    assert "McNemar" in reported and "points [" in reported and "p " in reported
 
 
 def test_a_price_is_that_of_the_plan():

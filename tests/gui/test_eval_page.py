@@ -11,7 +11,17 @@ from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QCheckBox, QComboBox, QLineEdit, QPushButton
 
-from evaluating import SUITE, Held, ended, good, open_it, open_it_while_busy, open_wrong_run, set_up, told
+from evaluating import (
+    SUITE,
+    Gated,
+    ended,
+    good,
+    open_it,
+    open_it_while_busy,
+    open_wrong_run,
+    set_up,
+    shown_error,
+)
 from glyphscope.errors import ModelError
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.models import ScriptedModel
@@ -172,7 +182,7 @@ def test_a_model_that_cannot_be_opened_is_skipped_and_the_other_arms_run(opened,
 
 def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
     gate = threading.Event()
-    page = opened(lambda _name, **_options: Held(gate))
+    page = opened(lambda _name, **_options: Gated(gate))
     view, evaluations = page.view, page.evaluations
     set_up(qtbot, page, suite, trials=3)
     view.setup.go.click()
@@ -205,7 +215,7 @@ def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
 
 def test_closing_the_window_ends_an_evaluation_and_keeps_its_samples(opened, qtbot, suite):
     gate = threading.Event()
-    page = opened(lambda _name, **_options: Held(gate))
+    page = opened(lambda _name, **_options: Gated(gate))
     set_up(qtbot, page, suite)
     page.view.setup.go.click()
     gate.set()
@@ -240,7 +250,7 @@ def test_an_evaluation_that_ends_on_another_page_is_shown_in_the_status_line(ope
 
 def test_an_evaluation_that_ends_leaves_the_setup_in_sight(opened, qtbot, suite):
     gate = threading.Event()
-    page = opened(lambda _name, **_options: Held(gate))
+    page = opened(lambda _name, **_options: Gated(gate))
     view = page.view
     set_up(qtbot, page, suite)
     view.setup.go.click()
@@ -276,7 +286,7 @@ def test_results_that_cannot_be_written_are_reported_and_the_page_stays_usable(o
     set_up(qtbot, page, suite)
     page.view.setup.go.click()
     ended(qtbot, page)
-    assert "a file, not a folder" in told(page)
+    assert "a file, not a folder" in shown_error(page)
     assert page.evaluations.phase is EvalPhase.IDLE and page.view.setup.go.isEnabled()
 
 
@@ -415,7 +425,7 @@ def test_two_selected_columns_are_compared(opened, qtbot, tmp_path):
 
 def test_a_running_evaluation_leaves_the_shown_result(opened, qtbot, suite, tmp_path):
     gate = threading.Event()
-    page = opened(lambda _name, **_options: Held(gate))
+    page = opened(lambda _name, **_options: Gated(gate))
     set_up(qtbot, page, suite)
     page.view.setup.go.click()
     qtbot.waitUntil(lambda: bool(page.evaluations.progress.now))
@@ -459,7 +469,7 @@ def test_a_folder_that_is_not_a_result_is_reported(opened, qtbot, tmp_path):
     page = opened()
     page.open_result(tmp_path)
     ended(qtbot, page)
-    words = told(page)
+    words = shown_error(page)
     assert str(tmp_path) in words and "Traceback" not in words
     assert page.view.title.text() == ""
 
@@ -471,7 +481,7 @@ def test_a_result_of_a_newer_version_is_rejected(opened, qtbot, tmp_path):
     page = opened()
     page.open_result(path)
     ended(qtbot, page)
-    assert "version 99" in told(page)
+    assert "version 99" in shown_error(page)
 
 
 def test_an_incomplete_last_line_leaves_the_other_samples(opened, qtbot, tmp_path):
@@ -492,7 +502,7 @@ def test_a_damaged_line_is_reported_with_its_number(opened, qtbot, tmp_path):
     page = opened()
     page.open_result(path)
     ended(qtbot, page)
-    assert "Line 7" in told(page)
+    assert "Line 7" in shown_error(page)
 
 
 def test_a_result_that_another_process_writes_is_shown_and_cannot_be_resumed(opened, qtbot, tmp_path):
@@ -515,10 +525,10 @@ def test_a_missing_record_is_reported_and_the_page_stays(opened, qtbot, tmp_path
     result = open_it(qtbot, page, path)
     result.runs.openRequested.emit(result.runs_model.rows[0])
     ended(qtbot, page)
-    assert ".jsonl" in told(page) and page.context.navigator.current is PageId.EVALUATE
+    assert ".jsonl" in shown_error(page) and page.context.navigator.current is PageId.EVALUATE
     result.pair.pairChosen.emit(result.pairs_model.rows[0])
     ended(qtbot, page)
-    assert ".jsonl" in told(page)
+    assert ".jsonl" in shown_error(page)
 
 
 def test_an_evaluation_of_a_changed_suite_is_not_resumed(opened, qtbot, tmp_path):
@@ -526,7 +536,7 @@ def test_an_evaluation_of_a_changed_suite_is_not_resumed(opened, qtbot, tmp_path
     open_it(qtbot, page, made_result(tmp_path, finished=""))
     page.view.resume.click()
     ended(qtbot, page)
-    assert "made.json" in told(page)
+    assert "made.json" in shown_error(page)
 
 
 def test_a_list_with_a_damaged_result_opens_the_others(opened, qtbot):

@@ -23,7 +23,7 @@ def masked_row(text, raw, allowed):
     return Alternative(900, text.encode(), text, raw, raw if allowed else 0.0, allowed)
 
 
-FIGHT = {
+CONFLICT = {
     "feasible": 0.2,
     "logprob": math.log(0.1),
     "alternatives": (masked_row("1", 0.7, False), masked_row("}", 0.1, True)),
@@ -34,13 +34,13 @@ def made(place=8, **changes):
     asked = RunRequest(
         **{"prompt": "x", "registry": default_registry().to_document(), "constraint": "mask", **changes}
     )
-    told = []
+    reported = []
     for event in run(asked, ScriptedModel(PIECES)):
         if isinstance(event, Token):
-            more = FIGHT if event.step.index == place else {"feasible": 1.0, "logprob": math.log(0.9)}
+            more = CONFLICT if event.step.index == place else {"feasible": 1.0, "logprob": math.log(0.9)}
             event = msgspec.structs.replace(event, step=msgspec.structs.replace(event.step, **more))
-        told.append(event)
-    return tuple(told)
+        reported.append(event)
+    return tuple(reported)
 
 
 @pytest.fixture

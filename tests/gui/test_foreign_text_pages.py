@@ -72,11 +72,11 @@ def painted(monkeypatch):
     said = []
     draw = QPainter.drawText
 
-    def told(painter, *args):
+    def noted(painter, *args):
         said.extend(each for each in args if isinstance(each, str))
         return draw(painter, *args)
 
-    monkeypatch.setattr(QPainter, "drawText", told)
+    monkeypatch.setattr(QPainter, "drawText", noted)
     return said
 
 

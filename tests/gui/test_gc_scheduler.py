@@ -42,8 +42,8 @@ def test_qt_objects_are_collected_in_the_main_thread(collector, qtbot):
     collector(lambda: True)
     ended = []
     drop_timer(ended)
-    kept = []
-    thread = threading.Thread(target=lambda: kept.append(allocate()))
+    allocated = []
+    thread = threading.Thread(target=lambda: allocated.append(allocate()))
     thread.start()
     thread.join()
     assert not ended

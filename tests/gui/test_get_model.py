@@ -80,9 +80,9 @@ def test_a_download_in_the_window_ends_with_a_model_to_use(hub, panel, qtbot, tm
     qtbot.waitUntil(panel.use_button.isVisible)
     place = tmp_path / REPO / FILE
     assert str(place) in panel.words.text() and place.read_bytes() == hub.repos[REPO][FILE]
-    with qtbot.waitSignal(panel.useRequested) as wanted:
+    with qtbot.waitSignal(panel.useRequested) as signal:
         panel.use_button.click()
-    assert wanted.args == [str(place)]
+    assert signal.args == [str(place)]
 
 
 @pytest.mark.slow
@@ -209,10 +209,10 @@ def test_a_found_model_can_be_used_and_a_broken_one_cannot(qtbot, tmp_path):
     assert not dialog.use_button.isEnabled()
     assert "✗ The file is cut off" in dialog.found.data(dialog.found.index(1, 0))
     (row,) = dialog.hub._rows
-    go_on, discard = row.findChildren(type(dialog.use_button))
-    with qtbot.waitSignal(dialog.discardRequested) as wanted:
+    resume, discard = row.findChildren(type(dialog.use_button))
+    with qtbot.waitSignal(dialog.discardRequested) as signal:
         discard.click()
-    assert wanted.args == [part] and FILE in go_on.accessibleName()
+    assert signal.args == [part] and FILE in resume.accessibleName()
     dialog.table.selectRow(0)
     with qtbot.waitSignal(dialog.chosen) as chosen:
         dialog.use_button.click()

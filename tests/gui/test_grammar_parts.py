@@ -283,7 +283,7 @@ def test_the_origin_of_a_rule_is_described():
 def test_only_the_latest_jobs_answer_is_delivered(qapp, qtbot):
     owner = QObject()
     jobs = LatestJobs(owner)
-    gate, ran, told = threading.Event(), [], []
+    gate, ran, reported = threading.Event(), [], []
 
     def work(number):
         ran.append(number)
@@ -291,11 +291,11 @@ def test_only_the_latest_jobs_answer_is_delivered(qapp, qtbot):
         return number
 
     for number in range(5):
-        jobs.start("check", lambda number=number: work(number), told.append, told.append)
+        jobs.start("check", lambda number=number: work(number), reported.append, reported.append)
     gate.set()
-    qtbot.waitUntil(lambda: bool(told))
+    qtbot.waitUntil(lambda: bool(reported))
     assert ran == [0, 4]
-    assert told == [4]
+    assert reported == [4]
     jobs.close()
 
 
@@ -359,13 +359,13 @@ def test_a_check_of_a_large_text_can_be_cancelled():
 def test_the_answer_of_a_dropped_job_is_not_delivered(qapp, qtbot):
     owner = QObject()
     jobs = LatestJobs(owner)
-    gate, told = threading.Event(), []
-    jobs.start("check", lambda: gate.wait(60), told.append, told.append)
+    gate, reported = threading.Event(), []
+    jobs.start("check", lambda: gate.wait(60), reported.append, reported.append)
     jobs.drop("check")
     gate.set()
     qtbot.waitUntil(lambda: not jobs.is_busy)
-    assert told == []
-    jobs.start("check", lambda: 1 / 0, told.append, told.append)
-    qtbot.waitUntil(lambda: bool(told))
-    assert isinstance(told[0], ZeroDivisionError)
+    assert reported == []
+    jobs.start("check", lambda: 1 / 0, reported.append, reported.append)
+    qtbot.waitUntil(lambda: bool(reported))
+    assert isinstance(reported[0], ZeroDivisionError)
     jobs.close()

@@ -139,9 +139,9 @@ def test_a_masked_token_is_explained_by_the_rule_that_masks_it():
     tokens = tokens_of(['{action="search" query="AI" max_results=', "1", "}"], asked)
     reader = RuleReader(asked, default_registry())
     rows = (masked("x"), masked("0x"), masked("0").__class__(0, b"0", "0", 0.5, 0.5, True))
-    told = reader.refusals(tokens[:1], (masked("x"), masked("10")), lambda: False)
-    assert told.place == 'max_results expects "100" or 1-9: minimum 1, maximum 100'
-    assert told.alternatives[0] == told.place
+    reported = reader.refusals(tokens[:1], (masked("x"), masked("10")), lambda: False)
+    assert reported.place == 'max_results expects "100" or 1-9: minimum 1, maximum 100'
+    assert reported.alternatives[0] == reported.place
     over = reader.refusals(tokens_of(['{action="search" query="AI"'], asked), (masked("x"),), lambda: False)
     assert over.place == 'search expects " max_results=", " sources=" or "}"'
     later = reader.refusals(tokens[:2], rows, lambda: False)
@@ -154,8 +154,8 @@ def test_a_masked_token_is_explained_by_the_constraint_whose_relaxation_allows_i
     reader = RuleReader(asked, default_registry())
     tokens = tokens_of(['{action="search" query="AI" max_results=', "10"], asked)
     rows = (masked("0"), masked(" foo="), masked("x"), masked("}").__class__(0, b"}", "}", 0.5, 0.5, True))
-    told = reader.refusals(tokens[:2], rows, lambda: False).constraints
-    assert told[1:] == (("search", "/additionalProperties", "additionalProperties"), None, None)
+    reported = reader.refusals(tokens[:2], rows, lambda: False).constraints
+    assert reported[1:] == (("search", "/additionalProperties", "additionalProperties"), None, None)
     over = reader.refusals(tokens[:2], (masked("1"),), lambda: False).constraints
     assert over == (("search", "/properties/max_results/maximum", "maximum"),)
     taken = relaxed(default_registry(), *over[0][:2])
@@ -167,8 +167,8 @@ def test_a_key_that_only_the_order_masks_says_how_to_allow_it():
     for order, words in (("schema", UNRELATED["order"]), ("any", "")):
         asked = request(order=order)
         reader = RuleReader(asked, default_registry())
-        told = reader.refusals(tokens_of(pieces, asked)[:1], (masked(" max_results="),), lambda: False)
-        assert (told.alternatives, told.constraints) == ((words,), (None,))
+        reported = reader.refusals(tokens_of(pieces, asked)[:1], (masked(" max_results="),), lambda: False)
+        assert (reported.alternatives, reported.constraints) == ((words,), (None,))
 
 
 def test_a_relaxed_branch_is_read_with_its_relaxed_rules():

@@ -243,13 +243,13 @@ def test_a_grammar_is_opened_saved_and_stored_in_the_project(grammar, qtbot, tmp
     assert project.is_dirty
     assert project.save(tmp_path / "p.glyphscope")
     assert not project.is_dirty
-    kept = load_project(tmp_path / "p.glyphscope").project.grammar
-    assert (kept.text, kept.examples) == (GOOD + "# mine", (GrammarExample("{a=10}"),))
+    saved = load_project(tmp_path / "p.glyphscope").project.grammar
+    assert (saved.text, saved.examples) == (GOOD + "# mine", (GrammarExample("{a=10}"),))
     project.new(first_project(grammar.context.settings.value))
     assert view.edit.isReadOnly()
     project.open(tmp_path / "p.glyphscope")
     qtbot.waitUntil(lambda: view.edit.text() == GOOD + "# mine")
-    assert document.work == kept
+    assert document.work == saved
 
 
 @pytest.mark.slow

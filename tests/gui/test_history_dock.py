@@ -123,13 +123,13 @@ def test_a_run_that_could_not_be_deleted_returns_to_the_list(dock, history, qtbo
         raise StorageError("The history is locked.")
 
     monkeypatch.setattr(history, "delete", refused)
-    told = []
-    dock.notified.connect(told.append)
+    reported = []
+    dock.notified.connect(reported.append)
     dock.list.setCurrentIndex(dock.model.index(0, 0))
     dock.delete_current()
     dock._undo_timer.timeout.emit()
-    qtbot.waitUntil(lambda: bool(told) and dock.model.rowCount() == 3)
-    assert "locked" in told[0]
+    qtbot.waitUntil(lambda: bool(reported) and dock.model.rowCount() == 3)
+    assert "locked" in reported[0]
 
 
 def test_a_pinned_run_is_at_the_top(dock, qtbot):
@@ -151,9 +151,9 @@ def test_a_history_that_cannot_be_read_is_reported(qtbot, tmp_path):
     (tmp_path / "file").write_text("")
     dock = HistoryDock(History(tmp_path / "file" / "history.sqlite3"))
     qtbot.addWidget(dock)
-    with qtbot.waitSignal(dock.notified) as told:
+    with qtbot.waitSignal(dock.notified) as signal:
         pass
-    assert told.args[0]
+    assert signal.args[0]
     dock.shut_down()
 
 

@@ -52,9 +52,9 @@ def controller(qtbot, monkeypatch):
 def start(qtbot, controller):
     """Run it until it asks."""
     request = RunRequest(prompt="x", registry=default_registry().to_document(), model="s", strategy="loop")
-    with qtbot.waitSignal(controller.asked, check_params_cb=lambda asked: asked is not None) as told:
+    with qtbot.waitSignal(controller.asked, check_params_cb=lambda asked: asked is not None) as signal:
         controller.run(request)
-    return told.args[0]
+    return signal.args[0]
 
 
 def of(controller, kind):
@@ -65,9 +65,9 @@ def test_an_answer_reaches_its_own_question(qtbot, controller):
     asked = start(qtbot, controller)
     assert asked.about == NEEDED
     edited = Decision(action="allow", arguments={"query": "y"}, scope="run")
-    with qtbot.waitSignal(controller.asked, check_params_cb=lambda asked: asked is not None) as told:
+    with qtbot.waitSignal(controller.asked, check_params_cb=lambda asked: asked is not None) as signal:
         controller.reply(edited)
-    assert told.args[0].about == "Which one?"
+    assert signal.args[0].about == "Which one?"
     with qtbot.waitSignal(controller.ended):
         controller.reply("the first")
     given = of(controller, ApprovalGiven)[0]

@@ -214,8 +214,8 @@ def test_a_player_shows_the_same_run_going_back_and_forward(qtbot):
 def test_the_sampled_token_is_among_the_shown_alternatives():
     tokens = [event for event in find_lesson("mask").events("mask-search") if isinstance(event, Token)]
     unlikely = msgspec.structs.replace(tokens[0].step.alternatives[-1], id=7, data=b"{")
-    told = (*tokens[0].step.alternatives[:10], unlikely)
-    step = msgspec.structs.replace(tokens[0].step, id=7, data=b"{", alternatives=told)
+    reported = (*tokens[0].step.alternatives[:10], unlikely)
+    step = msgspec.structs.replace(tokens[0].step, id=7, data=b"{", alternatives=reported)
     rows = shown_rows(msgspec.structs.replace(tokens[0], step=step))
     assert len(rows) == MOST_ROWS and rows[-1] is unlikely
     for token in tokens:

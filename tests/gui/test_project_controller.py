@@ -73,12 +73,12 @@ def test_an_edit_makes_a_project_dirty_and_undo_makes_it_clean(make, tmp_path):
 
 def test_the_dirty_marker_changes_after_the_edit(make, qtbot):
     controller = make()
-    told = []
-    controller.stateChanged.connect(lambda: told.append(controller.is_dirty))
+    reported = []
+    controller.stateChanged.connect(lambda: reported.append(controller.is_dirty))
     controller.tools.set_enabled("execute", False)
-    qtbot.waitUntil(lambda: told == [True])
+    qtbot.waitUntil(lambda: reported == [True])
     controller.tools.undo_stack.undo()
-    qtbot.waitUntil(lambda: told == [True, False])
+    qtbot.waitUntil(lambda: reported == [True, False])
 
 
 def test_a_saved_project_opens_unchanged(make, tmp_path, qtbot):

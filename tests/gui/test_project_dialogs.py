@@ -48,8 +48,8 @@ def test_closing_with_unsaved_edits_asks_first(dialogs, controller, tmp_path):
     assert closed == ["clean"]
 
 
-@pytest.mark.parametrize(("words", "kept"), [("Save", "new"), ("Don’t save", "old")])
-def test_an_answer_before_closing_saves_or_discards(dialogs, controller, tmp_path, words, kept):
+@pytest.mark.parametrize(("words", "saved"), [("Save", "new"), ("Don’t save", "old")])
+def test_an_answer_before_closing_saves_or_discards(dialogs, controller, tmp_path, words, saved):
     path = tmp_path / "p.glyphscope"
     controller.prompt.set_user("old")
     controller.save(path)
@@ -58,7 +58,7 @@ def test_an_answer_before_closing_saves_or_discards(dialogs, controller, tmp_pat
     dialogs.before_leaving(lambda: closed.append(1))
     answer(dialogs, "unsavedQuestion", words)
     assert closed == [1]
-    assert load_project(path).project.request.prompt == kept
+    assert load_project(path).project.request.prompt == saved
 
 
 @pytest.mark.parametrize(("words", "on_disk", "here"), [

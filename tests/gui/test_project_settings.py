@@ -51,13 +51,13 @@ def field(dialog, name):
 
 def test_settings_of_the_dialog_are_saved(make, home):
     store, dialog = make()
-    wanted = {
+    expected = {
         "theme": "dark", "font_size": 12, "context": 8192, "notation": "json", "shape": "tool-args",
         "constraint": "gbnf",
         "seed": 7, "temperature": 0.4, "history_limit": 50, "alternatives": 5, "max_tokens": 99, "call_bytes": 5000,
         "result_bytes": 6000,
     }  # fmt: skip
-    for name, value in wanted.items():
+    for name, value in expected.items():
         edit = field(dialog, name)
         if hasattr(edit, "setValue"):
             edit.setValue(value)
@@ -67,9 +67,9 @@ def test_settings_of_the_dialog_are_saved(make, home):
     dialog.findChild(ModelFolders).add(str(home.data))
     store.close()
     found = load_settings(home.settings).settings
-    assert {name: getattr(found, name) for name in wanted} == wanted
+    assert {name: getattr(found, name) for name in expected} == expected
     assert found.model_folders == (str(home.data),)
-    missing = wanted.keys() ^ {field.removesuffix("Setting") for field in _names(dialog)}
+    missing = expected.keys() ^ {field.removesuffix("Setting") for field in _names(dialog)}
     assert missing == {"code_font"}, "a field is not tried here"
     assert found.first_options()["sampling"].temperature == 0.4
 

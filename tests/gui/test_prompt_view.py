@@ -159,8 +159,8 @@ def test_the_link_below_the_changes_compares_both_prompts(panel):
 def watch(qapp, qtbot):
     owner = QObject()
     watch = PromptWatch(owner)
-    told = []
-    watch.shown.connect(told.append)
+    reported = []
+    watch.shown.connect(reported.append)
 
     def feed(tokens, cached=0, kind="run", ms=100.0):
         text = "".join(tokens)
@@ -179,10 +179,12 @@ def watch(qapp, qtbot):
             watch.note(Aside(1, (started, prompt, done)))
             return None
         watch.apply(Applied(RunState(), (started, prompt, done), kind))
-        qtbot.waitUntil(lambda: bool(told) and told[-1].loss is not None and told[-1].loss.ms is not None)
-        return told.pop()
+        qtbot.waitUntil(
+            lambda: bool(reported) and reported[-1].loss is not None and reported[-1].loss.ms is not None
+        )
+        return reported.pop()
 
-    yield watch, feed, told
+    yield watch, feed, reported
     watch.close()
     owner.deleteLater()
 
@@ -232,19 +234,19 @@ def test_a_record_is_not_compared_with_the_runs_of_the_session(watch):
 
 
 def test_the_next_prompt_is_counted_against_the_last_one_read(watch, qtbot):
-    model, feed, told = watch
+    model, feed, reported = watch
     feed(BEFORE)
     model.show_next(PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0))
     qtbot.wait(50)
-    assert not told, "the same prompt: the run's figures stay"
+    assert not reported, "the same prompt: the run's figures stay"
     note = "Thinking off was sent"
     model.show_next(PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0, note=note), "off")
-    qtbot.waitUntil(lambda: bool(told))
-    assert told.pop().prompt.note == note, "an endpoint's prompt reads the same in every state"
+    qtbot.waitUntil(lambda: bool(reported))
+    assert reported.pop().prompt.note == note, "an endpoint's prompt reads the same in every state"
     text = "".join(AFTER)
     model.show_next(PromptRendered(text=text, tokens=22, cached=0, lengths=(1,) * 22))
-    qtbot.waitUntil(lambda: bool(told))
-    assert (told[-1].origin, told[-1].common, told[-1].loss) == ("now", 1, None)
+    qtbot.waitUntil(lambda: bool(reported))
+    assert (reported[-1].origin, reported[-1].common, reported[-1].loss) == ("now", 1, None)
 
 
 def test_marks_are_right_behind_characters_of_two_code_units(qtbot):

@@ -138,9 +138,9 @@ def test_a_stop_string_is_crossed_out_behind_the_answer(qtbot):
     qtbot.addWidget(view)
     view.begin(state.present, asked)
     view.apply(events)
-    struck = [each for each in view.extraSelections() if each.format.fontStrikeOut()]
+    masked = [each for each in view.extraSelections() if each.format.fontStrikeOut()]
     assert any(isinstance(event, StopStringFound) for event in events)
-    assert [each.cursor.selectedText() for each in struck] == [" max_results=10}"]
+    assert [each.cursor.selectedText() for each in masked] == [" max_results=10}"]
     assert view.decided_characters == (), "the end of the answer is no character of the stop string"
 
 

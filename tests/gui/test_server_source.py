@@ -19,9 +19,9 @@ from mcp_servers import SCRIPT
 @contextmanager
 def source(*behaviour, may_run=True, **more):
     config = ServerConfig(name="mine", command=sys.executable, args=(str(SCRIPT), *behaviour), **more)
-    told, logged = [], []
-    made = ServerSource(config, may_run=may_run, changed=told.append, logged=logged.append)
-    made.told, made.logged = told, logged
+    reported, logged = [], []
+    made = ServerSource(config, may_run=may_run, changed=reported.append, logged=logged.append)
+    made.told, made.logged = reported, logged
     try:
         yield made
     finally:

@@ -43,7 +43,7 @@ def options(**changes):
     return RunRequest(**{"prompt": "", "registry": {}, **changes})
 
 
-def told(field, value):
+def choose(field, value):
     """As if the user had chosen it."""
     field.edited.emit(value)
 
@@ -82,9 +82,9 @@ def test_an_edit_changes_only_its_field(panel):
     panel.show_options(options(strategy="loop", loop=settings))
     panel.loop.field("max_turns").setValue(4)
     assert panel.said == [{"loop": LoopSettings(max_seconds=12.5, max_turns=4)}]
-    told(panel.loop.field("max_tool_calls_per_turn"), 0)
+    choose(panel.loop.field("max_tool_calls_per_turn"), 0)
     assert panel.said[-1]["loop"].max_tool_calls_per_turn is None
-    told(panel.loop.field("max_seconds"), 30)
+    choose(panel.loop.field("max_seconds"), 30)
     assert panel.said[-1]["loop"].max_seconds == 30.0
     panel.attempts.setValue(2)
     panel.extract.click()
@@ -112,10 +112,10 @@ def test_choices_about_the_answer_are_options_of_the_request(panel):
         "required", 1, "reasoning",
     )  # fmt: skip
     assert answer.budget.text() == "no limit"
-    told(answer.choice, "search")
+    choose(answer.choice, "search")
     answer.calls.setValue(0)
-    told(answer.begin, "call")
-    told(answer.order, "any")
+    choose(answer.begin, "call")
+    choose(answer.order, "any")
     answer.budget.setValue(0)
     answer.budget.setValue(-1)
     assert panel.said == [
@@ -192,14 +192,14 @@ def test_a_line_without_a_name_is_rejected(panel):
     panel.show_options(options(strategy="route-execute"))
     field = panel.router.field("synonyms")
     field.setPlainText("search: look up, find\n\nbrowse: open")
-    wanted = {"search": ("look up", "find"), "browse": ("open",)}
-    assert panel.said[-1]["router"] == RouterSettings(synonyms=wanted)
+    expected = {"search": ("look up", "find"), "browse": ("open",)}
+    assert panel.said[-1]["router"] == RouterSettings(synonyms=expected)
     said = len(panel.said)
     field.setPlainText("search: look up\nno name here")
     assert len(panel.said) == said
     assert field.property("refused")
     assert "Line 2" in field.toolTip()
-    assert named_lists(lines_of(wanted)) == wanted
+    assert named_lists(lines_of(expected)) == expected
 
 
 def test_an_emptied_prompt_restores_the_default(panel):
@@ -235,7 +235,7 @@ def test_rules_are_read_as_they_are_shown(text):
 
 
 @pytest.mark.parametrize(
-    ("reason", "valid", "told"),
+    ("reason", "valid", "words"),
     [
         ("answered", True, "Answered"),
         ("no-tool", True, "No tool was called"),
@@ -244,13 +244,13 @@ def test_rules_are_read_as_they_are_shown(text):
         ("refused", False, "constraint not met"),
     ],
 )
-def test_an_ending_without_a_call_is_described(reason, valid, told):
+def test_an_ending_without_a_call_is_described(reason, valid, words):
     state = RunState()
     state.stages[0].outline.append(LimitReached(limit="max_turns", allowed=3, used=3, message=""))
     state.finished = RunFinished(
         reason=reason, valid=valid, tokens=1, forced=0, prompt_ms=0, first_token_ms=0, total_ms=0
     )
-    assert told in run_outcome_words(state)
+    assert words in run_outcome_words(state)
     assert outcome_words(reason) != reason or reason == "answered"
     assert (outcome_status(reason) == "holds") == (reason == "answered")
 
@@ -298,7 +298,7 @@ def test_the_order_of_arguments_follows_the_constraint_until_it_is_chosen(open_w
     for constraint, usual in (("gbnf", "schema"), ("off", "schema"), ("mask", "any")):
         window.header.constraint.chosen.emit(constraint)
         assert (project.next_run().request.order, order.currentData()) == (usual, usual)
-    told(order, "schema")
+    choose(order, "schema")
     assert project.next_run().request.order == "schema"
     window.header.constraint.chosen.emit("gbnf")
     assert project.next_run().request.order == "schema"

@@ -226,7 +226,7 @@ def test_notes_include_every_event(qapp):
         for n in range(model.rowCount())
         for block in notes_of(model.row(n).events)
     )
-    for told in (
+    for reported in (
         "read-only",
         "not verified",
         "Arguments executed",
@@ -236,7 +236,7 @@ def test_notes_include_every_event(qapp):
         "the fence around it was taken away",
         "max_turns allows 3; the run used 3",
     ):
-        assert told in text
+        assert reported in text
 
 
 def test_a_difference_shows_removed_and_added_text(qapp):
@@ -397,8 +397,8 @@ def test_a_row_shows_its_own_stage(open_page, qtbot):
 def test_a_limit_is_shown_in_words(qapp):
     model, _ = model_of(loop_run())
     row = next(n for n in range(model.rowCount()) if model.row(n).title == "Limit")
-    told = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
-    assert told == "Limit, failed, max_turns: 3 of 3"
+    reported = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert reported == "Limit, failed, max_turns: 3 of 3"
     assert isinstance(model.row(row).events[0], LimitReached)
 
 

@@ -140,9 +140,9 @@ def test_a_journal_restores_an_invalid_text(document):
 
 
 def test_only_a_valid_tool_is_stored(document):
-    with pytest.raises(RegistryError) as told:
+    with pytest.raises(RegistryError) as caught:
         document.set_tool(Tool("search", "", {"type": "objet"}))
-    assert told.value.problems
+    assert caught.value.problems
     assert document.registry.get("search") == SEARCH
     document.set_schema_text("search", "{")
     document.set_tool(Tool("search", "new", SEARCH.parameters))

@@ -46,13 +46,13 @@ def test_a_tick_reaches_the_allow_list(model, document):
 
 
 def test_a_persistent_index_follows_its_argument_through_edits(model, document, qtmodeltester):
-    kept = QPersistentModelIndex(model.index_of(Item("b", "z")))
+    persistent = QPersistentModelIndex(model.index_of(Item("b", "z")))
     document.add(tool("new", "q"), at=0)
     document.move("c", 0)
     document.remove("a")
     document.rename("b", "renamed")
-    assert model.item(kept) == Item("renamed", "z")
-    assert kept.parent().data() == "renamed"
+    assert model.item(persistent) == Item("renamed", "z")
+    assert persistent.parent().data() == "renamed"
     assert rows(model) == [("c", 0), ("new", 1), ("renamed", 1)]
     for _ in range(4):
         document.undo_stack.undo()

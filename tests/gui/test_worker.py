@@ -37,8 +37,8 @@ class Slow(ScriptedModel):
 
     seconds = 0.01
 
-    def generate(self, wanted):
-        for item in super().generate(wanted):
+    def generate(self, request):
+        for item in super().generate(request):
             time.sleep(self.seconds)
             yield item
 
@@ -166,10 +166,10 @@ def test_a_run_that_does_not_start_leaves_the_run_that_is_shown(qtbot, make):
     finish(qtbot, controller, lambda: controller.run(request()))
     shown, events = controller.state, list(controller.events)
     controller.began.connect(began.append)
-    with qtbot.waitSignal(controller.notStarted) as told:
+    with qtbot.waitSignal(controller.notStarted) as signal:
         controller.run(request(native="auto"))
-    assert "no place for tools" in told.args[0].failed.message
-    assert isinstance(told.args[0].events[0], RunStarted), "it can be kept in the history"
+    assert "no place for tools" in signal.args[0].failed.message
+    assert isinstance(signal.args[0].events[0], RunStarted), "it can be kept in the history"
     assert controller.state is shown and controller.events == events and not began
     assert controller.phase is Phase.IDLE
     finish(qtbot, controller, lambda: controller.run(request(prompt="again")))
@@ -180,10 +180,10 @@ def test_a_run_that_is_stopped_before_it_starts_leaves_the_run_that_is_shown(qtb
     controller = make(ScriptedModel(GOOD))
     finish(qtbot, controller, lambda: controller.run(request()))
     shown = controller.state
-    with qtbot.waitSignal(controller.notStarted) as told:
+    with qtbot.waitSignal(controller.notStarted) as signal:
         controller.run(request())
         controller.stop()
-    assert told.args[0].failed is None and controller.state is shown
+    assert signal.args[0].failed is None and controller.state is shown
 
 
 def test_an_internal_error_is_reported_and_the_worker_continues(qtbot, make):
@@ -394,9 +394,9 @@ def test_only_the_newest_waiting_query_of_a_key_is_answered(qtbot, make):
     controller.run(request())
     for number in range(5):
         for key in "ab":
-            wanted = f"{key}{number}"
+            expected = f"{key}{number}"
             controller.queries.ask(
-                key, lambda _, wanted=wanted: worked.append(wanted) or wanted, answers.append
+                key, lambda _, expected=expected: worked.append(expected) or expected, answers.append
             )
     assert controller.is_busy and not answers
     with qtbot.waitSignal(controller.ended):
@@ -458,11 +458,11 @@ def test_the_instructions_of_a_loop_are_counted_with_the_tools_that_it_may_use(q
 
 
 def test_a_background_run_with_an_invalid_registry_fails_as_a_run(qtbot, make):
-    controller, told = make(ScriptedModel(GOOD)), []
-    controller.aside.connect(told.append)
+    controller, reported = make(ScriptedModel(GOOD)), []
+    controller.aside.connect(reported.append)
     controller.run_aside(request(registry={"t": 1}))
-    qtbot.waitUntil(lambda: bool(told) and told[-1].ended)
-    events = [event for each in told for event in each.events]
+    qtbot.waitUntil(lambda: bool(reported) and reported[-1].ended)
+    events = [event for each in reported for event in each.events]
     assert isinstance(events[-1], RunFailed) and controller.state.started is None
 
 

@@ -305,7 +305,7 @@ def failures(tree: Path, tests: Sequence[str]) -> list[str]:
 
 def main(words: Sequence[str]) -> int:
     chosen = [each for each in BREAKAGES if not words or any(word in each.line for word in words)]
-    held = 0
+    detected = 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         for part in PARTS:
@@ -322,11 +322,11 @@ def main(words: Sequence[str]) -> int:
             path.write_text(without(each, whole), "utf-8")
             found = failures(tree, each.tests)
             path.write_text(whole, "utf-8")
-            held += bool(found)
+            detected += bool(found)
             names = ", ".join(dict.fromkeys(name.rpartition("::")[2].partition("[")[0] for name in found))
             print(f"{each.line}: {names or 'NOTHING FAILED'} ({time.monotonic() - start:.0f} s)", flush=True)
-    print(f"{held} of {len(chosen)} are held by a test.")
-    return int(held < len(chosen))
+    print(f"{detected} of {len(chosen)} are detected by a test.")
+    return int(detected < len(chosen))
 
 
 if __name__ == "__main__":

@@ -59,11 +59,11 @@ REQUESTS = st.fixed_dictionaries(
 
 def run_of(*turns: Any, host: Any = None, template: str | None = None, **request: Any) -> list[AnyEvent]:
     """The events of a run in which a scripted model says `turns`, as a record holds them."""
-    wanted = RunRequest(
+    asked = RunRequest(
         **{"prompt": "Search for AI news", "registry": REGISTRY, "constraint": "off", **request}
     )
     model = ScriptedModel(turns=turns, name="scripted:x", template=template)
-    events = run(wanted, model, host) if host is not None else run(wanted, model)
+    events = run(asked, model, host) if host is not None else run(asked, model)
     return [decode_event(encode_event(event)) for event in events]
 
 

@@ -31,7 +31,9 @@ from docs_pages import Command, ShownFile, pages, parts_of, plain, same_output, 
 
 REPOSITORY = Path(__file__).parents[2]
 ROOTS = ("engine", "gui", "assets")
-KEPT = (str(Path(__file__).parent / "every_process"),) if "GLYPHSCOPE_KEPT_PROMPTS" in os.environ else ()
+SAVED_PROMPTS = (
+    (str(Path(__file__).parent / "every_process"),) if "GLYPHSCOPE_SAVED_PROMPTS" in os.environ else ()
+)
 """In a test the commands, too, read a prompt once for all of them."""
 SECONDS = 900
 _BETWEEN = ("|", "||", "&&", ";")
@@ -172,7 +174,7 @@ class Clone:
         subprocess.run(["git", "clone", "--quiet", str(repository), str(self.root)], check=True)
         for each in (self._bin, self.scratch):
             each.mkdir()
-        path = os.pathsep.join([*(str(self.root / each) for each in ROOTS), *KEPT])
+        path = os.pathsep.join([*(str(self.root / each) for each in ROOTS), *SAVED_PROMPTS])
         python = (
             f"PYTHONPATH={shlex.quote(path)} exec {shlex.quote(sys.executable)}"  # servers get no variables
         )
@@ -187,7 +189,7 @@ class Clone:
             "QT_QPA_PLATFORM": "offscreen",
             "LANG": "C.UTF-8",
             "COLUMNS": "100",
-            **{name: value for name, value in os.environ.items() if name == "GLYPHSCOPE_KEPT_PROMPTS"},
+            **{name: value for name, value in os.environ.items() if name == "GLYPHSCOPE_SAVED_PROMPTS"},
         }
 
     def sh(self, text: str, folder: Path, *, together: bool = False) -> subprocess.CompletedProcess[str]:
@@ -223,7 +225,7 @@ class Clone:
         return answer
 
 
-def run_docs(folder: Path, *, everything: bool = False, tell: bool = False) -> Report:
+def run_docs(folder: Path, *, everything: bool = False, verbose: bool = False) -> Report:
     """Clones into `folder`, and does with each command of each page what the tables say; two pages at a time."""
     clone, report = Clone(folder), Report()
     assert clone.own_code(), "the clone's code is not the one that runs"
@@ -241,13 +243,13 @@ def run_docs(folder: Path, *, everything: bool = False, tell: bool = False) -> R
     looked_at = {command for command, _ in report.checked}
     for command in looked_at:
         if form[command] and not (form[command] == "mention" and command.inline):
-            report.failures.append(_told(command, f"There is no such command or option: {form[command]}"))
+            report.failures.append(_failure(command, f"There is no such command or option: {form[command]}"))
         if problem := _other_programs(clone, plain(command).split()):
-            report.failures.append(_told(command, problem))
+            report.failures.append(_failure(command, problem))
     longest_first = sorted(found, key=lambda name: -sum(part not in looked_at for part in found[name]))
     with ThreadPoolExecutor(2) as pool:
         for done in pool.map(
-            lambda name: _run_page(clone, name, found[name], looked_at, tell), longest_first
+            lambda name: _run_page(clone, name, found[name], looked_at, verbose), longest_first
         ):
             report.ran += done.ran
             report.failures += done.failures
@@ -259,7 +261,7 @@ def _name(page: Path, root: Path) -> str:
 
 
 def _run_page(
-    clone: Clone, name: str, parts: Sequence[Command | ShownFile], without: Collection[Command], tell: bool
+    clone: Clone, name: str, parts: Sequence[Command | ShownFile], without: Collection[Command], verbose: bool
 ) -> Report:
     """What is to be run of a page, in its order, in one folder."""
     scratch = clone.scratch / name.replace("/", "-").removesuffix(".md")
@@ -267,42 +269,42 @@ def _run_page(
     report = Report()
     inline = [part for part in parts if isinstance(part, Command) and part.inline and part not in without]
     for each in PREPARED if inline else ():  # first, so that the page's own files of these names stand
-        _run(clone, Command(name, inline[0].line, each), scratch, report, tell=tell)
+        _run(clone, Command(name, inline[0].line, each), scratch, report, verbose=verbose)
     for part in parts:
         if isinstance(part, ShownFile):
             place = scratch / part.name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(part.text, encoding="utf-8")
         elif part not in without:
-            _run(clone, part, scratch, report, tell=tell)
+            _run(clone, part, scratch, report, verbose=verbose)
     return report
 
 
-def _run(clone: Clone, command: Command, scratch: Path, report: Report, *, tell: bool) -> None:
+def _run(clone: Clone, command: Command, scratch: Path, report: Report, *, verbose: bool) -> None:
     began = time.monotonic()
     text = filled_in(command)
     try:
         done = clone.sh(text, scratch, together=command.output is not None)
     except subprocess.TimeoutExpired:
-        report.failures.append(_told(command, f"It did not end within {SECONDS} s."))
+        report.failures.append(_failure(command, f"It did not end within {SECONDS} s."))
         return
-    if tell:
+    if verbose:
         print(f"{command.page}:{command.line} {time.monotonic() - began:.1f} s  {text}", flush=True)
     report.ran.append(command)
-    wanted = int(plain(command) in ANSWERS_NO)
-    if done.returncode != wanted:
+    expected = int(plain(command) in ANSWERS_NO)
+    if done.returncode != expected:
         said = (done.stderr or done.stdout or "")[-2000:]
-        report.failures.append(_told(command, f"Exit code {done.returncode}, not {wanted}.\n{said}"))
+        report.failures.append(_failure(command, f"Exit code {done.returncode}, not {expected}.\n{said}"))
     elif command.output is not None and not same_output(command.output, done.stdout):
         shown = "\n".join(command.output)
-        report.failures.append(_told(command, f"The page shows\n{shown}\nand it printed\n{done.stdout}"))
+        report.failures.append(_failure(command, f"The page shows\n{shown}\nand it printed\n{done.stdout}"))
 
 
 def _forms(clone: Clone, commands: Sequence[Command]) -> list[str | None]:
     """Of each command what `forms` says; None where it is none of ours."""
     arguments = [_arguments(filled_in(command)) for command in commands]
-    told = iter(clone.forms([each for each in arguments if each is not None]))
-    return [None if each is None else next(told) for each in arguments]
+    reported = iter(clone.forms([each for each in arguments if each is not None]))
+    return [None if each is None else next(reported) for each in arguments]
 
 
 def _arguments(text: str) -> list[str] | None:
@@ -346,7 +348,7 @@ def _other_programs(clone: Clone, words: Sequence[str]) -> str:
     return ""
 
 
-def _told(command: Command, what: str) -> str:
+def _failure(command: Command, what: str) -> str:
     return f"{command.page}:{command.line}: {command.text}\n{what}"
 
 
@@ -370,7 +372,7 @@ def main() -> int:
         return 0
     folder = Path(tempfile.mkdtemp(prefix="glyphscope-docs-"))
     try:
-        report = run_docs(folder, everything=chosen.all, tell=True)
+        report = run_docs(folder, everything=chosen.all, verbose=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(

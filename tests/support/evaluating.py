@@ -25,7 +25,7 @@ SUITE = {
 }
 
 
-class Held(ScriptedModel):
+class Gated(ScriptedModel):
     """Says what it says once it is let go."""
 
     def __init__(self, gate, script=GOOD):
@@ -67,7 +67,7 @@ def open_it(qtbot, page, path):
     return page.view.result
 
 
-def told(page):
+def shown_error(page):
     """The words of the one error that the page showed."""
     (error,) = page.context.errors
     page.context.errors.clear()

@@ -138,10 +138,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _sibling(self, path: str, data: bytes) -> dict[str, Any]:
         blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-        told: dict[str, Any] = {"rfilename": path, "size": len(data), "blobId": blob}
+        entry: dict[str, Any] = {"rfilename": path, "size": len(data), "blobId": blob}
         if path.endswith(".gguf") and path not in self.server.plain:
-            told["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}
-        return told
+            entry["lfs"] = {
+                "sha256": hashlib.sha256(data).hexdigest(),
+                "size": len(data),
+                "pointerSize": 134,
+            }
+        return entry
 
     def _file(self, path: str) -> None:
         hub = self.server
@@ -155,16 +159,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, b"", {"x-error-code": "EntryNotFound"})
             return
         start = 0
-        wanted = self.headers.get("range", "")
-        if wanted and not hub.no_ranges:
-            start = int(wanted.removeprefix("bytes=").rstrip("-")) + (1 if hub.other_range else 0)
+        range_header = self.headers.get("range", "")
+        if range_header and not hub.no_ranges:
+            start = int(range_header.removeprefix("bytes=").rstrip("-")) + (1 if hub.other_range else 0)
             if start >= len(data):
                 self._send(416, b"", {"content-range": f"bytes */{len(data)}"})
                 return
-        self.send_response(206 if wanted and not hub.no_ranges else 200)
+        self.send_response(206 if range_header and not hub.no_ranges else 200)
         self.send_header("etag", f'"{hashlib.sha256(data).hexdigest()}"')
         self.send_header("content-length", str(len(data) - start))
-        if wanted and not hub.no_ranges:
+        if range_header and not hub.no_ranges:
             self.send_header("content-range", f"bytes {start}-{len(data) - 1}/{len(data)}")
         self.end_headers()
         self._body(data[start:])

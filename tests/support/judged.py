@@ -22,7 +22,7 @@ SUITE = Suite(glyphscope_suite=1, name="made", about="made for a test")
 PLAIN: dict[str, Any] = {"model": "scripted:x", "constraint": "off"}
 
 
-def wants(*calls: ExpectedCall, **expect: Any) -> Expectation:
+def expectation(*calls: ExpectedCall, **expect: Any) -> Expectation:
     return Expectation(calls=calls, **expect)
 
 

@@ -92,8 +92,8 @@ class Maker:
         request = msgspec.structs.replace(request, repair=RepairSettings(extract=False))
         self.add(PromptRendered(text="…", tokens=184, cached=170))
         self.add(ConstraintReady(key="k", hit=True, build_ms=0.0, compile_ms=0.2))
-        kept = [e for e in run(request, ScriptedModel(script)) if not _is_frame(e)]
-        return self.add(*kept)
+        saved = [e for e in run(request, ScriptedModel(script)) if not _is_frame(e)]
+        return self.add(*saved)
 
     def done(self, *, valid: bool = True, reason: str = "complete") -> Maker:
         return self.add(StageFinished(reason=reason, valid=valid, ms=480, prompt_tokens=184, cached=170))
@@ -259,9 +259,9 @@ class _Writer:
             prompt="x", registry=default_registry().to_document(), constraint="off", stop_on="never"
         )
         request = msgspec.structs.replace(request, repair=RepairSettings(extract=False))
-        told = [e for e in run(request, ScriptedModel(script)) if not _is_frame(e)]
+        reported = [e for e in run(request, ScriptedModel(script)) if not _is_frame(e)]
         self._made.add(SegmentOpened(kind="call", start=start, call_index=index))
-        for event in told:
+        for event in reported:
             if isinstance(event, Token):
                 self._token(event.step.text)
             elif hasattr(event, "call_index") and not isinstance(event, CallReady):
@@ -275,7 +275,9 @@ class _Writer:
                 self._made.add(msgspec.structs.replace(event, call_index=index, **moved))
         self._made.add(SegmentClosed(kind="call", start=start, end=self._at, call_index=index))
         return [
-            msgspec.structs.replace(event, call_index=index) for event in told if isinstance(event, CallReady)
+            msgspec.structs.replace(event, call_index=index)
+            for event in reported
+            if isinstance(event, CallReady)
         ]
 
     def _token(self, text: str, *, forced: bool = False) -> None:

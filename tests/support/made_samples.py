@@ -108,11 +108,11 @@ class MadeResult:
         tool = TOOLS[number % len(TOOLS)]
         control = number % 10 == 9
         skill = 0.45 + 0.3 * (arm.constraint == "mask") - 0.05 * (arm.notation == "glyph")
-        told = _told(
+        verdicts = _verdicts(
             draw, skill - (difficulty - 0.5), masked=arm.constraint == "mask", tool=tool, control=control
         )
         decoded = draw.randint(12, 40) + 4 * (arm.notation == "json")
-        aborted = bool(told["failures"]) and told["failures"][0].code == "UNKNOWN_TOOL"
+        aborted = bool(verdicts["failures"]) and verdicts["failures"][0].code == "UNKNOWN_TOOL"
         first = 80 + 40 * times.random()
         return Sample(
             id=sample_id(arm.id, suite, scenario, trial),
@@ -139,11 +139,11 @@ class MadeResult:
             total_ms=first + decoded * (12 + times.random()),
             runs=(f"runs/{arm.id}/{suite}/{scenario}-{trial}.jsonl",),
             time="2026-01-01T00:00:00Z",
-            **told,
+            **verdicts,
         )
 
 
-def _told(draw: random.Random, skill: float, *, masked: bool, tool: str, control: bool) -> dict[str, Any]:
+def _verdicts(draw: random.Random, skill: float, *, masked: bool, tool: str, control: bool) -> dict[str, Any]:
     """The verdicts of one answer."""
     if draw.random() < 0.02:
         failure = Failure(reason=draw.choice(("MODEL_FAILED", "TIMEOUT")), detail="The process ended.")

@@ -244,14 +244,14 @@ def _elicit(id: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 def _more(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     """As since 2026-07-28: asks in place of an answer, until it has one; with `endless` again and again."""
-    wanted = params.get("arguments", {})
-    if "inputResponses" in params and not wanted.get("endless"):
+    arguments = params.get("arguments", {})
+    if "inputResponses" in params and not arguments.get("endless"):
         return text(json.dumps([params["inputResponses"], params.get("requestState")]))
     form = {
         "message": "Which?",
         "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}},
     }
-    requests = {"k": {"method": "elicitation/create", "params": form}} if wanted.get("ask") else {}
+    requests = {"k": {"method": "elicitation/create", "params": form}} if arguments.get("ask") else {}
     return {"resultType": "input_required", "inputRequests": requests, "requestState": "s"}
 
 
@@ -280,10 +280,10 @@ def modern_capabilities() -> dict[str, Any]:
 
 def _touch(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Reports a resource as updated, `times` times."""
-    wanted = params.get("arguments", {})
-    for _ in range(wanted.get("times", 1)):
+    arguments = params.get("arguments", {})
+    for _ in range(arguments.get("times", 1)):
         READS[0] += 1
-        updated = {**stamp(), "uri": wanted.get("uri", "note://good")}
+        updated = {**stamp(), "uri": arguments.get("uri", "note://good")}
         send({"method": "notifications/resources/updated", "params": updated})
     return text("touched")
 

@@ -1,4 +1,4 @@
-"""What Python does first in each process that a test starts: the model's takes its prompts from `kept_prompts`."""
+"""What Python does first in each process that a test starts: the model's takes its prompts from `saved_prompts`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any
 
 MODEL, ENGINE = "glyphscope.models.child", "glyphscope.models.llama_engine"
-FOLDER = os.environ.get("GLYPHSCOPE_KEPT_PROMPTS", "")
+FOLDER = os.environ.get("GLYPHSCOPE_SAVED_PROMPTS", "")
 
 
 class EngineFinder(MetaPathFinder):
-    """Finds the engine's module as ever, and lets `kept_prompts` into it as soon as it was imported."""
+    """Finds the engine's module as ever, and lets `saved_prompts` into it as soon as it was imported."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != ENGINE:
@@ -27,7 +27,7 @@ class EngineFinder(MetaPathFinder):
 
         def and_keep_prompts(module: ModuleType) -> None:
             execute(module)
-            from kept_prompts import keep_prompts
+            from saved_prompts import keep_prompts
 
             keep_prompts(module, FOLDER)
 

@@ -65,15 +65,15 @@ class Batches:
         return found
 
 
-class KeptPrompts:
+class SavedPrompts:
     """The files of one model and its settings. Each is there under a name for each beginning that it serves."""
 
     def __init__(self, folder: Path, settings: str, chunk: int) -> None:
         self._folder, self._salt, self._chunk = folder, settings.encode(), chunk
 
-    def read(self, wanted: Batches) -> tuple[Batches, bytes] | None:
+    def read(self, batches: Batches) -> tuple[Batches, bytes] | None:
         """A state that begins with these batches."""
-        _, name = wanted.digests(self._salt, self._chunk)[-1]
+        _, name = batches.digests(self._salt, self._chunk)[-1]
         try:
             data = (self._folder / name).read_bytes()
         except FileNotFoundError:
@@ -111,7 +111,7 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             how: tuple[Any, ...] = (self.context, used.threads)
             if (used.kv_type, used.flash_attention) != ("f16", "off"):
                 how += (used.kv_type, used.flash_attention, used.gpu_layers)
-            self._kept = KeptPrompts(Path(folder), repr((which, how)), chunk)
+            self._saved = SavedPrompts(Path(folder), repr((which, how)), chunk)
             self._batches = Batches()  # those of `tokens`
             self._ahead = Batches()  # those in llama.cpp's memory, where they begin with ours and are more
             self._read = False  # something was evaluated since the last token that was decoded
@@ -120,7 +120,7 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             self.raise_if_interrupted()
             asked = self._batches + tokens
             if not asked.begins(self._ahead):
-                found = self._kept.read(asked) if tokens else None
+                found = self._saved.read(asked) if tokens else None
                 if found is None:
                     self._read = True
                     return super().evaluate(tokens)
@@ -133,8 +133,8 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
 
         def decode(self, tokens: list[int], outputs: int) -> Any:
             worth = self._read and not self._ahead and len(self.tokens) <= LONGEST
-            if worth and self._kept.is_new(self._batches):
-                self._kept.write(self._batches, self._state())
+            if worth and self._saved.is_new(self._batches):
+                self._saved.write(self._batches, self._state())
             self._read = False
             return super().decode(tokens, outputs)
 
