@@ -4,9 +4,8 @@ import threading
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.events import (
     CallReady,
     PrefixPart,
@@ -24,6 +23,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies import continue_aborted, run
+from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -36,10 +36,6 @@ def request(**changes) -> RunRequest:
     )
 
 
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
-
-
 def steps(events):
     return [event.step for event in of(Token, events)]
 
@@ -47,10 +43,6 @@ def steps(events):
 def branched(model, events, token, changes=None, **more):
     asked = branch_request(events, token, **more)
     return list(run(msgspec.structs.replace(asked, **(changes or {})), model))
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def compared(one, other):

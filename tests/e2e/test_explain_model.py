@@ -18,6 +18,7 @@ from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies import run
 from glyphscope_gui.shared.page_ids import PageId
+from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -29,10 +30,6 @@ def small_limit():
     document = deepcopy(default_registry().to_document())
     document["tools"][0]["parameters"]["properties"]["max_results"]["maximum"] = 5
     return document
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ import pytest
 from platformdirs import user_cache_path
 from typer.testing import CliRunner
 
+from cli_command import mcp_command as command
 from glyphscope.cli.app import app
 from glyphscope.errors import ServerError
 from glyphscope.registry import load_registry
@@ -158,10 +159,6 @@ def test_a_run_calls_a_real_server_and_replays_without_it(name: str, repository:
     file.unlink()
     replayed = CliRunner().invoke(app, ["replay", str(record), "--verify"])
     assert replayed.exit_code == 0 and "the same" in replayed.stdout
-
-
-def command(*words: str) -> Any:
-    return CliRunner().invoke(app, ["mcp", *words])
 
 
 def test_a_real_server_reports_progress_and_can_be_stopped(repository: Path) -> None:

@@ -25,6 +25,7 @@ from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import run
 from glyphscope.strategies.routing.candidates import router_preset
+from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -37,10 +38,6 @@ def request(**changes: Any) -> RunRequest:
         "evidence": "chosen",
     }
     return RunRequest(**{**settings, **changes})
-
-
-def of(kind: type[Any], events: list[AnyEvent]) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
 
 
 def replayed(asked: RunRequest, events: list[AnyEvent]) -> str:

@@ -18,6 +18,7 @@ from glyphscope.models import RecordedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.compare import strip_times
 from glyphscope.strategies import run
+from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -34,10 +35,6 @@ def request(**changes) -> RunRequest:
             **changes,
         }
     )
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
 
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))

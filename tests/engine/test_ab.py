@@ -11,10 +11,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from cli_command import command
 from examples import at_most
-from glyphscope.cli.app import app
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.ab import (
@@ -161,10 +160,6 @@ class Files:
         path = self.folder / name
         path.write_text(text)
         return str(path)
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def test_the_command_runs_both_prompts_on_each_seed_and_reports_the_counts(tmp_path):

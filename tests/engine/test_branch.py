@@ -4,9 +4,8 @@ import json
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.errors import PromptError
 from glyphscope.events import (
     Aborted,
@@ -30,6 +29,7 @@ from glyphscope.sessions import read_record
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies import continue_aborted, run
 from scripted_endpoint import DONE, Answer, chunk, counted, endpoint, remote, said
+from toolbox import of
 
 REGISTRY = default_registry().to_document()
 GOOD = ['{action="', "search", '" query="', "caf", b"\xc3", b"\xa9", '" max_results=', "10", "}"]
@@ -42,10 +42,6 @@ def request(**changes) -> RunRequest:
 
 def made(script=GOOD, **changes):
     return list(run(request(**changes), ScriptedModel(script)))
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
 
 
 def steps(events):
@@ -311,10 +307,6 @@ def test_an_impossible_token_id_is_an_error_of_the_run():
 # the command
 
 SCRIPT = "scripted:" + '{action="search" query="AI news" max_results=10}'
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, list(arguments))
 
 
 @pytest.fixture

@@ -11,62 +11,7 @@ from glyphscope.models import GenerateRequest
 from glyphscope.models.remote.dialect import LLAMA_SERVER, OPENAI
 from glyphscope.models.remote.fields import with_written
 from glyphscope.models.response_prefix import OTHERWISE, cut_after, place_prefix
-
-PIECES = [b"a", b"b", b"\xc3", b"\xa9", b"{", b"}", b"x", b"y", b"z", b"<end>"]
-END = 9
-
-
-class Table:
-    """After token n comes token n + 1. Remembers its batches."""
-
-    pieces = PIECES
-
-    def __init__(self):
-        self.room = 500
-        self.batches = []
-
-    def decode(self, tokens, outputs):
-        assert 0 < outputs <= len(tokens) <= 64
-        self.batches.append((list(tokens), outputs))
-        self.room -= len(tokens)
-        rows = np.zeros((len(tokens), len(PIECES)), dtype=np.float32)
-        for row, token in zip(rows, tokens):
-            row[(token + 1) % len(PIECES)] = 5
-        return list(rows[len(tokens) - outputs :])
-
-    def is_end(self, token):
-        return token == END
-
-
-class Script:
-    """Forces or allows what each place names; a list is forced, a set allowed."""
-
-    def __init__(self, *places, spelled=()):
-        self.places = list(places)
-        self.spelled = spelled
-
-    @property
-    def stopped(self):
-        return not self.places
-
-    def forced(self):
-        return list(self.places[0]) if self.places and isinstance(self.places[0], list) else []
-
-    def allowed(self):
-        mask = np.zeros(len(PIECES), dtype=bool)
-        place = self.places[0]
-        mask[list(place)[:1] if isinstance(place, list) else list(place)] = True
-        return mask
-
-    def takes(self, token):
-        return self.allowed()[token] or token in self.spelled
-
-    def commit(self, token):
-        assert token in self.places[0] or token in self.spelled
-        if isinstance(self.places[0], list) and len(self.places[0]) > 1:
-            self.places[0] = self.places[0][1:]
-        else:
-            self.places.pop(0)
+from table_model import END, PIECES, ScriptedConstraint, Table
 
 
 def decoder(table, written, constraint=None, figures_from=0, max_tokens=3, **sampling):
@@ -132,7 +77,7 @@ def test_a_written_end_token_ends_the_answer():
 
 def test_a_written_forced_token_equals_a_decoded_one():
     def constraint():
-        return Script([4, 6], {1, 2}, [5, 7], {0, 8})
+        return ScriptedConstraint([4, 6], {1, 2}, [5, 7], {0, 8})
 
     drawn = [s for batch in all_steps(decoder(Table(), [], constraint(), max_tokens=9)) for s in batch]
     for count in range(len(drawn) + 1):
@@ -151,7 +96,7 @@ def test_a_written_forced_token_equals_a_decoded_one():
 @pytest.mark.parametrize("count", range(9))
 def test_sampling_after_a_branch_does_not_depend_on_who_wrote_the_text(count):
     def constraint():
-        return Script({0, 1, 2}, [4, 6], {1, 2, 3}, {0, 8, 7}, [5, 7], {0, 8}, {1, 2, 6})
+        return ScriptedConstraint({0, 1, 2}, [4, 6], {1, 2, 3}, {0, 8, 7}, [5, 7], {0, 8}, {1, 2, 6})
 
     settings = {"temperature": 5.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 11}
     drawn = [s for b in all_steps(decoder(Table(), [], constraint(), max_tokens=20, **settings)) for s in b]
@@ -175,7 +120,7 @@ def test_a_skipped_random_number_is_consumed():
 
 def test_a_masked_written_token_is_rejected_with_its_place_and_the_allowed_tokens():
     with pytest.raises(GrammarError) as refused:
-        commit_prefix([(4, "kept"), (8, "written")], Script([4], {1, 6}), PIECES)
+        commit_prefix([(4, "kept"), (8, "written")], ScriptedConstraint([4], {1, 6}), PIECES)
     for words in (
         "token 1 of the existing text, 'z' (id 8)",
         "after '{'",
@@ -183,11 +128,11 @@ def test_a_masked_written_token_is_rejected_with_its_place_and_the_allowed_token
     ):
         assert words in str(refused.value)
     with pytest.raises(GrammarError, match="complete before it"):
-        commit_prefix([(4, "kept"), (8, "written")], Script([4]), PIECES)
+        commit_prefix([(4, "kept"), (8, "written")], ScriptedConstraint([4]), PIECES)
 
 
 def test_another_tokenization_of_a_forced_text_is_accepted():
-    (one,) = commit_prefix([(7, "written")], Script([4], {1}, spelled=(7,)), PIECES)
+    (one,) = commit_prefix([(7, "written")], ScriptedConstraint([4], {1}, spelled=(7,)), PIECES)
     assert not one.forced and list(np.flatnonzero(one.allowed(len(PIECES)))) == [4, 7]
 
 

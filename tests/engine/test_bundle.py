@@ -8,12 +8,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from bundled import GOOD, HERMES, REGISTRY, REQUESTS, TEXTS, record_of, run_of, written
+from cli_command import command
 from examples import at_most
 from glyphscope import resources
-from glyphscope.cli.app import app
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import (
     ApprovalNeeded,
@@ -44,10 +43,6 @@ ALL = {
     "grammar.gbnf", "grammar.lark", MANIFEST, "openai-tools.json", "prompt.txt", "registry.json", "run.jsonl",
     "schema.json",
 }  # fmt: skip
-
-
-def command(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 # what is in it

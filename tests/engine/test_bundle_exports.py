@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from bundled import (
     BAD,
@@ -26,9 +25,9 @@ from bundled import (
     run_of,
     written,
 )
+from cli_command import command
 from examples import at_most
 from glyphscope import resources
-from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
     ApprovalRule,
@@ -69,10 +68,6 @@ CAMEL = {
         {"name": "findIt", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}},
     ],
 }
-
-
-def command(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def again(request, *turns):

@@ -7,6 +7,7 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
+from cli_command import command
 from glyphscope.cli import probe_packages, probes
 from glyphscope.cli.app import app
 from glyphscope.cli.inputs import InputError
@@ -14,10 +15,6 @@ from glyphscope.cli.probes import Finding
 from glyphscope.cli.sizes import call_of
 
 CALLS = '{"tool":"search","arguments":{"query":"AI news","max_results":10}}\n'
-
-
-def command(*arguments: str, text: str | bytes | None = None):
-    return CliRunner().invoke(app, list(arguments), input=text)
 
 
 def test_the_version_is_the_packages():

@@ -4,18 +4,13 @@ import json
 
 import jsonschema
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.grammar import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry
-
-
-def command(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def test_grammar_build_prints_gbnf_with_the_places_of_the_schema():

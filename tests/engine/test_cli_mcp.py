@@ -8,17 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import mcp_command as command
 from glyphscope.registry import load_registry
 from mcp_servers import SCRIPT
 
 PLAIN = shlex.join((sys.executable, str(SCRIPT)))
-
-
-def command(*arguments: str, text: str | None = None):
-    return CliRunner().invoke(app, ["mcp", *arguments], input=text)
 
 
 @pytest.fixture

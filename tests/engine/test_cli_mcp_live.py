@@ -7,19 +7,14 @@ import shlex
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import mcp_command as command
 from mcp_servers import SCRIPT
 
 LIVE = shlex.join((sys.executable, str(SCRIPT), "offers=good", "live"))
 TOUCHING = shlex.join((sys.executable, str(SCRIPT), "offers=good", "live=2"))
 
 pytestmark = pytest.mark.slow
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, ["mcp", *arguments])
 
 
 def test_a_root_given_on_the_command_line_is_listed_to_the_server(tmp_path):

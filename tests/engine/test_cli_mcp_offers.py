@@ -5,9 +5,8 @@ import shlex
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import mcp_command as command
 from mcp_servers import SCRIPT
 from sdk_server import PNG, sdk_http
 
@@ -20,10 +19,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The .* capabi
 def sdk():
     with sdk_http() as address:
         yield address
-
-
-def command(*arguments, text=None):
-    return CliRunner().invoke(app, ["mcp", *arguments], input=text)
 
 
 def test_resources_are_listed_and_read(sdk):

@@ -3,10 +3,9 @@ import signal
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
+from cli_command import command
 from glyphscope.cli import model_loading
-from glyphscope.cli.app import app
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied
 from glyphscope.events import RunFailed, decode_event, encode_event
 from glyphscope.models import ScriptedModel
@@ -14,10 +13,6 @@ from glyphscope.sessions import read_record
 
 GOOD = 'scripted:{action="search" query="AI news" max_results=10}'
 BAD = 'scripted:{action="delete_database"} and so on'
-
-
-def command(*arguments: str, text: str | bytes | None = None):
-    return CliRunner().invoke(app, list(arguments), input=text)
 
 
 def run(*arguments: str, model: str = GOOD, text: str | None = None):

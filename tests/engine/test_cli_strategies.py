@@ -6,16 +6,11 @@ import json
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 
 SEARCH = '{action="search" query="AI news"}'
 CALCULATE = '{action="calculate" expression="6*7"}'
-
-
-def command(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def run(script: str, *arguments: str, strategy: str = "loop"):

@@ -6,9 +6,8 @@ import json
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import command
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.models import ScriptedModel
@@ -47,10 +46,6 @@ TURNS = (
 
 def asked(**members):
     return RunRequest(**{"prompt": "p", "registry": {}, "constraint": "off", **members})
-
-
-def command(*arguments, text=None):
-    return CliRunner().invoke(app, list(arguments), input=text)
 
 
 def requested(*arguments, text=None):

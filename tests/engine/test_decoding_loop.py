@@ -6,60 +6,7 @@ import pytest
 from glyphscope.decoding import Decoder
 from glyphscope.errors import GrammarError, ModelError
 from glyphscope.events import Sampling
-
-END = 9
-PIECES = [b"a", b"b", b"\xc3", b"\xa9", b"{", b"}", b"x", b"y", b"z", b"<end>"]
-
-
-class Table:
-    """After token n comes token n + 1, and after 8 the end. Remembers its batches."""
-
-    pieces = PIECES
-
-    def __init__(self, room=100):
-        self.room = room
-        self.batches = []
-
-    def decode(self, tokens, outputs):
-        self.batches.append((list(tokens), outputs))
-        self.room -= len(tokens)
-        rows = []
-        for token in tokens[len(tokens) - outputs :]:
-            row = np.zeros(len(PIECES), dtype=np.float32)
-            row[(token + 1) % len(PIECES)] = 5
-            rows.append(row)
-        return rows
-
-    def is_end(self, token):
-        return token == END
-
-
-class Script:
-    """Forces or allows what each place of `places` names; a list is forced, a set allowed."""
-
-    def __init__(self, *places):
-        self.places = list(places)
-
-    @property
-    def stopped(self):
-        return not self.places
-
-    def forced(self):
-        if self.places and isinstance(self.places[0], list):
-            return self.places[0]
-        return []
-
-    def allowed(self):
-        mask = np.zeros(len(PIECES), dtype=bool)
-        mask[list(self.places[0])] = True
-        return mask
-
-    def commit(self, token):
-        assert token in self.places[0]
-        if isinstance(self.places[0], list) and len(self.places[0]) > 1:
-            self.places[0] = self.places[0][1:]
-        else:
-            self.places.pop(0)
+from table_model import END, PIECES, ScriptedConstraint, Table
 
 
 def decoder(table, constraint=None, max_tokens=50, prompt=(0,), evidence="all"):
@@ -99,7 +46,7 @@ def test_a_step_is_evaluated_only_when_it_is_requested():
 
 def test_forced_tokens_are_evaluated_in_one_batch():
     table = Table()
-    batches = steps_of(decoder(table, Script([4, 6, 7], {1, 2}, [5])))
+    batches = steps_of(decoder(table, ScriptedConstraint([4, 6, 7], {1, 2}, [5])))
     assert [tokens for tokens, _ in table.batches] == [[0, 4, 6, 7], [1, 5]]
     assert [[(s.id, s.forced) for s in batch] for batch in batches] == [
         [(4, True), (6, True), (7, True), (1, False)],
@@ -114,8 +61,8 @@ def test_forced_tokens_are_evaluated_in_one_batch():
 
 def test_evaluating_ahead_changes_neither_batches_nor_tokens():
     plain, ahead = Table(), Table()
-    expected = steps_of(decoder(plain, Script([4, 6, 7], {1, 2}, [5])))
-    it = decoder(ahead, Script([4, 6, 7], {1, 2}, [5]))
+    expected = steps_of(decoder(plain, ScriptedConstraint([4, 6, 7], {1, 2}, [5])))
+    it = decoder(ahead, ScriptedConstraint([4, 6, 7], {1, 2}, [5]))
     batches = []
     while True:
         it.evaluate()
@@ -138,7 +85,7 @@ def test_forced_tokens_survive_an_evaluation_that_fails_once():
                 raise ModelError("not now")
             return super().decode(tokens, outputs)
 
-    it = decoder(Failing(), Script([4, 6], {1}))
+    it = decoder(Failing(), ScriptedConstraint([4, 6], {1}))
     with pytest.raises(ModelError):
         it.evaluate()
     assert [s.id for s in it.step()] == [4, 6, 1]
@@ -147,7 +94,7 @@ def test_forced_tokens_survive_an_evaluation_that_fails_once():
 @pytest.mark.parametrize("evidence", ["chosen", "none"])
 def test_figures_that_were_not_requested_are_not_computed(evidence):
     table = Table()
-    batches = steps_of(decoder(table, Script([4, 6, 7], {1, 2}, [5]), evidence=evidence))
+    batches = steps_of(decoder(table, ScriptedConstraint([4, 6, 7], {1, 2}, [5]), evidence=evidence))
     assert table.batches == [([0, 4, 6, 7], 1)], (
         "nothing comes after the last forced token: no logits are needed"
     )
@@ -164,7 +111,7 @@ def test_figures_that_were_not_requested_are_not_computed(evidence):
 
 
 def test_a_masked_token_is_not_sampled_and_is_listed():
-    (batch,) = steps_of(decoder(Table(), Script({3, 5})))
+    (batch,) = steps_of(decoder(Table(), ScriptedConstraint({3, 5})))
     step = batch[0]
     assert step.id == 3 and step.allowed == 2 and not step.forced and step.rank == 1
     assert step.feasible == pytest.approx(2 / (9 + np.exp(5)), rel=1e-3)
@@ -178,25 +125,25 @@ def test_a_masked_token_is_not_sampled_and_is_listed():
 def test_no_more_tokens_come_than_were_requested():
     assert sum(map(len, steps_of(decoder(Table(), max_tokens=3)))) == 3
     table = Table()
-    assert [len(b) for b in steps_of(decoder(table, Script([4, 6, 7], {1}), max_tokens=2))] == [2]
+    assert [len(b) for b in steps_of(decoder(table, ScriptedConstraint([4, 6, 7], {1}), max_tokens=2))] == [2]
     assert table.batches == [([0, 4, 6], 3)]
     assert steps_of(decoder(Table(), max_tokens=0)) == []
 
 
 def test_no_more_tokens_come_than_the_context_has_room_for():
     table = Table(room=3)
-    assert [len(b) for b in steps_of(decoder(table, Script([4, 6, 7, 8], {1})))] == [3]
+    assert [len(b) for b in steps_of(decoder(table, ScriptedConstraint([4, 6, 7, 8], {1})))] == [3]
     assert table.room == 0
 
 
 def test_an_incomplete_character_has_no_text():
-    steps = [s for batch in steps_of(decoder(Table(), Script([2, 3], {1}))) for s in batch]
+    steps = [s for batch in steps_of(decoder(Table(), ScriptedConstraint([2, 3], {1}))) for s in batch]
     assert [(s.data, s.text) for s in steps] == [(b"\xc3", ""), (b"\xa9", "é"), (b"b", "b")]
 
 
 def test_a_constraint_that_allows_no_token_is_an_error():
     with pytest.raises(GrammarError, match="allows no token"):
-        decoder(Table(), Script(set())).step()
+        decoder(Table(), ScriptedConstraint(set())).step()
 
 
 @pytest.mark.parametrize("evidence", ["all", "none"])

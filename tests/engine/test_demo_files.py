@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,6 @@ from examples import at_most
 from glyphscope.errors import ToolError
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.demo.scratch import MAX_FILE_BYTES, Scratch
-
-
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[DemoTools]:
-    tools = DemoTools(scratch=tmp_path / "scratch")
-    yield tools
-    tools.close()
 
 
 def test_a_written_file_is_read_back(demo: DemoTools, tmp_path: Path) -> None:

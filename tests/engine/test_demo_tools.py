@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,6 @@ from glyphscope.registry import default_registry
 from glyphscope.tools.demo import DemoTools, Mail
 from glyphscope.tools.demo.corpus import bundled_corpus
 from glyphscope.tools.demo.tools import demo_tools
-
-
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[DemoTools]:
-    tools = DemoTools(scratch=tmp_path / "scratch")
-    yield tools
-    tools.close()
 
 
 class TestTheSource:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +10,6 @@ import pytest
 from demo_calls import call, refused, said
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.demo.workspace import Workspace
-
-
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[DemoTools]:
-    tools = DemoTools(scratch=tmp_path / "scratch")
-    yield tools
-    tools.close()
 
 
 def test_a_value_is_read_by_its_path(demo: DemoTools) -> None:

@@ -20,7 +20,7 @@ pytest.importorskip("huggingface_hub")
 
 from huggingface_hub import get_token
 
-from fake_hub import QUICK, REPO, fake_hub, gguf, hub_in_process, hub_in_thread
+from fake_hub import QUICK, REPO, fake_hub, gguf, hub_in_process, hub_in_thread, refused
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models import find_models
 from glyphscope.models.hub import Download, Lookup, Progress, Stopped, find_unfinished, pick, read_request
@@ -61,13 +61,6 @@ def once(monkeypatch) -> None:
 
 def left(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
-
-
-def refused(do) -> GlyphscopeError:
-    with pytest.raises(GlyphscopeError) as caught:
-        do()
-    assert caught.value.message and caught.value.where and caught.value.hint, caught.value
-    return caught.value
 
 
 # -- a download that goes well ---------------------------------------------------------------------

@@ -6,17 +6,10 @@ import time
 
 import pytest
 
-from fake_hub import COMMIT, REPO
-from glyphscope.errors import GlyphscopeError, ModelError
+from fake_hub import COMMIT, REPO, refused
+from glyphscope.errors import ModelError
 from glyphscope.models.hub import pick, read_request
 from glyphscope.models.hub.files import HubFile, Listing, choices_of, is_safe, quantisation_of
-
-
-def refused(do) -> GlyphscopeError:
-    with pytest.raises(GlyphscopeError) as caught:
-        do()
-    assert caught.value.message and caught.value.where and caught.value.hint, caught.value
-    return caught.value
 
 
 @pytest.mark.parametrize(

@@ -28,18 +28,8 @@ from glyphscope.registry.tool import ToolRegistry
 from glyphscope.runs import Decision, reduce_event, run_state
 from glyphscope.strategies import run
 from glyphscope.tools import Outcome
-from talks import BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk
-from toolbox import ALLOW, Box, Person, of
-
-
-def ended(events):
-    (finished,) = of(RunFinished, events)
-    return finished.reason, finished.valid
-
-
-def limits(events):
-    return [(event.limit, event.allowed, event.used) for event in of(LimitReached, events)]
-
+from talks import BROWSE, SEARCH, Clock, Talker, box, ended, limits, numbered, request_of, talk
+from toolbox import ALLOW, Box, Leaving, Person, of
 
 # limits
 
@@ -99,26 +89,33 @@ def test_the_time_is_limited_between_turns(clock):
     assert len(of(ToolResult, events)) == 3
 
 
-def test_the_time_of_an_approval_does_not_count(clock):
-    class Slow(Person):
-        def decide(self, needed):
-            clock.seconds += 5000
-            return ALLOW
+class Waiting(Person):
+    """Allows a call after so many seconds."""
 
-    events = talk(SEARCH, "Done.", interaction=Slow(box()), approvals=(), max_seconds=100, clock=clock)
+    def __init__(self, clock: Clock, seconds: float, box: Box) -> None:
+        super().__init__(box)
+        object.__setattr__(self, "clock", clock)
+        object.__setattr__(self, "seconds", seconds)
+
+    def decide(self, needed):
+        self.clock.seconds += self.seconds
+        return ALLOW
+
+
+def test_the_time_of_an_approval_does_not_count(clock):
+    events = talk(
+        SEARCH, "Done.", interaction=Waiting(clock, 5000, box()), approvals=(), max_seconds=100, clock=clock
+    )
     assert ended(events) == ("answered", True)
 
 
 def test_the_time_of_a_call_excludes_waiting_for_the_user(clock):
-    class Slow(Person):
-        def decide(self, needed):
-            clock.seconds += 61
-            return ALLOW
-
     def slow(query):
         clock.seconds += 0.25
 
-    events = talk(SEARCH, "Done.", interaction=Slow(box(search=slow)), approvals=(), clock=clock)
+    events = talk(
+        SEARCH, "Done.", interaction=Waiting(clock, 61, box(search=slow)), approvals=(), clock=clock
+    )
     (result,) = of(ToolResult, events)
     (finished,) = [e for e in of(StageFinished, events) if e.stage == "tool"]
     assert result.ms == finished.ms == 250
@@ -182,11 +179,6 @@ def test_a_stop_while_a_tool_runs_ends_the_run():
 
 
 def test_an_approval_that_is_open_when_the_run_is_stopped_runs_nothing():
-    class Leaving(Person):
-        def decide(self, needed):
-            self.cancelled.set()
-            return Decision(action="deny", by="nobody")
-
     tools = box()
     events = talk(SEARCH, "Done.", interaction=Leaving(tools), approvals=())
     assert ended(events) == ("cancelled", False) and not tools.calls

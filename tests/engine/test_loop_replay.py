@@ -11,7 +11,7 @@ from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope.strategies import run
 from glyphscope.tools import Outcome
 from talks import BAD, BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk
-from toolbox import DENY, Box, Person, of
+from toolbox import DENY, Box, Leaving, Person, of
 
 
 def replays(events):
@@ -96,11 +96,6 @@ def test_rules_bound_to_a_command_line_are_replayed():
 def test_a_stop_is_replayed_at_its_place():
     interaction = Person(box(search=lambda query: interaction.cancelled.set()))
     between = talk(SEARCH, "Done.", interaction=interaction)
-
-    class Leaving(Person):
-        def decide(self, needed):
-            self.cancelled.set()
-            return DENY
 
     while_asked = talk(SEARCH, "Done.", interaction=Leaving(box()), approvals=())
     at_work = talk(

@@ -18,21 +18,12 @@ from glyphscope.events import (
 )
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.tools import Outcome
-from talks import BAD, BROWSE, SEARCH, Talker, box, talk
+from talks import BAD, BROWSE, SEARCH, Talker, box, ended, limits, talk
 from toolbox import Box, of
-
-
-def ended(events):
-    (finished,) = of(RunFinished, events)
-    return finished.reason, finished.valid
 
 
 def answer(events):
     return [(event.text, event.recovered) for event in of(FinalAnswer, events)]
-
-
-def limits(events):
-    return [(event.limit, event.allowed, event.used) for event in of(LimitReached, events)]
 
 
 FAILS = Outcome(fault="tool", message="no")
@@ -182,7 +173,7 @@ def test_by_default_only_the_first_of_three_calls_runs_and_the_others_are_counte
 
 
 @pytest.mark.parametrize(
-    ("settings", "ran", "told"),
+    ("settings", "ran", "reported"),
     [
         ({"parallel_tool_calls": True}, 3, []),
         ({"parallel_tool_calls": True, "max_tool_calls_per_turn": 2}, 2, [("max_tool_calls_per_turn", 2, 3)]),

@@ -6,14 +6,14 @@ import time
 import keyring
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
-from typer.testing import CliRunner
 
-from glyphscope.cli.app import app
+from cli_command import mcp_command as command
 from glyphscope.errors import ServerError
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from glyphscope.tools.mcp.tokens import forget, stored
 from mcp_servers import call
-from oauth_http import Browser, memory_keyring, oauth_server
+from memory_keyring import memory_keyring
+from oauth_http import Browser, oauth_server
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_a_user_signs_in_once_and_the_sign_in_is_stored_in_the_keyring(ring):
         assert "code_challenge_method=S256" in browser.opened[0]
         assert at.redirect.startswith("http://127.0.0.1:")
         assert "failed" in browser.read[0] and "signed in" in browser.read[1], "a foreign state is ignored"
-        assert "first-secret-token" in ring.kept[f"mcp sign-in {at.url}"] and not server.unsaved_sign_in
+        assert "first-secret-token" in ring.passwords[f"mcp sign-in {at.url}"] and not server.unsaved_sign_in
         at.seen.clear()
         assert said(at)[0] == "Bearer first-secret-token"
         assert "/register" not in at.seen and "/token" not in at.seen
@@ -82,9 +82,9 @@ def test_a_token_that_has_expired_is_renewed_after_a_restart(ring):
     with oauth_server() as at:
         said(at, Browser())
         name = f"mcp sign-in {at.url}"
-        ring.kept[name] = json.dumps({**json.loads(ring.kept[name]), "expires": time.time() - 1})
+        ring.passwords[name] = json.dumps({**json.loads(ring.passwords[name]), "expires": time.time() - 1})
         assert said(at)[0] == "Bearer second-secret-token" and "refresh" in at.seen
-        entry = json.loads(ring.kept[name])
+        entry = json.loads(ring.passwords[name])
         assert entry["tokens"]["access_token"] == "second-secret-token" and entry["expires"] > time.time()
         at.token = "a-third-one"
         error, _server = failure(at)
@@ -113,7 +113,7 @@ def test_a_sign_in_that_fails_is_reported_and_nothing_is_stored(ring, behaviour,
     with oauth_server(behaviour) as at:
         error, _server = failure(at, browser)
         assert words in error.message
-        assert f"mcp sign-in {at.url}" not in ring.kept
+        assert f"mcp sign-in {at.url}" not in ring.passwords
         if "address" in behaviour:
             assert browser.opened == []
 
@@ -136,10 +136,6 @@ def test_without_a_keyring_a_sign_in_lasts_as_long_as_the_program():
             assert said(at)[0] == "Bearer first-secret-token"
     finally:
         keyring.core._keyring_backend = before
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, ["mcp", *arguments])
 
 
 def test_on_the_command_line_one_signs_in_and_out(ring, monkeypatch):

@@ -32,6 +32,7 @@ from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import continue_aborted, run
 from glyphscope.validation import FreeTextValidator
+from toolbox import of
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
@@ -103,10 +104,6 @@ def request(**changes) -> RunRequest:
             **changes,
         }
     )
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
 
 
 @pytest.mark.parametrize("form", FORMS)

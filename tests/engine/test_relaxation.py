@@ -35,6 +35,7 @@ from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.records import encode_record
 from glyphscope.strategies import continue_aborted, run
 from glyphscope.validation import CallValidator, validator_of
+from toolbox import of
 
 REGISTRY = default_registry()
 MAXIMUM = ("search", "/properties/max_results/maximum")
@@ -53,10 +54,6 @@ def made(script=GOOD, **changes):
 def branched(events, token, script, changes=None, **more):
     asked = msgspec.structs.replace(branch_request(events, token, **more), **(changes or {}))
     return list(run(asked, ScriptedModel(script)))
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
 
 
 def one_tool(parameters, **more):

@@ -11,8 +11,6 @@ import time
 
 import keyring
 import pytest
-from keyring.backend import KeyringBackend
-from keyring.errors import KeyringError
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
@@ -38,6 +36,7 @@ from glyphscope.models.remote.model import open_remote
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import continue_aborted, run
+from memory_keyring import MemoryKeyring, memory_keyring
 from scripted_endpoint import DONE, SHORT, Answer, Hang, chunk, counted, endpoint, event, remote, said
 
 REGISTRY = default_registry().to_document()
@@ -432,39 +431,13 @@ def test_a_run_by_the_command_line_records_the_endpoint(tmp_path):
 # -- keys ------------------------------------------------------------------------------------------------------------
 
 
-class Ring(KeyringBackend):
-    """A keyring in memory."""
-
-    priority = 1
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service, username):
-        return self.kept.get((service, username))
-
-    def set_password(self, service, username, password):
-        self.kept[service, username] = password
-
-    def delete_password(self, service, username):
-        del self.kept[service, username]
-
-
-class Broken(Ring):
-    def get_password(self, service, username):
-        raise KeyringError("locked")
-
-
 @pytest.fixture(autouse=True)
 def ring(monkeypatch):
     """No test touches the keyring of who runs it, or has their keys."""
     for name in ("GLYPHSCOPE_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    before = keyring.core._keyring_backend
-    ring = Ring()
-    keyring.set_keyring(ring)
-    yield ring
-    keyring.core._keyring_backend = before
+    with memory_keyring() as ring:
+        yield ring
 
 
 SECRET = "sk-VerySecret-123"
@@ -487,7 +460,7 @@ def test_a_key_is_sent_only_to_its_own_endpoint_and_never_recorded(ring, caplog,
     assert SECRET not in caplog.text and SECRET not in "".join(capfd.readouterr())
     assert key_of(read_address("http://127.0.0.1:1/v1")) == ""
     assert key_addresses() == [address.origin] and remove_key(address) and not remove_key(address)
-    assert key_addresses() == [] and SECRET not in str(ring.kept)
+    assert key_addresses() == [] and SECRET not in str(ring.passwords)
 
 
 KEY_PAGE = f"<html><title>You sent {SECRET}</title>".encode()
@@ -545,7 +518,7 @@ def test_the_environment_precedes_the_keyring_and_openais_variable_is_only_for_o
 
 
 def test_a_keyring_that_cannot_be_read_has_no_key_and_rejects_a_new_one():
-    keyring.set_keyring(Broken())
+    keyring.set_keyring(MemoryKeyring(locked=True))
     address = read_address("http://127.0.0.1:1/v1")
     assert key_of(address) == ""
     with pytest.raises(ModelError, match="cannot be used") as caught:

@@ -8,7 +8,6 @@ import pytest
 
 from glyphscope.events import (
     Aborted,
-    AnyEvent,
     CallReady,
     Extracted,
     LimitReached,
@@ -26,6 +25,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import run
+from toolbox import of
 from turns import Turns
 
 HERMES = "{% for t in tools %}{{ t.function.name }} {% endfor %}<tool_call>" + (
@@ -40,10 +40,6 @@ WRONG = '{"action":"search","query":7}'
 def request(**changes: Any) -> RunRequest:
     settings = {"prompt": "Search for AI news", "registry": REGISTRY, "notation": "json", "constraint": "off"}
     return RunRequest(**{**settings, **changes})
-
-
-def of(kind: type[Any], events: list[AnyEvent]) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
 
 
 def repairing(attempts: int = 2, **changes: Any) -> RunRequest:

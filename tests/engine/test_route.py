@@ -35,6 +35,7 @@ from glyphscope.runs import NonInteractive, run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import run
 from glyphscope.strategies.routing.route import choice_schema, choice_validator
+from toolbox import of
 from turns import Turns
 
 REGISTRY = default_registry()
@@ -60,10 +61,6 @@ def request(**changes: Any) -> RunRequest:
         "strategy": "route-execute",
     }
     return RunRequest(**{**settings, **changes})
-
-
-def of(kind: type[Any], events: list[AnyEvent]) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
 
 
 class Answering(NonInteractive):

@@ -29,6 +29,7 @@ from glyphscope.models import Cancelled, PromptProgress, PromptReady, RenderedPr
 from glyphscope.registry import default_registry
 from glyphscope.runs import CONTINUATION, run_state
 from glyphscope.strategies import continue_aborted, run
+from toolbox import of
 
 REGISTRY = default_registry().to_document()
 GOOD = '{action="search" query="AI news" max_results=10}'
@@ -79,10 +80,6 @@ class Batches(ScriptedModel):
                 raise self.error
         finally:
             self.closed = True
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
 
 
 def test_a_valid_call_runs_from_started_to_finished_in_order():

@@ -34,7 +34,7 @@ from glyphscope.runs import Decision, NonInteractive, PreparedRequest, run_state
 from glyphscope.runs.context import Context
 from glyphscope.runs.emitter import Emitter
 from glyphscope.tools import Outcome
-from toolbox import ALLOW, DENY, Box, Person, of, text
+from toolbox import ALLOW, DENY, Box, Leaving, Person, of, text
 
 REGISTRY = default_registry()
 SETTINGS = LoopSettings()
@@ -400,11 +400,6 @@ def test_a_stop_ends_a_running_tool():
 
 
 def test_a_stop_during_an_approval_runs_nothing():
-    class Leaving(Person):
-        def decide(self, needed):
-            self.cancelled.set()
-            return ALLOW
-
     box = Box(search=lambda query: 1)
     events, result = run_tool(Leaving(box), approvals=())
     assert result.fault == "cancelled" and not box.calls and not of(ToolStarted, events)

@@ -36,6 +36,7 @@ from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import continue_aborted, run
 from glyphscope.validation.split_call import ArgumentsValidator, after_name, before_arguments, whole_call
+from toolbox import of
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
@@ -59,10 +60,6 @@ def request(**changes) -> RunRequest:
     return RunRequest(
         **{"prompt": "Search", "registry": DOCUMENT, "strategy": "two-stage", "constraint": "off", **changes}
     )
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
 
 
 def run_stages(model, **changes):

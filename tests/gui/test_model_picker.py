@@ -5,10 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-import keyring
 import pytest
-from keyring.backend import KeyringBackend
-from keyring.errors import KeyringError
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from glyphscope.events import ModelInfo
@@ -20,6 +17,7 @@ from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.model_names import model_name
+from memory_keyring import memory_keyring
 
 FOUND = [
     FoundModel(
@@ -135,34 +133,10 @@ def test_the_menu_opens_one_file_dialog(context, qtbot):
     presenter.close()
 
 
-class Ring(KeyringBackend):
-    """A keyring in memory, or one that is locked."""
-
-    priority = 1
-
-    def __init__(self, *, locked: bool = False) -> None:
-        self.kept: dict[str, str] = {}
-        self.locked = locked
-
-    def get_password(self, service, username):
-        if self.locked:
-            raise KeyringError("locked")
-        return self.kept.get(username)
-
-    def set_password(self, service, username, password):
-        self.kept[username] = password
-
-    def delete_password(self, service, username):
-        del self.kept[username]
-
-
 @pytest.fixture
 def ring():
-    before = keyring.core._keyring_backend
-    ring = Ring()
-    keyring.set_keyring(ring)
-    yield ring
-    keyring.core._keyring_backend = before
+    with memory_keyring() as ring:
+        yield ring
 
 
 def test_an_endpoint_is_opened_after_its_key_is_stored_and_the_key_stays_hidden(picker, qtbot, ring):
@@ -176,7 +150,7 @@ def test_an_endpoint_is_opened_after_its_key_is_stored_and_the_key_stays_hidden(
     with qtbot.waitSignal(picker.modelChosen) as chosen:
         dialog.open_button.click()
     assert chosen.args == ["http://127.0.0.1:9/v1#tiny"]
-    assert ring.kept["http://127.0.0.1:9"] == "sk-1" and dialog.key_edit.text() == ""
+    assert ring.passwords["http://127.0.0.1:9"] == "sk-1" and dialog.key_edit.text() == ""
 
 
 def test_a_locked_keyring_is_reported_and_its_endpoint_is_not_opened(picker, qtbot, ring):

@@ -4,7 +4,8 @@ import pytest
 
 from glyphscope_gui.servers.dialogs import AddServerDialog
 from glyphscope_gui.shared.page_ids import PageId
-from oauth_http import Browser, memory_keyring, oauth_server
+from memory_keyring import memory_keyring
+from oauth_http import Browser, oauth_server
 
 pytestmark = pytest.mark.slow
 OPEN = "glyphscope_gui.servers.sign_in_presenter.QDesktopServices.openUrl"
@@ -38,7 +39,7 @@ def test_the_address_is_shown_and_a_click_opens_the_browser(guarded, qtbot, monk
     notice.action.click()
     qtbot.waitUntil(lambda: source.phase == "ready", timeout=30_000)
     qtbot.waitUntil(card.sign_in_button.isHidden)
-    assert "first-secret-token" in ring.kept[f"mcp sign-in {at.url}"]
+    assert "first-secret-token" in ring.passwords[f"mcp sign-in {at.url}"]
     assert "first-secret-token" not in "".join(entry.text for entry in source.server.log.entries)
     qtbot.waitUntil(lambda: page.view.tools.model.rowCount() == 1)
 

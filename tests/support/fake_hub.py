@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,9 +17,11 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx2
+import pytest
 from huggingface_hub import constants
 from huggingface_hub.utils._http import hf_request_event_hook
 
+from glyphscope.errors import GlyphscopeError
 from glyphscope.models.hub import child
 from glyphscope.models.hub.wire import Answer, Question
 from glyphscope.models.remote.retry import Timeouts
@@ -275,3 +277,11 @@ def fake_hub() -> Iterator[FakeHub]:
         hub.shutdown()
         hub.server_close()
         thread.join()
+
+
+def refused(do: Callable[[], object]) -> GlyphscopeError:
+    """The error that it ends with, which says what, where and how to go about it."""
+    with pytest.raises(GlyphscopeError) as caught:
+        do()
+    assert caught.value.message and caught.value.where and caught.value.hint, caught.value
+    return caught.value

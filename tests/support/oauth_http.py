@@ -11,9 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import keyring
-from keyring.backend import KeyringBackend
-
 
 class OAuthServer(ThreadingHTTPServer):
     """`seen` are the paths that were asked for, `token` the one that is accepted now."""
@@ -168,32 +165,3 @@ class Browser:
             self.read.append(answer.read().decode())
         with urllib.request.urlopen(address, timeout=20) as answer:
             self.read.append(answer.read().decode())
-
-
-class MemoryKeyring(KeyringBackend):  # type: ignore[misc]
-    priority = 1.0
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[str, str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get(username)
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[username]
-
-
-@contextmanager
-def memory_keyring() -> Iterator[MemoryKeyring]:
-    """A keyring of the test, in place of that of the machine."""
-    before = keyring.core._keyring_backend
-    ring = MemoryKeyring()
-    keyring.set_keyring(ring)
-    try:
-        yield ring
-    finally:
-        keyring.core._keyring_backend = before

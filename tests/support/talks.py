@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
-from glyphscope.events import AnyEvent, ApprovalRule, LoopSettings, RunRequest, decode_event, encode_event
+from glyphscope.events import (
+    AnyEvent,
+    ApprovalRule,
+    LimitReached,
+    LoopSettings,
+    RunFinished,
+    RunRequest,
+    decode_event,
+    encode_event,
+)
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs.interaction import Interaction, NonInteractive
 from glyphscope.strategies import run
-from toolbox import Box
+from toolbox import Box, of
 
 SEARCH = '{action="search" query="x"}'
 BROWSE = '{action="browse" url="https://a.b"}'
@@ -73,6 +83,17 @@ def talk(
     )
     assert [type(decode_event(encode_event(event))) for event in events] == [type(event) for event in events]
     return events
+
+
+def ended(events: Iterable[AnyEvent]) -> tuple[str, bool]:
+    """Why the run ended, and whether it is valid."""
+    (finished,) = of(RunFinished, events)
+    return finished.reason, finished.valid
+
+
+def limits(events: Iterable[AnyEvent]) -> list[tuple[str, float, float]]:
+    """The limits that were reached, each with what it allows and what was used."""
+    return [(event.limit, event.allowed, event.used) for event in of(LimitReached, events)]
 
 
 def numbered(count: int) -> list[str]:

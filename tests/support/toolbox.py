@@ -62,5 +62,13 @@ class Person(NonInteractive):
         return self.decisions.pop(0) if len(self.decisions) > 1 else self.decisions[0]
 
 
+class Leaving(Person):
+    """Stops the run while it is asked, and then allows the call."""
+
+    def decide(self, needed):
+        self.cancelled.set()
+        return ALLOW
+
+
 def of(kind: type, events: Iterable[AnyEvent]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
