@@ -21,11 +21,17 @@ def test_the_reference_of_events_matches_the_structs():
     )
 
 
+def _below(command):
+    """The commands of a group by name: the program's own are imported when they are asked for."""
+    context = typer.Context(command)
+    return {name: command.get_command(context, name) for name in getattr(command, "commands", {})}
+
+
 def _described(command, name):
     yield name, command.help
     for parameter in command.params:
         yield f"{name} {parameter.name}", getattr(parameter, "help", "")
-    for each, below in getattr(command, "commands", {}).items():
+    for each, below in _below(command).items():
         yield from _described(below, f"{name} {each}")
 
 
@@ -35,7 +41,7 @@ def test_every_command_and_every_option_says_what_it_does():
 
 
 def _leaves(command, name):
-    below = getattr(command, "commands", {})
+    below = _below(command)
     return {leaf for each in below for leaf in _leaves(below[each], f"{name} {each}")} if below else {name}
 
 
