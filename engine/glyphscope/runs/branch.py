@@ -1,7 +1,7 @@
-"""A branch: what would have come, had there been something else at one token of a run.
+"""A branch: the continuation of a run after a change at one token.
 
-It is a run of its own, made by its request alone: the tokens that it keeps of the other run, what somebody put in the
-place of the next one, and the model from there on. So it is recorded, replayed and branched off like any run.
+It is a separate run, defined by its request alone: the tokens it keeps of the other run, the text in place of the next
+one, and the model from there on. So it is recorded, replayed and branched like any run.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def branch_request(
     """The request of the branch of a run, given as its state or its events, that keeps its tokens before `token`.
 
     `take` is the id of an alternative recorded at that token, `text` is typed after the prefix and that. With
-    neither, what was there is deleted, and the model continues. A `token` after the last one leaves all of the answer.
-    Everything else is as in the run, but that a branch executes no call; a `constraint` takes the place of the
-    run's, and `relax`, a tool and the JSON Pointer of a constraint of its `parameters`, is not enforced any more. Its
-    prompt stays the run's, which states that constraint. Raises PromptError where there is no such branch,
-    RegistryError where nothing is to be relaxed there.
+    neither, the rest is deleted, and the model continues. A `token` after the last one keeps the whole answer.
+    Everything else is as in the run, except that a branch executes no calls; a `constraint` replaces the run's, and
+    `relax`, a tool and the JSON Pointer of a constraint of its `parameters`, is no longer enforced. Its prompt stays
+    the run's, which states that constraint. Raises PromptError where there is no such branch, RegistryError where
+    there is nothing to relax.
     """
     state = run if isinstance(run, RunState) else run_state(run)
     started, tokens = _branchable(state)
@@ -149,10 +149,10 @@ class Branch:
 
 
 def branch_tree(runs: Iterable[Iterable[AnyEvent]]) -> list[Branch]:
-    """The runs that branch off none of the others, each with those that branch off it, in the order they were made.
+    """The runs that are not branches of the others, each with its branches, in the order they were made.
 
-    Of each run only the beginning is read. Runs that name each other as their parents, as no program of ours writes
-    them, are all roots. A run that is there twice counts once.
+    Only the beginning of each run is read. Runs that name each other as parents, which Glyphscope never writes, are all
+    roots. A duplicate run counts once.
     """
     found: dict[str, Branch] = {}
     for events in runs:
@@ -233,7 +233,7 @@ def _step_at(tokens: list[Token], token: int) -> TokenStep:
 
 
 def _prefix_part(step: TokenStep) -> PrefixPart:
-    """What somebody wrote stays theirs; a piece of an endpoint's is text."""
+    """A written piece keeps its origin; a piece of an endpoint becomes text."""
     return PrefixPart(step.data, step.id, kept=step.origin != "written")
 
 

@@ -1,4 +1,4 @@
-"""What every stage of a run is given, and what the run has cost so far."""
+"""The context of every stage of a run, and the costs of the run so far."""
 
 from __future__ import annotations
 

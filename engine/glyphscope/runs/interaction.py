@@ -1,7 +1,7 @@
-"""The person or program beside a run: answers its questions, decides about its calls, and knows who executes them.
+"""The host of a run: answers its questions, approves its calls, and knows the sources that execute them.
 
-The strategies ask it from the run's own thread and wait. The window, the command line and a record are each a host;
-a run without one asks nobody, so nothing runs.
+Strategies call it from the run's thread and wait. The window, the command line and a record are each a host; in a run
+without one no call is executed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Interaction(Protocol):
 
     @property
     def cancelled(self) -> threading.Event:
-        """Set once, when the run is to end: tools, questions and approvals come back at once."""
+        """Set once, when the run is to end: tools, questions and approvals return at once."""
 
     def source(self, name: str) -> ToolSource | None:
-        """Who executes calls under that name; None if nobody does."""
+        """The source of tools of that name; None if there is none."""
 
     def decide(self, needed: ApprovalNeeded) -> Decision:
         """Whether the call may run. Called only where no rule of the request says it."""

@@ -24,7 +24,7 @@ class PreparedRequest:
 
     @cached_property
     def enforced(self) -> ToolRegistry:
-        """What constrains and validates the calls: in a loop the tools that it may use, as its transforms change them.
+        """The registry that constrains and validates calls: in a loop its available tools, after its transforms.
 
         Raises RegistryError; GlyphscopeError for an unknown transform.
         """

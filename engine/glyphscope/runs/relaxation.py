@@ -1,9 +1,9 @@
-"""One constraint taken out of a registry, so that a run can continue as if the schema did not ask for it.
+"""Removing one constraint from a registry, so that a run can continue as if the schema did not have it.
 
-What is taken out is the keyword at a JSON Pointer of a tool's parameters, and nothing else: the result takes what the
-registry takes, and more (but within a `oneOf`, a `not` or an `if`, where to allow more can be to refuse more). A
-definition that several places refer to is not changed for all of them; a pointer that goes through the `$ref` takes the
-keyword out at that one place.
+Only the keyword at a JSON Pointer of a tool's parameters is removed: the result accepts all that the registry accepts,
+and more (except within a `oneOf`, a `not` or an `if`, where allowing more can mean rejecting more). A definition that
+several places refer to is not changed for all of them; a pointer through the `$ref` removes the keyword at that one
+place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEYWORDS = frozenset(
     | {"dependentSchemas", "additionalProperties", "unevaluatedProperties", "propertyNames", "minProperties"}
     | {"maxProperties", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "x-grammar"}
 )
-"""What can be taken out of a schema. Without its `properties` or `prefixItems` it would take less, not more."""
+"""Keywords that can be removed from a schema. Without `properties` or `prefixItems` it would accept less, not more."""
 
 _OPENED = frozenset({"additionalProperties", "unevaluatedProperties"})
 """Gone, they would close the object again: what no property names is unknown unless the schema speaks of it."""
@@ -54,11 +54,11 @@ _SHOWN = 5
 
 
 def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
-    """The registry without the constraint at that JSON Pointer of the tool's `parameters`; the given one is left alone.
+    """A copy of the registry without the constraint at that JSON Pointer of the tool's `parameters`.
 
     The pointer is a keyword's (`/properties/max_results/maximum`), or that of one name or index under a `required`
-    (`/required/0`). An object's `/additionalProperties` can also be relaxed where it is not written and unnamed members
-    are refused all the same. Raises RegistryError where there is no such constraint, or where it cannot be taken out.
+    (`/required/0`). An object's `/additionalProperties` can also be relaxed where it is not written but unnamed
+    members are rejected. Raises RegistryError where there is no such constraint, or where it cannot be removed.
     """
     found = registry.get(tool)
     where = f"{tool}: {pointer}" if pointer else tool
@@ -75,7 +75,7 @@ def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
 
 
 class Parts(NamedTuple):
-    """What a pointer of a constraint names: the steps to the schema, its keyword, and the name under a `required`."""
+    """The parts of a constraint's pointer: the steps to the schema, its keyword, and the name under a `required`."""
 
     schema: tuple[str, ...]
     keyword: str
@@ -106,7 +106,7 @@ def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
 
 
 def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegistry:
-    """What constrains and validates the request's calls: `registry` without what is relaxed, or of it the tool to call.
+    """The registry that constrains and validates calls: without relaxed constraints, or only the tool to call.
 
     Raises RegistryError.
     """

@@ -102,12 +102,11 @@ class StageState:
     """One stage after the events so far.
 
     `forced` counts the tokens that the constraint left no choice about; `mask_ms` is what the mask took for the others.
-    `segments` are in order and do not overlap; none where the whole text is one call. `written` has the calls that the
-    text writes by their index, of which there always is 0: `fields` and `tool` are that one's, `violations` are those
-    of all. `calls` are the valid ones of its text, of which `call` is the last. `outline` is what the strategy
-    reported in this stage that is no text's: routing, repairs, approvals, results, limits. `waited` are the seconds in
-    which the stage waited for a person: no limit of time counts them. `asked` is when it was asked what is still
-    unanswered.
+    `segments` are in order and do not overlap; none where the whole text is one call. `written` are the calls in the
+    text by index, always with 0: `fields` and `tool` belong to that one, `violations` to all. `calls` are the valid
+    ones, of which `call` is the last. `outline` are the strategy's events in this stage that do not belong to its text:
+    routing, repairs, approvals, results, limits. `waited` are the seconds in which the stage waited for a person, which
+    no time limit counts. `asked` is the time of an unanswered question.
     """
 
     name: str = ""
@@ -152,7 +151,7 @@ class StageState:
         return self.written[0].tool
 
     def call_at(self, index: int) -> CallState:
-        """The call of that index; an empty one where nothing of it was written yet."""
+        """The call of that index; an empty one before it begins."""
         call = self.written.get(index)
         if call is None:
             call = self.written[index] = CallState()
@@ -182,10 +181,10 @@ class _OfPresent(Generic[V]):
 
 @dataclass(slots=True)
 class RunState:
-    """The run after the events so far. Grown in place by `reduce_event`: nobody else writes to it.
+    """The run after the events so far. Only `reduce_event` changes it, in place.
 
-    `stages` are in the order they began. What is asked of the run and is a stage's (`tokens`, `fields`, `text` …) is
-    the present stage's. `prepared` is the run's request, for who has it: its registry is then not parsed again.
+    `stages` are in the order they began. Properties that belong to a stage (`tokens`, `fields`, `text` …) are those of
+    the present stage. `prepared` is the run's request where it is available: its registry is then not parsed again.
     """
 
     prepared: PreparedRequest | None = field(default=None, kw_only=True, compare=False, repr=False)
@@ -210,8 +209,8 @@ class RunState:
 
     @property
     def registry(self) -> ToolRegistry | None:
-        """What constrains and validates the run's calls: its tools without what is relaxed or may not be used in a
-        loop. None as above.
+        """The registry that constrains and validates the run's calls: its tools without relaxed constraints and without
+        tools that a loop may not use. None as above.
         """
         if self.whole_registry is None or self.prepared is None:
             return None
@@ -251,7 +250,7 @@ class RunState:
 
     @property
     def outcome(self) -> Outcome:
-        """How the run ended; `invalid` where it came to its end, and not to what it was to come to."""
+        """The outcome of the run; `invalid` where it finished without the required result."""
         if self.failed is not None:
             return "failed"
         if self.finished is None:
@@ -300,7 +299,7 @@ def reduce_event(state: RunState, event: AnyEvent) -> RunState:
 
 
 def _begin(state: RunState, event: StageStarted) -> None:
-    """A stage of its own, but for the continuation, which continues in the stage that was aborted."""
+    """Begin a new stage, except for the continuation, which continues in the aborted stage."""
     stage = state.stages[-1]
     if event.stage != CONTINUATION:
         if stage.name or stage.tokens:

@@ -23,7 +23,7 @@ _PARTS = re.compile(r"\\[ntr\\]|.", re.DOTALL)
 
 
 def check_sampling(request: RunRequest) -> None:
-    """Raises GlyphscopeError for figures that no token can be drawn with, and for stop strings that are none."""
+    """Raises GlyphscopeError for invalid sampling parameters and stop strings."""
     sampling = request.sampling
     for name in ("temperature", "top_p", "min_p", "repeat_penalty"):
         if not math.isfinite(value := getattr(sampling, name)):
@@ -45,7 +45,7 @@ def check_sampling(request: RunRequest) -> None:
 
 
 def stop_problem(stops: tuple[str, ...]) -> str:
-    """What is wrong with these stop strings, without a full stop; empty where nothing is."""
+    """The problem of these stop strings, without a full stop; empty where there is none."""
     if len(stops) > MOST_STOPS:
         return f"There are {len(stops)} stop strings, and at most {MOST_STOPS} are possible"
     if not all(stops):
@@ -56,12 +56,12 @@ def stop_problem(stops: tuple[str, ...]) -> str:
 
 
 def stop_strings(lines: Iterable[str]) -> tuple[str, ...]:
-    """What people type, each once: `\\n`, `\\t`, `\\r` and `\\\\` are characters, any other backslash is itself."""
+    """Typed stop strings, each once: `\\n`, `\\t`, `\\r` and `\\\\` are characters, other backslashes stay."""
     return tuple(dict.fromkeys(_unescaped(line) for line in lines if line))
 
 
 def stop_lines(stops: Iterable[str]) -> tuple[str, ...]:
-    """The other way: each on a line of its own."""
+    """The inverse: each on a separate line."""
     return tuple("".join(_ESCAPED.get(each, each) for each in stop) for stop in stops)
 
 

@@ -1,4 +1,4 @@
-"""What outlives a run: projects, run records, the history, unsaved edits and settings."""
+"""Stored data: projects, run records, the history, unsaved edits and settings."""
 
 from glyphscope.sessions.compare import first_difference, strip_words
 from glyphscope.sessions.files import ChangedOnDisk, atomic_write

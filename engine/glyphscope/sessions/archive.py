@@ -1,7 +1,7 @@
-"""A zip of a few files: written the same each time, and read whatever was made of it.
+"""A zip of a few files: written reproducibly, and read safely.
 
-A zip comes from anywhere, so what it says of itself counts for nothing: names, sizes and numbers are bounded before
-anything is unpacked, nothing is ever written under a name out of it, and what is unpacked ends at its declared size.
+A zip may come from anywhere, so nothing it declares is trusted: names, sizes and numbers are bounded before anything is
+unpacked, no file is ever written under a name from it, and each file ends at its declared size.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def read_packed(path: Path) -> bytes:
 
 
 def unpack(data: bytes, where: str = "") -> dict[str, bytes]:
-    """The files by name. Raises RecordError for all that is no such zip, in bounded time and memory."""
+    """The files by name. Raises RecordError for any other content, in bounded time and memory."""
     _check_end(data, where)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -82,7 +82,7 @@ def unpack(data: bytes, where: str = "") -> dict[str, bytes]:
 
 
 def _check_end(data: bytes, where: str) -> None:
-    """The zip's last bytes: a directory without bounds would be read before anything of it could be refused."""
+    """Check the zip's last bytes: an unbounded directory would be read before any of it could be rejected."""
     if not data.startswith(MAGIC):
         raise RecordError("Not a bundle: not a zip file.", where=where, hint="Give a .glyphrun file.")
     end = data[-_END.size :]

@@ -59,17 +59,17 @@ _HINT_LACKS = _HINT.replace("the bundle", "it", 1)
 
 
 class BundledFile(msgspec.Struct, frozen=True):
-    """What the manifest says of a file: its length in bytes and its SHA-256 in hex."""
+    """A file in the manifest: its length in bytes and its SHA-256 in hex."""
 
     bytes: int
     sha256: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides the run, and what is in the bundle.
+    """The settings of the run, and the contents of the bundle.
 
     `versions` are the packages that ran, `packed_with` those that made the other files. `request` is the run's without
-    its registry. `whole`: the record has the run's end. `missing` says of each file that could not be made why.
+    its registry. `whole`: the record has the run's end. `missing` has the reasons for omitted files.
     """
 
     glyphscope_bundle: int = VERSION
@@ -96,7 +96,7 @@ class Bundle(NamedTuple):
 
 
 def make_bundle(record: Record, where: str = "") -> Bundle:
-    """The bundle of a record. What cannot be made of the run is listed in the manifest.
+    """The bundle of a record. Files that cannot be made are listed in the manifest.
 
     Raises RecordError for a record without the beginning of a run.
     """
@@ -131,7 +131,7 @@ def write_bundle(path: Path, record: Record, where: str = "") -> Manifest:
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Raises StorageError, and RecordError for a file that is no bundle, is damaged, or of a newer version."""
+    """Raises StorageError, and RecordError for a file that is not a bundle, is damaged, or of a newer version."""
     return parse_bundle(read_packed(path), str(path))
 
 
@@ -279,7 +279,7 @@ def handed_on(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 def _hidden(identity: str) -> str:
-    """What is the same for the same identity, and reveals nothing of it."""
+    """A digest that is equal for equal identities and does not reveal them."""
     if _PLAIN.fullmatch(identity):
         return identity
     return f"sha256-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}"

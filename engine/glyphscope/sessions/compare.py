@@ -68,8 +68,8 @@ def first_difference(
     """Where two runs differ first, in words; empty when they do not. `tolerance` is absolute, for evidence.
 
     A prompt that was partly cached is evaluated in other batches, which changes logits in their last digits: a rerun
-    on a model is compared with a tolerance, a replayed record without. Where the record is not `whole`, what comes
-    after its last event is no difference.
+    on a model is compared with a tolerance, a replayed record without. Where the record is not `whole`, further events
+    after its last one are not a difference.
     """
     ours = [event for event in map(strip_times, recorded) if event is not None]
     theirs = [event for event in map(strip_times, again) if event is not None]

@@ -100,7 +100,7 @@ def _sync_folder(folder: Path) -> None:
     """Brings the new name itself to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems refuse it
+        with suppress(OSError):  # not supported by some network file systems
             os.fsync(handle)
     finally:
         os.close(handle)

@@ -68,11 +68,11 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE runs ADD COLUMN score INTEGER NOT NULL DEFAULT 0",
     ),
 )
-"""What makes a file of each version out of one of the version before."""
+"""The statements that upgrade a file of each version to the next."""
 _RUN_COLUMNS = "id, time, title, model, notation, shape, kind, outcome, tool, tokens"
 _COLUMNS = f"{_RUN_COLUMNS}, pinned, name, note, parent, tags, score"
 _OF_RUN = (*_RUN_COLUMNS.split(", "), "parent")
-"""What the run itself says; the rest is the user's, and stays when a run is kept again."""
+"""The columns from the run itself; the others are the user's, and stay when a run is saved again."""
 _FAMILY = f"""
 WITH RECURSIVE
     up(id, parent) AS (
@@ -124,7 +124,7 @@ class Kin(NamedTuple):
 class History:
     """Each call opens the file for itself, so any thread and any process may use it.
 
-    A damaged file is moved aside and a new one begun; `notice` then says so, once. Raises StorageError when the file
+    A damaged file is renamed and a new one begun; `notice` then says so, once. Raises StorageError when the file
     is locked for long, the disk is full or the folder may not be written, and RecordError when it is of a newer
     version: a caller continues without history.
     """
@@ -134,7 +134,7 @@ class History:
         self._notice = ""
 
     def take_notice(self) -> str:
-        """What the user should know of the file, and then nothing any more."""
+        """The notice about the file for the user; returned once."""
         notice, self._notice = self._notice, ""
         return notice
 
@@ -167,7 +167,7 @@ class History:
         return [_row(values) for values in found]
 
     def events(self, run: str) -> tuple[AnyEvent, ...]:
-        """The run's events. Raises RecordError when it is not there any more, or damaged."""
+        """The run's events. Raises RecordError when it was deleted, or is damaged."""
         with self._open() as base:
             found = base.execute("SELECT record FROM runs WHERE id = ?", (run,)).fetchone()
         if found is None:
@@ -238,7 +238,7 @@ class History:
             base.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in runs])
 
     def clear(self, *, keep_pinned: bool) -> int:
-        """Deletes all runs, or all but the pinned ones, and gives their room back to the disk. Tells how many."""
+        """Deletes all runs, or all but the pinned ones, and frees their disk space. Returns their number."""
         with self._open() as base:
             count = base.execute("DELETE FROM runs WHERE NOT (pinned AND ?)", (keep_pinned,)).rowcount
             base.commit()
@@ -267,7 +267,7 @@ class History:
         except sqlite3.OperationalError as error:
             raise self._storage_error(error) from error
         except sqlite3.DatabaseError as error:
-            if type(error) is not sqlite3.DatabaseError:  # the others are mistakes of ours, not of the file
+            if type(error) is not sqlite3.DatabaseError:  # the others are bugs, not errors of the file
                 raise
             base.close()
             self._start_over(error)
@@ -311,7 +311,7 @@ class History:
         return base
 
     def _start_over(self, error: Exception) -> None:
-        """Moves a damaged file aside, with what SQLite keeps beside it; unless another process did so already."""
+        """Rename a damaged file and SQLite's files beside it; unless another process did so already."""
         with folder_lock(self.path.parent):
             if self._is_whole():
                 self._notice = "The history was damaged, and another window has begun a new one."
@@ -388,7 +388,7 @@ def _beginning(record: bytes) -> RunStarted | None:
 
 
 def kin_of(events: Sequence[AnyEvent]) -> Kin:
-    """What the history has of a run. Raises ValueError when `events` does not begin with RunStarted."""
+    """The history's entry of a run. Raises ValueError when `events` does not begin with RunStarted."""
     if not events or not isinstance(started := events[0], RunStarted):
         raise ValueError("a run begins with RunStarted")
     request, outcome, tool, tokens, answer = started.request, "unfinished", "", 0, ""

@@ -32,8 +32,8 @@ def conditions(search: str) -> tuple[str, list[Any]]:
     """The condition and its values for a search: every word must match.
 
     `#slow` is a whole tag, `score:4`, `score>=3` and the like compare the score (a run without one has 0); any other
-    word is part of what a row shows. Of a text that nobody typed the first words count: SQLite takes no search
-    without bounds.
+    word is part of what a row shows. Only the first words of an overlong text count, as SQLite bounds
+    its searches.
     """
     where, values = "1", list[Any]()
     for word in list(dict.fromkeys(whole_text(search).split()))[:_MOST_WORDS]:

@@ -26,7 +26,7 @@ _KEY = "glyphscope_journal"
 
 
 class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a journal: the edits, whose project they are (empty: a new one) and its digest when it was opened."""
+    """The content of a journal: the edits, their project's file (empty: a new one) and its digest when opened."""
 
     project: Project
     path: str = ""
@@ -85,7 +85,7 @@ class Journal:
             os.close(lock)
 
     def leftovers(self) -> list[Leftover]:
-        """The journals of dead processes, newest first. Damaged ones are moved aside; nothing here raises."""
+        """The journals of dead processes, newest first. Damaged ones are renamed; never raises."""
         found = []
         with suppress(OSError):
             for file in self._folder.glob("*.json"):

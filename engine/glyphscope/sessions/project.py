@@ -30,7 +30,7 @@ _MIGRATIONS: Migrations = {1: dict}
 
 
 class GrammarExample(msgspec.Struct, frozen=True):
-    """A text that a grammar must accept, or must refuse."""
+    """A text that a grammar must accept or reject."""
 
     text: str
     matches: bool = True
@@ -51,10 +51,10 @@ class GrammarWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
-    """What a project keeps: the request that its next run would be, the user's notes, and what is half typed.
+    """A project: the request of its next run, the user's notes, and unfinished edits.
 
     `drafts` are schema texts by tool that are not valid yet: the registry of the request has the last valid ones.
-    `grammar` is None as long as nobody has worked on one.
+    `grammar` is None until one was edited.
     """
 
     request: RunRequest

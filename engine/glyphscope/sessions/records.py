@@ -25,7 +25,7 @@ _MIGRATIONS: Migrations = {}
 
 
 class RecordHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides whether a run can be repeated; `registry` is the registry's digest, `sha256` the model's."""
+    """Facts that decide whether a run can be repeated; `registry` is the registry's digest, `sha256` the model's."""
 
     glyphscope_record: int = VERSION
     time: str = ""

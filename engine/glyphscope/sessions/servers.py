@@ -1,7 +1,7 @@
 """The MCP servers that the window knows: a file in the common form, so that other programs read it too.
 
-The entries are kept as they were written: a `${NAME}` in them stays one, and no secret of the environment is written
-down. What is written in the file may be one all the same, so nobody else may read it.
+The entries stay as written: a `${NAME}` in them is not replaced, so no secret of the environment is saved. The file may
+still contain secrets, so only its owner may read it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LoadedServers(NamedTuple):
 
 
 def load_servers(path: Path) -> LoadedServers:
-    """The servers of the file, none where there is no file. A damaged file is moved aside. Never raises."""
+    """The servers of the file, none where there is no file. A damaged file is renamed. Never raises."""
     try:
         if not path.exists():
             return LoadedServers(KnownServers(), "")

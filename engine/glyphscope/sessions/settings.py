@@ -1,6 +1,6 @@
-"""What the program remembers of the user's ways: small, versioned, and never a reason not to start.
+"""The user's settings: small, versioned, and never a reason not to start.
 
-Each setting is read by itself: a wrong value costs only itself, and is reported with what it may be.
+Each setting is read separately: an invalid value affects only itself, and is reported with the allowed ones.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, recent_projects=_first(path, self.recent_projects))
 
     def first_options(self) -> dict[str, Any]:
-        """What a new project's request begins with, by the names of its fields."""
+        """The initial options of a new project's request, by the names of its fields."""
         return {
             "notation": self.notation,
             "shape": self.shape,
@@ -120,7 +120,7 @@ def bounds(name: str) -> tuple[float, float]:
 
 
 def load_settings(path: Path) -> LoadedSettings:
-    """The settings of a file; defaults for what is missing or wrong. A damaged file is moved aside. Never raises."""
+    """The settings of a file; defaults for what is missing or wrong. A damaged file is renamed. Never raises."""
     try:
         if not path.exists():
             return LoadedSettings(Settings(), "")
@@ -191,7 +191,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
 
 
 def _expected(kind: Any) -> str:
-    """What a setting may be, in words; empty where its own error says it better."""
+    """The allowed values of a setting, in words; empty where its own error says it better."""
     if get_origin(kind) is Literal:
         return f"it is one of {', '.join(map(str, get_args(kind)))}"
     info = msgspec.inspect.type_info(kind)

@@ -1,7 +1,7 @@
-"""What a model makes of a request before it runs: its own notation by name, and who enforces its constraint.
+"""A request adapted to the model before it runs: its native notation by name, and the engine of its constraint.
 
-A remote model's constraint is enforced by its endpoint, whichever kind was asked for; a record says so. Requests that
-cannot be met are refused here.
+A remote model's constraint is enforced by its endpoint, whichever kind was requested; a record says so. Requests that
+cannot be met are rejected here.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _SHOWN = 20
 def settled(request: RunRequest, model: Model) -> RunRequest:
     """The request with the form of the model's turns, and with the notation and the shape that come with it.
 
-    A model from whose template no form of calls comes leaves it open, and `check_native` refuses it. What an endpoint
-    is asked for is written in its own form and enforced by itself. Never raises a GlyphscopeError.
+    A model whose template has no form of calls leaves it open, and `check_native` rejects it. A request to an endpoint
+    has the endpoint's form and is enforced there. Never raises a GlyphscopeError.
     """
     remote = model.info.kind == "remote"
     if remote and request.constraint != "off":
@@ -64,11 +64,10 @@ def _with_form(request: RunRequest, model: Model) -> RunRequest:
 
 
 def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
-    """With the form of a model that may reason before it calls, so that it is set apart and not masked.
+    """With the form of a model that may reason before it calls, so that reasoning is separate and not masked.
 
-    Markers that no rendering shows are no reason to let a model reason, and neither is a prompt that leaves it to the
-    model where thinking is off. Stages that begin the answer themselves know nothing of it, nor does a grammar of one's
-    own.
+    A model may not reason if no rendering shows the markers, or if thinking is off and the prompt leaves it to the
+    model. It has no effect on stages with a prefix, nor with a custom grammar.
     """
     own = request.grammar is not None and request.constraint != "off"
     if request.form or request.strategy != "direct" or own:
@@ -90,7 +89,7 @@ def _form_of(model: Model) -> TurnForm | None:
 
 
 def _writes_calls(form: TurnForm) -> bool:
-    """Whether the form has calls of its own, and not only those of others that are read leniently."""
+    """Whether the form has calls, and not only those of other forms that are read leniently."""
     return any(call.strict for call in form.calls)
 
 
@@ -100,8 +99,8 @@ def _built(form: TurnForm) -> dict[str, Any]:
 
 
 def check_native(request: RunRequest, model: Model) -> None:
-    """Raises PromptError for a model without a notation of its own, and for a form that is none; GlyphscopeError for
-    what does not go with one.
+    """Raises PromptError for a model without a native notation, and for an invalid form; GlyphscopeError for options
+    that cannot be combined with one.
     """
     here = model.info.kind == "llama.cpp"
     if here and request.constraint == "endpoint":

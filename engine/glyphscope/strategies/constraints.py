@@ -186,7 +186,7 @@ def _own_text(text: str, kind: ConstraintKind) -> BuiltGrammar:
 
 
 def _source(request: RunRequest, registry: ToolRegistry, options: GrammarOptions) -> tuple[str, ...]:
-    """What the grammar is made from: as little of the registry as decides it."""
+    """The source of the grammar: only the parts of the registry that decide it."""
     tool = registry.get(options.tool or "")
     if options.part == "arguments" and tool is not None and tool.enabled:
         schema = json.dumps(

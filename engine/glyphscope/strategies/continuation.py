@@ -1,4 +1,4 @@
-"""What an aborted run would have said: the measured price of not stopping."""
+"""The continuation of an aborted run: the measured price of not stopping."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def continue_aborted(
     *,
     clock: Clock = time.perf_counter,
 ) -> Generator[AnyEvent, None, None]:
-    """Continues where the aborted run of `request` stopped, with the same constraint, and stops for nothing.
+    """Continue where the aborted run of `request` stopped, with the same constraint, and without further aborts.
 
-    `events` are the aborted run's. What comes is a run of its own, in the stage `CONTINUATION`: its tokens and
-    characters are numbered on from the aborted ones, only what is new is reported, and the tokens of its `RunFinished`
-    are all of them, with the aborted run's. Folding both streams one after the other gives the whole text.
+    `events` are the aborted run's. The continuation is a separate run, in the stage `CONTINUATION`: its tokens and
+    characters continue the aborted ones' numbers, only new ones are reported, and its `RunFinished` counts the tokens
+    of both runs. Reducing both streams one after the other gives the whole text.
 
     A greedy run without constraint continues its text, which the model still has in its cache. Any other depends
-    on more than the text (the sampler's random state, the grammar's), so it is made again from the beginning with its
-    seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
+    on more than the text (the random state of the sampler, the grammar's state), so it is repeated from the beginning
+    with its seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
     """
     asked = msgspec.structs.replace(settled(request_of(request), model), stop_on="never")
     emitter = Emitter(clock)

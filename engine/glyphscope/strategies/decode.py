@@ -35,9 +35,9 @@ from glyphscope.runs.emitter import Emitter
 from glyphscope.strategies.stop_strings import StopStrings
 
 NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})
-"""What `unknown-tool` stops on: the text names, or can only name, no tool of the allow list.
+"""The violations that stop a run with `unknown-tool`: the text names, or can only name, a tool outside the allow list.
 
-A violation of another kind, even one after which the tool's name cannot be read any more, lets such a run continue.
+After any other violation, even one after which the tool's name can no longer be read, such a run continues.
 """
 
 
@@ -55,7 +55,7 @@ def stops_at_call(constraint: ConstraintKind, stop_on: StopOn) -> bool:
     """Whether a complete call ends the run.
 
     Under a constraint it does, as nothing but the end can follow. Without one every further token costs and can only
-    spoil the call; `never` asks to see what the model writes when nobody stops it, so there it continues.
+    spoil the call; with `never` the run continues, to show all that the model writes.
     """
     return constraint != "off" or stop_on != "never"
 
@@ -77,7 +77,7 @@ Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-o
 
 
 class Validator(Protocol):
-    """What judges a stage's text while it is written: a CallValidator, or one of a part of a call."""
+    """A streaming validator of a stage's text: a CallValidator, or one of a part of a call."""
 
     def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decided."""
@@ -189,9 +189,9 @@ def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, Non
 
 
 class Decoding:
-    """One generation under a validator's eyes; `known` tokens of the same text, already decoded, come before it.
+    """One validated generation; `known` tokens of the same text, already decoded, come before it.
 
-    The validator has read the known ones. What is counted and numbered here continues theirs. `stop_on` is the
+    The validator has read the known ones. Counts and numbers here continue from them. `stop_on` is the
     request's, unless it is given. `ends_when_complete`: a complete text ends it in any case, as something else follows.
     """
 
@@ -271,7 +271,7 @@ class Decoding:
 
     @property
     def generated(self) -> Generated:
-        """What came of it; to be asked after `events`."""
+        """The result; available after `events` has ended."""
         assert self._reason is not None, "events() is to be read to its end before"
         valid = self._reason not in ("aborted", "cancelled") and self._validator.valid
         text = "".join(self._pieces)[: self._end]
@@ -290,11 +290,11 @@ class Decoding:
 
     @property
     def _tokens(self) -> int:
-        """What an endpoint counted, which sends pieces and not tokens; else what was decoded."""
+        """The tokens counted by an endpoint, which sends pieces and not tokens; else the decoded tokens."""
         return len(self._pieces) if self._counted is None else self._written + self._counted
 
     def _count_usage(self, usage: Usage) -> None:
-        """What an endpoint counted replaces our count."""
+        """Replace our count by the endpoint's."""
         self._prompt_tokens = self._prompt_tokens if usage.prompt is None else usage.prompt
         self._cached = self._cached if usage.cached is None else usage.cached
         self._counted = self._counted if usage.tokens is None else usage.tokens
@@ -345,7 +345,7 @@ class Decoding:
             yield self._emitter.stamp(PromptEvaluated(done=output.tokens, total=output.tokens, ms=output.ms))
 
     def _constrained(self, output: PromptReady) -> Iterator[ConstraintReady]:
-        """What the constraint cost, where the model had one to compile."""
+        """The cost of the constraint, where the model compiled one."""
         if (made := output.constraint) is not None:
             yield self._emitter.stamp(
                 ConstraintReady(
@@ -398,7 +398,7 @@ class Decoding:
         return self._emitter.stamp(Token(step=step, start=start, end=self._characters))
 
     def _fed(self, pieces: Sequence[tuple[str, int]]) -> list[AnyEvent]:
-        """What the validator makes of these pieces, each with its token's number."""
+        """Feed these pieces to the validator, each with its token's number."""
         return [event for text, token in pieces for event in self._judged(self._validator.feed(text, token))]
 
     def _judged(self, events: list[RunEvent]) -> list[AnyEvent]:

@@ -22,11 +22,11 @@ from glyphscope.validation import CallValidator
 
 @dataclass(frozen=True)
 class Task:
-    """What the model is asked for, so that it can be asked again.
+    """A task for the model that can be repeated.
 
     `generation` makes the request for a prompt's text, under the task's constraint. `key` identifies the right object
-    among others in a text: the key of a call's name. `bare_validator` is for what was extracted from a text: nothing
-    may surround it. `deterministic`: the same prompt gives the same text.
+    among others in a text: the key of a call's name. `bare_validator` is for extracted text: nothing may
+    surround it. `deterministic`: the same prompt gives the same text.
     """
 
     messages: RenderedMessages

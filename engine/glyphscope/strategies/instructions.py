@@ -1,4 +1,4 @@
-"""What a run's prompt says about calls and how they are written, apart from the user's words."""
+"""The instructions of a run's prompt about calls and their form, apart from the user's words."""
 
 from __future__ import annotations
 

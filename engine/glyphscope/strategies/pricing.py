@@ -1,8 +1,8 @@
-"""What each part of a prompt costs: its pieces found again in the rendered text, and the tokens shared out among them.
+"""The cost of each part of a prompt: its pieces are found in the rendered text, and the tokens divided among them.
 
-The price is that of the whole text, cut into tokens once: every token is one part's, so the parts add up to it. One
-that reaches over a border is counted where the last character is that it completes; one that completes none, with
-the character that it is a piece of. A token that begins the sequence is the first part's.
+The whole text is tokenized once, and every token belongs to one part, so the parts add up to the total. A token over a
+border belongs to the part of the last character that it completes; one that completes none, to the part of the
+character that it is a piece of. A token that begins the sequence belongs to the first part.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ class Span(NamedTuple):
 
 
 def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
-    """The pieces found again in the rendered text, with the chat template's own between them: together all of it.
+    """The pieces in the rendered text, with the chat template's own text between them: together the whole text.
 
-    Neighbours from one template are looked for together, as a bracket alone would be found anywhere. What the chat
-    template changed otherwise than by cutting white space off its ends is not in the text as it was given, and counts
-    as the template's.
+    Neighbours from one template are searched for together, as a bracket alone would be found anywhere. A piece that the
+    chat template changed, except by trimming white space, is not found, and counts as the template's text.
     """
     at = 0
     for name, inside in _together(pieces):
@@ -82,7 +81,7 @@ def _find(text: str, whole: str, at: int) -> int:
 
 
 def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:
-    """Where the next piece is that has a text of its own: what comes before it is written before."""
+    """The place of the next piece with a text: the pieces before it end there."""
     place = next(n for n, one in enumerate(pieces) if one is piece)
     for one in pieces[place + 1 :]:
         if (words := one.text.strip()) and (found := text.find(words, at)) >= 0:

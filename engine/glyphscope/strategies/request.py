@@ -29,9 +29,9 @@ def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> 
 
 
 def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
-    """What a run of the request would send first, priced, without running it. `cached` is not known before: 0.
+    """The first prompt of a run of the request, with its costs, without running it. `cached` is not known yet: 0.
 
-    Raises PromptError for a strategy whose prompts come of what the model says, RegistryError and ModelError.
+    Raises PromptError for a strategy whose prompts depend on the model's answers, RegistryError and ModelError.
     """
     asked = request_of(request)
     if asked.strategy not in ("direct", "two-stage"):
@@ -78,7 +78,7 @@ def priced_prompt(
 
 
 def sent(generation: GenerateRequest, messages: RenderedMessages, begun: str = "") -> GenerateRequest:
-    """The same with what its prompt was rendered from: an endpoint has a template of its own and is sent that."""
+    """The same with the messages of its prompt, which are sent to endpoints, as they have their own template."""
     return msgspec.structs.replace(
         generation,
         messages=tuple(messages.messages),
@@ -96,11 +96,11 @@ def generate_request(
     after: str = "",
     names: Mapping[str, int] | None = None,
 ) -> GenerateRequest:
-    """What the model is asked for, under the grammar of the request's answer, or of a part of a call (`options`).
+    """The request to the model, under the grammar of the request's answer, or of a part of a call (`options`).
 
-    `names` are the special tokens of the model's vocabulary by their texts (`special_tokens`). `after` is what comes
-    after the part, which its last token may write already.
-    Raises GrammarError where the constraint cannot be built: no run goes without it.
+    `names` are the special tokens of the model's vocabulary by their texts (`special_tokens`). `after` is the text
+    after the part, which its last token may already begin.
+    Raises GrammarError where the constraint cannot be built: a run never continues without it.
     """
     schema = constraint_schema(request, registry, options) if not after else None
     return _generation(
@@ -153,7 +153,7 @@ def special_tokens(request: RunRequest, model: Model) -> Mapping[str, int]:
 
 
 def _unpriced(text: str) -> int:
-    """Where nobody counts tokens before the answer."""
+    """The prompt without costs, where tokens are not counted before the answer."""
     return 0
 
 

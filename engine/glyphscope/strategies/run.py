@@ -59,8 +59,8 @@ def run(
 
     Never raises a GlyphscopeError: it is the last event. Closing the iterator stops the model at once, and no token
     is decoded that was not asked for; `model.cancel()`, from any thread, ends the run with the reason `cancelled`,
-    and so does `interaction.cancelled` while a tool or a person is waited for. Without a host nobody answers or
-    approves. `clock` gives the seconds of all events and limits.
+    and so does `interaction.cancelled` while a tool or a person is waited for. Without a host, questions stay
+    unanswered and calls unapproved. `clock` gives the seconds of all events and limits.
     """
     settled_request = settled(request_of(request), model)
     emitter = Emitter(clock)

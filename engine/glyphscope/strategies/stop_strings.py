@@ -8,7 +8,7 @@ from glyphscope.text.lines import begun_length
 
 
 class StopStrings:
-    """Holds back what may still become a stop string, so that nobody validates what may be no part of the answer."""
+    """Withholds text that may still become a stop string, so that only the answer is validated."""
 
     def __init__(self, stops: Iterable[str] = ()) -> None:
         self._stops = tuple(stop for stop in stops if stop)
@@ -19,7 +19,7 @@ class StopStrings:
         """The characters from its first one to the end of what was fed."""
 
     def feed(self, text: str, token: int) -> list[tuple[str, int]]:
-        """What is part of the answer for sure by now, in pieces with the tokens that wrote them.
+        """The text that is certainly part of the answer, in pieces with the tokens that wrote them.
 
         Of two stop strings the one that begins first ends the answer. Nothing may be fed after one was found.
         """
@@ -35,7 +35,7 @@ class StopStrings:
         return self._released(len(whole) - max(begun_length(whole, stop) for stop in self._stops))
 
     def rest(self) -> list[tuple[str, int]]:
-        """What is still pending, at the end of the text: it became no stop string."""
+        """The withheld text at the end: it did not become a stop string."""
         return [] if self.found else self._released(sum(len(piece) for piece, _ in self._pending))
 
     def _released(self, characters: int) -> list[tuple[str, int]]:

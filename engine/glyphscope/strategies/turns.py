@@ -32,7 +32,7 @@ class AnswerJudge(Validator, Protocol):
 
 
 def turn_form(request: RunRequest) -> TurnForm | None:
-    """The form of the model's turns, if the request has one. Raises PromptError for one that is none."""
+    """The form of the model's turns, if the request has one. Raises PromptError for an invalid one."""
     if not request.form:
         return None
     try:
@@ -46,7 +46,7 @@ def turn_form(request: RunRequest) -> TurnForm | None:
 
 
 def turn_options(request: RunRequest) -> TurnOptions:
-    """What the turn may be."""
+    """The options of the turn's grammar."""
     return TurnOptions(
         choice=request.tool_choice,
         most_calls=request.most_calls,

@@ -1,12 +1,12 @@
 """The two-stage strategy: the tool's name under a grammar of names, then its arguments under that tool's own grammar.
 
-The answer is begun for the model each time with what the shape writes before the part, so no prose can come before it,
-and the second prompt continues the first with the name in it: only what is new of it is evaluated. A stage's grammar
-is small and is cached by itself: the names' by the names, the arguments' by one tool's schema. It also has what the
-call writes next, as the part's last token may reach into it (`grammar/tree.py` says what happens otherwise).
+Each answer has a prefix, the shape's text before the part, so prose cannot precede it, and the second prompt continues
+the first with the name in it: only its new part is evaluated. A stage's grammar is small and cached separately: that of
+names by the names, that of arguments by one tool's schema. It includes the text after the part, as the part's last
+token may reach into it (`grammar/tree.py` says what happens otherwise).
 
-In the flat shape, where arguments have no key of their own, they are asked for as an object all the same, under the key
-`arguments`, and put beside the name afterwards.
+The flat shape has no key for arguments: they are generated as an object under the key `arguments`, and put beside the
+name afterwards.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
         generated = replace(generated, valid=False, violations=whole)
     text, start = whole_call(request.notation, request.shape, tool, generated.text)
     if shape_keys(request.shape).args_key is not None:
-        text = text.removesuffix(AFTER_ARGUMENTS)  # nobody wrote it
+        text = text.removesuffix(AFTER_ARGUMENTS)  # it was not generated
     return (yield from _once_more(context, generated, text, start))
 
 
 def _part(
     context: Context, before: str, options: GrammarOptions, after: str
 ) -> tuple[GenerateRequest, PromptRendered]:
-    """What is asked for a part of a call, between what the shape writes before and after it; and its prompt."""
+    """The request for a part of a call, between the shape's text before and after it; and its prompt."""
     request, registry = context.request, context.registry
     native = native_format(request.native)
     begun = before if native is None else native.begun + before
@@ -111,9 +111,9 @@ def _part(
 def _once_more(
     context: Context, generated: Generated, text: str, start: int
 ) -> Generator[AnyEvent, None, Ending]:
-    """A part that failed: where the request allows another attempt, the whole call is asked for in one go.
+    """Handle a failed part: where the request allows another attempt, the whole call is requested at once.
 
-    `text` is the call as far as it came, in which the part begins at character `start`.
+    `text` is the call so far, in which the part begins at character `start`.
     """
     request, registry = context.request, context.registry
     violations = tuple(cast(Violation, moved(violation, start)) for violation in generated.violations)

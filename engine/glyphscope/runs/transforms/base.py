@@ -1,4 +1,4 @@
-"""What a transform is: a name, the surface it acts on, words about it, and a function without side effects.
+"""A transform: a name, the surface it acts on, a description, and a function without side effects.
 
 `@transform` makes one of a function, under the function's name with dashes.
 """
@@ -27,7 +27,7 @@ class Form:
 
 Messages: TypeAlias = tuple[Message, ...]
 Changed: TypeAlias = tuple[Any, str]
-"""What it became, and in words what was changed; without words nothing was."""
+"""The result, and the change in words; empty words if nothing changed."""
 Act: TypeAlias = Callable[[Any, Form], Changed]
 
 

@@ -12,7 +12,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs.transforms import inputs, json_calls
 from glyphscope.runs.transforms.base import REGISTERED, SURFACES, Form, Messages, Surface, Transform
 
-_MODULES = (inputs, json_calls)  # which register theirs
+_MODULES = (inputs, json_calls)  # which register their transforms
 
 TRANSFORMS: dict[str, Transform] = {
     each.name: each for each in sorted(REGISTERED, key=lambda each: SURFACES.index(each.surface))
@@ -37,7 +37,7 @@ class Shown:
 
 
 class Chain:
-    """What the request's `transforms` do. Nothing is stamped here: who runs it reports what acted."""
+    """The request's `transforms`. No events are made here: the caller reports the transforms that acted."""
 
     def __init__(self, chosen: Sequence[Transform], form: Form) -> None:
         self._chosen = tuple(chosen)
@@ -45,7 +45,7 @@ class Chain:
 
     @property
     def reads(self) -> bool:
-        """Whether any of them can make a call of a text that was none."""
+        """Whether any of them can extract a call from other text."""
         return any(transform.surface in ("response", "call") for transform in self._chosen)
 
     def messages(self, messages: Messages) -> tuple[Messages, tuple[TransformActed, ...]]:

@@ -1,6 +1,6 @@
-"""The texts of a run that were judged, each with the verdict in the record: what a test can check.
+"""The validated texts of a run, each with the verdict in the record, for a test to check.
 
-Not all of them can be judged apart from their run. What is left out is reported with its reason.
+Not all of them can be validated apart from their run. Omitted ones are reported with the reason.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts
                 left.append(f"{stage.name}: it did not finish")
             else:
                 texts.append(own)
-            if request.native != "template":  # where a call is no text that can be judged by itself
+            if request.native != "template":  # where a call's text cannot be validated by itself
                 texts += _made_of_it(stage, own)
     return JudgedTexts(tuple(texts), tuple(left))
 
@@ -137,13 +137,13 @@ def _stages(events: Iterable[AnyEvent]) -> list[_Stage]:
 
 
 def _own(stage: _Stage) -> JudgedText | None:
-    """What the model wrote in this stage; None where nobody can say how it was judged."""
+    """The model's text in this stage; None where its validation cannot be reproduced."""
     state, finished = stage.state, stage.state.finished
     if finished is None:
         return None
     judge: Judge = "name" if stage.kind == "name" else "arguments" if stage.kind == "arguments" else "run"
     ended = finished.reason not in ("aborted", "cancelled")
-    # tokens that came too late for the abort were decoded, and nobody judged them
+    # tokens decoded after the abort were not validated
     tokens = state.tokens[: stage.decided] if state.aborted else state.tokens
     end = state.stop_string.char if state.stop_string is not None else None
     text = "".join(token.step.text for token in tokens)[:end]
@@ -187,7 +187,7 @@ def _made_of_it(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
 
 
 def _of_turn(stage: _Stage, request: RunRequest, left: list[str]) -> list[JudgedText]:
-    """The calls of a turn of a conversation; its words are nobody's to judge."""
+    """The calls of a turn of a conversation; its other text has no verdict."""
     if request.native == "template":
         left.append(f"{stage.name}: what a turn in the model's own form may be depends on the conversation")
         return []

@@ -132,7 +132,7 @@ def _judge(text: JudgedText, request: RunRequest) -> tuple[str, str]:
 
 
 def _answer(request: RunRequest) -> str:
-    """What of a request decides how its answer is judged, as a RunRequest in Python."""
+    """The fields of a request that decide the validation of its answer, as a RunRequest in Python."""
     usual = RunRequest(prompt="", registry={})
     given = [
         f"{name}={getattr(request, name)!r}"

@@ -1,4 +1,4 @@
-"""What an export is made of: the events of a run, with its request and its registry at hand."""
+"""The source of an export: the events of a run, with its request and its registry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RecordedRun:
 
     @property
     def enforced(self) -> ToolRegistry:
-        """What validated the run's calls: its tools without what was relaxed or masked. As `prepared`, it raises."""
+        """The registry that validated the calls: the tools without relaxed constraints. Raises like `prepared`."""
         return self.prepared.enforced
 
     @property

@@ -84,7 +84,7 @@ class Guards:
         return self._limit("max_total_tokens", used, f"The model wrote {used} tokens.")
 
     def unused_turn(self, why: str) -> LimitReached | None:
-        """A turn came to nothing; the limit, where it was one too many in a row."""
+        """Count a turn without a valid call; returns the limit if there were too many in a row."""
         self._unused += 1
         if self._unused < self._settings.max_invalid_turns:
             return None

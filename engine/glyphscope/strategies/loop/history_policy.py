@@ -1,7 +1,7 @@
-"""What later turns see of earlier ones: decided here and nowhere else.
+"""The history policy: the parts of earlier turns that later turns see.
 
-A turn stays as far as its calls were executed, each with its result. A turn without a valid call does not: the
-next one gets what was wrong, in our words, and once that one is a good turn the words are gone as well.
+A turn stays as far as its calls were executed, each with its result. A turn without a valid call does not: the next
+one gets an explanation of the error instead, which is removed after a valid turn.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Named settings of the loop, composed by whoever asks for them: nothing is chosen by a model's name.
+"""Named settings of the loop, which the user combines: nothing is chosen by a model's name.
 
-A preset says only what it changes. What comes out are plain settings, which are shown, recorded and edited as such.
+A preset has only the settings it changes. The result is plain settings, which are shown, recorded and edited as such.
 """
 
 from __future__ import annotations

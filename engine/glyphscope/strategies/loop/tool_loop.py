@@ -2,7 +2,7 @@
 
 `enforced` asks for a call until there was one. The outcome is reported at the end: with the policy `fatal` the last
 call of every tool must have gone well, so a model may do better after an error that it saw; with `tolerated` one call
-must have. Everything that changes the course is an event: what was ignored, changed, refused, or too much.
+must have. Everything that changes the course is an event: ignored, changed and denied calls, and limits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def loop(context: Context) -> Generator[AnyEvent, None, Ending]:
 
 
 class _Loop:
-    """One conversation. The state is what the next turn may be, and what the calls came to."""
+    """One conversation. Its state is the plan of the next turn, and the outcomes of the calls."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -83,7 +83,7 @@ class _Loop:
         return ending
 
     def _plan(self) -> Plan:
-        """What the next turn may be."""
+        """The plan of the next turn."""
         registry, settings = self._tools.registry, self._settings
         if self._asking_again and settings.fix_empty_final_disable_tools:
             return Plan(without_tools(registry), 0, words=True, last=True)
@@ -92,7 +92,7 @@ class _Loop:
         return Plan(registry, most, words=words, last=self._asking_again)
 
     def _after(self, plan: Plan, said: Said) -> Generator[AnyEvent, None, Ending | None]:
-        """What follows from a turn. None: another one."""
+        """The ending after a turn; None for another turn."""
         if said.generated.reason == "cancelled":
             late = self._guards.late(self._turns)
             return (yield from self._stopped(late)) if late else Ending("cancelled", False)
@@ -178,7 +178,7 @@ class _Loop:
         return Ending("refused", False)
 
     def _missed(self) -> LimitReached | None:
-        """What an enforced call was to come to, and did not."""
+        """The reason why an enforced call did not succeed."""
         if not self._enforced:
             return None
         if not self._outcomes:

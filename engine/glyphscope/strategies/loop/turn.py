@@ -30,7 +30,7 @@ from glyphscope.validation import TurnValidator, WordsValidator
 
 @dataclass(frozen=True)
 class Plan:
-    """What a turn may be. `most_calls` 0 is words only, None any number; `words` False asks for a call."""
+    """The plan of a turn. `most_calls` 0 is text only, None any number; `words` False requires a call."""
 
     registry: ToolRegistry
     most_calls: int | None
@@ -54,9 +54,9 @@ class FoundCall:
 
 @dataclass(frozen=True)
 class Said:
-    """The outcome of a turn. `calls` are the valid ones to execute, `found` all that were begun; `fault` what was wrong
-    with one that was to be executed, or that there is none. `text` is as the transforms left it; `content` and
-    `reasoning` are what of it is no call.
+    """The outcome of a turn. `calls` are the valid ones to execute, `found` all that were begun; `fault` the error of
+    one that was to be executed, or of a missing call. `text` is the text after the transforms; `content` and
+    `reasoning` are its parts other than calls.
     """
 
     generated: Generated
@@ -136,7 +136,7 @@ def _validator(request: RunRequest, plan: Plan) -> Validator:
 
 
 def _turn_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> TurnValidator | FormValidator:
-    """A last answer without tools is searched for calls all the same: one that leaks there is no answer."""
+    """The validator of a turn. A last answer without tools is searched too: a leaked call is not an answer."""
     if (form := native_form(request)) is not None:
         return form_validator(form, request, plan.registry)
     return TurnValidator(

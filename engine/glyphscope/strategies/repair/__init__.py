@@ -1,1 +1,1 @@
-"""What is done about a text that is no call: taken out of it, or asked for again."""
+"""Repair of a text that is not a call: the call is extracted from it, or requested again."""

@@ -1,8 +1,8 @@
-"""The best that can be made of a text that is no call: the first object in it, and what had to be changed.
+"""Best-effort extraction from a text that is not a call: the first object in it, and the necessary edits.
 
-A step with a name that everybody sees, and no second reader of calls: what comes out is judged as any other text.
-JSON is taken out of code fences and prose and rid of a model's usual slips; GLYPH, in which nearly everything means
-something, is only taken out. A text that can be read as it is comes out unchanged. Linear in the text.
+This is a named, visible step, not a second reader of calls: its result is validated like any other text. JSON is
+extracted from code fences and prose, and the usual errors of models are fixed; GLYPH, in which nearly every character
+has a meaning, is only extracted. A valid text is returned unchanged. Linear in the text.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _taken(text: str, found: _Found) -> Extraction:
 
 
 def _left_out(text: str) -> str:
-    """What is around an object, in words."""
+    """The text around an object, in words."""
     rest = re.sub(r"```[\w-]*", "", text).strip()
     characters = f"{len(rest):,} characters" if len(rest) > 1 else "a character"
     if _FENCE not in text:

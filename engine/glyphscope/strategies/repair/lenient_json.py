@@ -1,7 +1,7 @@
-"""One JSON object as models write it: read with the usual errors, and what would have to change in it.
+"""One JSON object as models write it: read with the usual errors, with the edits that fix them.
 
-What a string says is never changed, only how it is quoted. What could be read in two ways is not read at all: a string
-that does not end, a bare word as a value, a number or a comma at the very end of a text.
+The content of a string is never changed, only its quotes. Ambiguous text is not read at all: a string that does not
+end, a bare word as a value, a number or a comma at the very end of a text.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Edit(NamedTuple):
 
 
 class LenientObject(NamedTuple):
-    """What was read: to character `end` (exclusive), the object's own keys, and the edits in the text's order.
+    """The object read to character `end` (exclusive), with its own keys, and the edits in the text's order.
 
-    Not `whole`: at `end` is what makes it no object, or one that cannot be read in one way only.
+    Not `whole`: the character at `end` makes it invalid or ambiguous.
     """
 
     whole: bool
@@ -89,12 +89,12 @@ class _Reader:
             self._after_number = False
             char = self._text[self.at]
             if char in "}]":
-                going_on = self._leave(char)
+                readable = self._leave(char)
             elif self._state == "after":
-                going_on = self._separated(char)
+                readable = self._separated(char)
             else:
-                going_on = (self._stack[-1] == "[" or self._member_name()) and self._value()
-            if not going_on:
+                readable = (self._stack[-1] == "[" or self._member_name()) and self._value()
+            if not readable:
                 return False
         return True
 
@@ -118,7 +118,7 @@ class _Reader:
         return char == ","
 
     def _over(self) -> bool:
-        """Whether nothing comes any more: the end of the text, or of the code fence."""
+        """Whether this is the end of the text, or of the code fence."""
         return self.at >= len(self._text) or self._text.startswith(_FENCE, self.at)
 
     def _closed_at_end(self) -> bool:

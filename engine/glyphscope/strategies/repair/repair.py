@@ -1,7 +1,7 @@
-"""What is done about a text that is not what was asked for: taken out of what was written, or asked for again.
+"""Repair of an invalid text: the result is extracted from it, or requested again.
 
-Each attempt sees the prompt as it was, the text that failed last, and why; nothing of the attempts before that, and
-none of it is seen by any later stage. Nothing is reported about a text that is right.
+Each attempt sees the original prompt, the text that failed last, and the reason; no earlier attempts, and no later
+stage sees any of it. A valid text needs no report.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def generate_repaired(context: Context, task: Task) -> Generator[AnyEvent, None,
 def repaired(
     context: Context, task: Task, generated: Generated, *, extracting: bool = True
 ) -> Generator[AnyEvent, None, Generated]:
-    """What came of it in the end: `generated` itself, what was taken out of it, or what a later attempt wrote.
+    """The final result: `generated` itself, an extraction from it, or a later attempt.
 
-    To be read right after the generation, in its stage. Every attempt is a stage of its own. Without `extracting`
-    nothing is taken out of what was generated, which is then only the beginning of what is asked for.
+    To be read right after the generation, in its stage. Every attempt is a separate stage. Without `extracting` nothing
+    is extracted from the text, which is then only the beginning of the result.
     """
     settings = context.request.repair
     current = (yield from _extracted(context, task, generated)) if extracting else generated

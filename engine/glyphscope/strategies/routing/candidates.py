@@ -133,7 +133,7 @@ _FOLDER, _SUFFIX = "routers", ".json"
 
 @lru_cache(maxsize=1)
 def router_presets() -> tuple[str, ...]:
-    """The names of the settings that come with the program. Each goes with the registry of its name."""
+    """The names of the bundled settings. Each belongs to the registry of its name."""
     return tuple(name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX))
 
 

@@ -1,9 +1,9 @@
 """The route-execute strategy: one prompt chooses a tool by its name, another writes the call of that tool alone.
 
-The router sees names, never schemas, and answers in JSON whatever the calls are written in: a tool, a question, or
-none. None is an answer like the others: the run came to what it was to come to. A question goes to the user, and the
-router is asked again with the answer, so often as the settings allow; one that nobody answers ends the run without
-having come to anything. The executor sees one tool with its whole schema, under that tool's grammar.
+The router sees names, never schemas, and answers in JSON, whatever the notation of calls: a tool, a question, or none.
+None is an answer like the others, and the run succeeds. A question goes to the user, and the router runs again with
+the answer, as often as the settings allow; an unanswered question ends the run without a result. The executor sees one
+tool with its whole schema, under that tool's grammar.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
 def _route(
     context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
 ) -> Generator[AnyEvent, None, tuple[Routed | None, Generated]]:
-    """What the router chose, and its text; None where it wrote no valid choice."""
+    """The router's choice and its text; None for an invalid choice."""
     settings = context.request.router
     yield context.emitter.enter(ROUTER, "Router", ROUTER)
     if settings.names and not exchanges:
@@ -146,7 +146,7 @@ def _routing_task(context: Context, candidates: tuple[NameCandidate, ...], excha
 
 
 def _asked_user(context: Context, question: str, asked: int) -> Generator[AnyEvent, None, str | None]:
-    """The user's answer, or the one that was given beforehand; a blank one is none."""
+    """The user's answer, or the one given beforehand; None for a blank one."""
     yield context.emitter.stamp(QuestionAsked(question=question))
     given = context.request.router.answers
     answer = given[asked] if asked < len(given) else context.interaction.answer(question)
