@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QModelIndex, QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.matrix.arms import Arm
@@ -80,13 +79,7 @@ class ChangesTable(PlainTable):
             (BEFORE, "WRONG_ARGUMENTS /max_results"),
         ):
             self.fit_column(column, widest)
-        self.doubleClicked.connect(self._open)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self._open(self.currentIndex())
-        else:
-            super().keyPressEvent(event)
+        self.on_open(self._open)
 
     def _open(self, index: QModelIndex) -> None:
         self.openRequested.emit(self._changes.rows[index.row()].after)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.results.sample import Sample
@@ -126,17 +126,11 @@ class EvalRuns(PlainTable):
             self.fit_column(column, widest)
         self._widths = {column: self.columnWidth(column) for column in range(TEXT)}
         self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
-        self.doubleClicked.connect(self._open)
+        self.on_open(self._open)
         model.modelReset.connect(self._fit)
 
     def choose(self, row: int) -> None:
         self.setCurrentIndex(self._runs.index(row, 0))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self._open(self.currentIndex())
-        else:
-            super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QResizeEvent
+from collections.abc import Callable
+
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from glyphscope_gui.theme.sizes import ROW
@@ -25,6 +27,7 @@ class PlainTable(QTableView):
     def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._least = 0
+        self._open_row: Callable[[QModelIndex], object] | None = None
         self._extra, self._fitted_to, self._letters = ROW, dict[int, str](), self.fontMetrics().height()
         self._stretched, self._optional = stretch, tuple[int, ...]()
         self.setModel(model)
@@ -85,6 +88,18 @@ class PlainTable(QTableView):
         if index.isValid():
             self.setCurrentIndex(index)
             self.menuRequested.emit(self.viewport().mapToGlobal(place))
+
+    def on_open(self, do: Callable[[QModelIndex], object]) -> None:
+        """Call it with the row on which Enter is pressed, or which is double-clicked."""
+        self._open_row = do
+        self.doubleClicked.connect(do)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_enter and self._open_row is not None and self.currentIndex().isValid():
+            self._open_row(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
 
     def fit_column(self, column: int, widest: str) -> None:
         """As wide as its title and the widest text it will hold."""
