@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from glyphscope.errors import PromptError
 from glyphscope.turns.derive_calls import ONE, OTHER, FoundCalls, derive_calls
 from glyphscope.turns.derive_reasoning import Heading, derive_heading
-from glyphscope.turns.form import STATES, CallForm, Piece, TurnForm, Wrap
+from glyphscope.turns.form import STATES, CallForm, Piece, TurnForm, Wrap, text_pieces
 from glyphscope.turns.markup import first_tag, is_tag, mirrors, solid_tokens, through_solid, tokens
 from glyphscope.turns.probe import (
     NAMES,
@@ -144,8 +144,7 @@ def _without_header(
     if len(lead) > len(section):
         if section:
             return section, replace(call, section_open="")
-        cut = opening[len(lead) :]
-        pieces = (Piece("text", cut), *call.pieces[1:]) if cut else call.pieces[1:]
+        pieces = (*text_pieces(opening[len(lead) :]), *call.pieces[1:])
         between = call.separator + opening[: len(lead)] if found.parallel else ""
         unmarked = call.object is not None and len(pieces) == 1
         return header, replace(call, pieces=pieces, unmarked=unmarked, separator=between)

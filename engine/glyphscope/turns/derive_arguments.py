@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from glyphscope.turns.form import ArgumentsForm, Piece
+from glyphscope.turns.form import ArgumentsForm, Piece, text_pieces
 from glyphscope.turns.markup import common_prefix, common_suffix, solid_tokens, without_overlap
 from glyphscope.turns.probe import KEYS, NAMES, SAMPLES, VALUES, Probe, SampleCall
 from glyphscope.turns.spans import Span
@@ -71,12 +71,10 @@ def _parameters(probe: Probe, one: str, two: str, span: Span, call: SampleCall) 
     else:
         quote, encoding, cut = "", "tagged", len(closing)
     typed = types.links if encoding == "tagged" and len(set(types.links.values())) > 1 else {}
-    parameter = [Piece("key"), Piece("text", link), Piece("value")]
-    if opening:
-        parameter.insert(0, Piece("text", opening))
+    parameter = [*text_pieces(opening), Piece("key"), Piece("text", link), Piece("value")]
     for place, part in enumerate(closing.split(_KEY)):
         parameter += [Piece("key")] if place else []
-        parameter += [Piece("text", part)] if part else []
+        parameter += text_pieces(part)
     arguments = ArgumentsForm(
         encoding=encoding,  # type: ignore[arg-type]
         parameter=tuple(parameter),

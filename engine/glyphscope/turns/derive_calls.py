@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from glyphscope.turns.derive_arguments import derive_arguments
-from glyphscope.turns.form import CallForm, IdStyle, Piece
+from glyphscope.turns.form import CallForm, IdStyle, Piece, text_pieces
 from glyphscope.turns.markup import (
     common_prefix,
     common_suffix,
@@ -112,11 +112,7 @@ def _objects(one: str, span: Span, before: str, after: str, middle: str | None, 
     around = split_around(before, after, middle, text_end)
     assert span.object is not None
     listed = around.section_open.rstrip().endswith("[") or around.open.rstrip().endswith("[")
-    pieces = [Piece("object")]
-    if around.open:
-        pieces.insert(0, Piece("text", around.open))
-    if around.close:
-        pieces.append(Piece("text", around.close))
+    pieces = [*text_pieces(around.open), Piece("object"), *text_pieces(around.close)]
     style: IdStyle = "none"
     if span.object.id_key:
         style = "given" if IDS[0] in one else "index"
@@ -148,21 +144,18 @@ def _pieces(
             middle = middle[found.cut :]
     around = split_around(before, after, middle, text_end)
     pieces, style = _heading(found.head)
-    opening, closing = around.open, around.close
-    opening, pieces, style = _identified(opening, pieces, style)
-    all_pieces = [*([Piece("text", opening)] if opening else []), *pieces, Piece("arguments")]
-    if closing:
-        all_pieces.append(Piece("text", closing))
-    section_open, section_close = around.section_open, around.section_close
-    empty = _empty(probe, all_pieces)
+    opening, id_before, after_id = around.open.partition(IDS[0])
+    if id_before:
+        pieces, style = [Piece("id"), *text_pieces(after_id), *pieces], "given"
+    pieces = [*text_pieces(opening), *pieces, Piece("arguments"), *text_pieces(around.close)]
     form = CallForm(
-        pieces=tuple(all_pieces),
+        pieces=tuple(pieces),
         arguments=found.arguments,
-        section_open=section_open,
-        section_close=section_close,
+        section_open=around.section_open,
+        section_close=around.section_close,
         separator=around.separator,
         id=style,
-        empty=empty,
+        empty=_empty(probe, pieces),
     )
     return FoundCalls(form, before, around.end, middle is not None)
 
@@ -188,32 +181,19 @@ def _empty(probe: Probe, pieces: list[Piece]) -> str | None:
 
 def _heading(head: str) -> tuple[list[Piece], IdStyle]:
     """The pieces from the name to the arguments: the name again, an id, an index, the texts between."""
+    words = {NAMES[0]: Piece("name"), IDS[0]: Piece("id")}
+    style: IdStyle = "given" if IDS[0] in head else "none"
     pieces: list[Piece] = []
-    style: IdStyle = "none"
-    rest = head
-    while rest:
-        at, word = min(((rest.find(w), w) for w in (NAMES[0], IDS[0]) if w in rest), default=(len(rest), ""))
-        if at:
-            pieces.append(Piece("text", rest[:at]))
-        if word == NAMES[0]:
-            pieces.append(Piece("name"))
-        elif word:
-            pieces.append(Piece("id"))
-            style = "given"
-        rest = rest[at + len(word) :]
-    out: list[Piece] = []
-    for piece in pieces:
-        before, mark, after = _index(piece.text)
-        if piece.kind == "text" and mark and style == "none":
-            out += [
-                p
-                for p in (Piece("text", before), Piece("index"), Piece("text", after))
-                if p.kind != "text" or p.text
-            ]
+    for part in re.split(f"({'|'.join(words)})", head):
+        before, index, after = _index(part)
+        if part in words:
+            pieces.append(words[part])
+        elif index and style == "none":
+            pieces += [*text_pieces(before), Piece("index"), *text_pieces(after)]
             style = "functions" if before == ":" else "index"
         else:
-            out.append(piece)
-    return out, style
+            pieces += text_pieces(part)
+    return pieces, style
 
 
 def _index(text: str) -> tuple[str, str, str]:
@@ -226,11 +206,3 @@ def _index(text: str) -> tuple[str, str, str]:
         ):
             return text[:place], char, text[place + 1 :]
     return text, "", ""
-
-
-def _identified(opening: str, pieces: list[Piece], style: IdStyle) -> tuple[str, list[Piece], IdStyle]:
-    """An id before the name, as a piece of its own."""
-    before, found, after = opening.partition(IDS[0])
-    if not found:
-        return opening, pieces, style
-    return before, [Piece("id"), *([Piece("text", after)] if after else []), *pieces], "given"

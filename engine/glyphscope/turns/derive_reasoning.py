@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import reduce
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -28,9 +29,12 @@ _PLAIN_TAG = re.compile(r"<[a-z]+>")
 _JSON_CHUNK = re.compile(r"""["']thinking["']\s*:""")
 """Chunks of content that a template does not know and writes as they are."""
 
+_FAR = 200
+"""Characters of a prompt behind the common header: more than a turn begins with."""
+
 
 class Heading(NamedTuple):
-    """`header` begins every turn; `prompts` and `begun` are by state of thinking; `empty` is reasoning left empty."""
+    """`header` begins every turn; `prompts` and what is `begun` behind it are by state of thinking."""
 
     header: str
     prompts: dict[str, str]
@@ -72,11 +76,11 @@ def derive_heading(
     sides = [*known, *([before_text] if before_text is not None else [])]
     if rendered is not None:
         sides.append(rendered[0])
-    header = sides[0] if sides else ""
-    for side in sides[1:]:
-        header = common_prefix(header, side)
-    if (before_text is not None and known and not header.strip()) or _strange(header, known, before_text):
-        header = _by_the_end(known, before_text or "")
+    header = reduce(common_prefix, sides) if sides else ""
+    # a prompt may continue with another message's header than the turn does
+    far = before_text and any(len(prompt) > len(header) + _FAR for prompt in known)
+    if far or (before_text is not None and known and not header.strip()):
+        header = reduce(common_suffix, known, before_text or "")
         prompts = {state: _from(prompt, header) for state, prompt in prompts.items()}
     reasoning, header = (
         _rendered(rendered, header, prompts, before_text, found)
@@ -88,18 +92,6 @@ def derive_heading(
     if reasoning is not None:
         reasoning = replace(reasoning, prompt={s: _part(reasoning, b) for s, b in begun.items()})
     return Heading(header, prompts, begun, reasoning)
-
-
-def _strange(header: str, prompts: list[str], before: str | None) -> bool:
-    """Whether a prompt continues with another message's header than the turn does."""
-    return bool(before and any(len(p) > len(header) + 200 for p in prompts))
-
-
-def _by_the_end(prompts: list[str], before: str) -> str:
-    shared = before
-    for prompt in prompts:
-        shared = common_suffix(shared, prompt)
-    return shared
 
 
 def _from(prompt: str, header: str) -> str:

@@ -35,6 +35,11 @@ class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.text, *self.also)
 
 
+def text_pieces(*texts: str) -> list[Piece]:
+    """A piece for each text that is not empty."""
+    return [Piece("text", text) for text in texts if text]
+
+
 class CallObject(msgspec.Struct, frozen=True, omit_defaults=True):
     """A call as a JSON object: its keys. An empty `name_key` means that the tool's name itself is the key."""
 

@@ -169,11 +169,9 @@ def _call_slots(form: TurnForm, call: CallForm) -> list[Slot]:
     out.append(Slot("values", "Values", quoted, _values(arguments), _marks(arguments.quote), typed))
     if closes:
         out.append(Slot("closes", "Call closes", closes, "", _marks(closes), ("call", "calls"), changed))
-    if form.parallel:
-        out.append(Slot("between", "Between calls", call.separator, "" if call.separator else "nothing",
-                        _marks(call.separator), ("calls",)))  # fmt: skip
-    else:
-        out.append(Slot("between", "Between calls", "", "one call a turn", (), ("calls",)))
+    separator = call.separator if form.parallel else ""
+    between = "" if separator else "nothing" if form.parallel else "one call a turn"
+    out.append(Slot("between", "Between calls", separator, between, _marks(separator), ("calls",)))
     out.append(Slot("id", "Call id", "", _IDS.get(call.id, "none"), (), ("calls",)))
     beside = [
         words for words, allowed in (("before", form.text_before), ("after", form.text_after)) if allowed

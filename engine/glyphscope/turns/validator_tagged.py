@@ -42,7 +42,7 @@ class Parameter(Driver):
         self._key: list[str] = []
         self._tail = ""
         self._state = self._read_key
-        self._value: ValueText | None = None
+        self._value: ValueText  # from the first character of its text on
         self._types = ArgumentTypes(0)
         self._link = ""
         self._escaped = self._closed = self._closing = self._read = ""
@@ -227,7 +227,6 @@ class Parameter(Driver):
             if piece.at < start:
                 self._text(piece._replace(text=piece.text[: start - piece.at]))
         self._departed(at, self._lead + self._core)
-        assert self._value is not None
         self._value.end(start, at + 1, opening)
         self.again, self.again_at, self.done = opening, place, True
 
@@ -264,7 +263,7 @@ class Parameter(Driver):
         """What was held back is text: its first character certainly, the rest may be the beginning of a marker
         again.
         """
-        if self._follow is not None and self._value is not None and self._value.may_end:
+        if self._follow is not None and self._value.may_end:
             self.judge.raise_floor(broke)
             self._ended(broke, noting=False)  # this value has no markers in it: what follows it is wrong
             return at
@@ -308,7 +307,6 @@ class Parameter(Driver):
         if self._lost_closing.open:
             self._pending.append(piece)
             return
-        assert self._value is not None
         self._value.text(piece)
 
     def _ended(self, end: int, *, noting: bool = True) -> None:
@@ -318,7 +316,6 @@ class Parameter(Driver):
         start = self._buffer_at
         self._lost_closing = Finder(())
         self._let_go()
-        assert self._value is not None
         self._value.end(start, end, pending)
         if noting and lead != self._lead and not (start == self._first and self._lead == "\n"):
             self._departed(start, self._lead + self._core)
