@@ -1,4 +1,4 @@
-"""Where tokens come from: llama.cpp in a process of its own, a script, or a record.
+"""The sources of tokens: llama.cpp in a separate process, a script, or a record.
 
 A module of this package is imported when one of these names is first used: the child processes below it need few of
 them, and all together take half a second.

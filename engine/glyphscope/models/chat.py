@@ -44,7 +44,7 @@ NO_PLACE_HINT = (
 
 
 THINKING: dict[Thinking, bool | None] = {"auto": None, "on": True, "off": False}
-"""What each state is to a template; None leaves it undefined."""
+"""The value of each state in a template; None leaves it undefined."""
 
 _HINT = "Use another model, or a prompt with a user's message only."
 
@@ -95,8 +95,8 @@ class ChatTemplate:
         """The prompt, open for the assistant's answer, and a note. Raises PromptError.
 
         `tools`, in OpenAI's form, are the template's to write. `thinking` None leaves it to the template.
-        A template that refuses a system message, or leaves it out without a word, gets it in the user's first one;
-        one that does so with a tool's message gets that as the user's. Calls are given in the way that it takes them.
+        A template that rejects a system message, or omits it silently, gets it in the user's first one; one that does
+        so with a tool's message gets that as the user's. Calls have the form that the template accepts.
         """
         given_variables = self.variables(tools, thinking=thinking, variables=variables)
         refusal: PromptError | None = None
@@ -114,7 +114,7 @@ class ChatTemplate:
         raise refusal or PromptError(f"The model's chat template leaves the {roles} message out.", hint=_HINT)
 
     def write(self, variables: Mapping[str, Any]) -> str:
-        """What the template writes, given these variables and no others. Raises any exception."""
+        """The rendering of the template with exactly these variables. Raises any exception."""
         return self._template(variables)
 
     def variables(
@@ -124,7 +124,7 @@ class ChatTemplate:
         thinking: bool | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """What the template is given beside the messages: of what there is, what it reads."""
+        """The variables beside the messages: the available ones that the template uses."""
         today = datetime.now()
         offered: dict[str, Any] = {
             **self._tokens,
@@ -152,7 +152,7 @@ class ChatTemplate:
         return find_style(self._probe(PROBE_TOOLS))
 
     def drops(self) -> Drops:
-        """What the template leaves out of a conversation; `render` works around some of it."""
+        """The parts of a conversation that the template omits; `render` works around some of them."""
         return find_drops(self._probe(PROBE_TOOLS), self._probe(()))
 
     def _probe(self, tools: Sequence[dict[str, Any]]) -> Render:
@@ -211,7 +211,7 @@ def _with_defaults(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """What Python says of it; some exceptions have no words."""
+    """The text of an exception, or its type where it has none."""
     return str(error) or type(error).__name__
 
 
@@ -274,10 +274,10 @@ def render_chat(
     *,
     no_template: str = "",
 ) -> tuple[str, str, str]:
-    """The prompt, a note, and what the template wrote for the tools: the one piece in which it differs without them.
+    """The prompt, a note, and the template's text for the tools: the one piece in which it differs without them.
 
-    Without a template it is the plain form, and `no_template` the note. Raises PromptError, also for tools where there
-    is no template, or one that writes the same without them.
+    Without a template it is the plain form, and `no_template` the note. Raises PromptError, also for tools without a
+    template, or with one that ignores them.
     """
     switch, added = THINKING[thinking], ""
     if template is None:

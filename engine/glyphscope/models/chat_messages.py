@@ -27,7 +27,7 @@ _replace = msgspec.structs.replace
 
 
 class CallStyle(NamedTuple):
-    """How a template takes an assistant's calls; found by trying (`chat_probe.py`).
+    """The form in which a template accepts an assistant's calls; found by rendering (`chat_probe.py`).
 
     `empty` is the content of a message without text. With `single`, a message may have one call. `text` beside calls
     may go into a message before them, or is left out; with `joined`, it goes into the reasoning where there is one.

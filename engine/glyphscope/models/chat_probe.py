@@ -1,4 +1,4 @@
-"""What a template makes of calls, reasoning and results: found by rendering conversations with marked contents."""
+"""How a template writes calls, reasoning and results: found by rendering conversations with marked contents."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Render: TypeAlias = Callable[[Sequence[Message], CallStyle], str]
 
 
 class Drops(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a conversation a template leaves out, or refuses by raising an error.
+    """The parts of a conversation that a template omits, or rejects by raising an error.
 
-    `text` is that beside a call. `reasoning` is that of the turn going on, which ends in a tool's result;
-    `earlier_reasoning` that of an answer before the user's last message. `second_call` is of the same message.
+    `text` is the text beside a call. `reasoning` is that of the present turn, which ends in a tool's result;
+    `earlier_reasoning` that of an answer before the user's last message. `second_call` is in the same message.
     """
 
     system: Loss
@@ -93,7 +93,7 @@ def find_style(render: Render) -> CallStyle:
 
 
 def find_drops(render: Render, render_bare: Render) -> Drops:
-    """What the template itself leaves out, with calls given in the way that it takes them.
+    """The parts that the template itself omits, with calls in the form that it accepts.
 
     `render_bare` renders without tools.
     """
@@ -150,7 +150,7 @@ def _texts(render: Render, talks: Sequence[Sequence[Message]], style: CallStyle)
 
 
 def _text(render: Render, talk: Sequence[Message], style: CallStyle) -> str | None:
-    """The rendered conversation; None where the template refuses it. Raises PromptError where it has no end."""
+    """The rendered conversation; None where the template rejects it. Raises PromptError where it does not end."""
     try:
         return render(fit_calls(link_results(talk), style)[0], style)
     except PromptError as error:

@@ -25,8 +25,8 @@ class GbnfConstraint:
 
     It has no budget of tokens: an answer may end cut off.
 
-    A grammar that llama.cpp's parser refuses is a GrammarError; one that gets past it and is wrong all the same can
-    end the process (measured: left recursion), which is why this is in a process of its own.
+    A grammar that llama.cpp's parser rejects is a GrammarError; an invalid one that it accepts can end the process
+    (measured: left recursion), which is why this runs in a separate process.
     """
 
     def __init__(self, engine: LlamaEngine, grammar: str, patterns: Sequence[bytes] = ()) -> None:
@@ -83,7 +83,7 @@ class GbnfConstraint:
         self._allowed = None
 
     def _walk(self) -> NDArray[np.bool_]:
-        """The sampler sets the logits of what it refuses to -inf, and keeps the order of what it is given."""
+        """The sampler sets the logits of rejected tokens to -inf, and keeps the order of tokens."""
         self._candidates["id"] = self._ids
         self._candidates["logit"] = 0.0
         data = self._candidates.ctypes.data_as(llama.llama_token_data_p)

@@ -3,7 +3,7 @@
 llama.cpp looks for its triggers by regular expressions in all that was written, at each token: with long reasoning that
 exhausts the C++ stack. Here the trigger is looked for in bytes, and the sampler is made when it comes; it gets the last
 tokens only. A token that completes the trigger and continues against the grammar would abort the process when llama.cpp
-accepts it: such tokens are refused before.
+accepts it: such tokens are rejected before.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class LazyGbnfConstraint:
                     where="triggers",
                     hint="A lazy grammar begins with the text from which on it holds.",
                 )
-        GbnfConstraint(engine, grammar)  # what llama.cpp refuses is an error now, and not in the middle
+        GbnfConstraint(
+            engine, grammar
+        )  # a grammar that llama.cpp rejects is an error now, not during the run
         self._begun: GbnfConstraint | None = None
         self._last: list[int] = []  # the last tokens, as many as a trigger may begin in
         self._tail = b""  # what they spell
@@ -89,7 +91,7 @@ class LazyGbnfConstraint:
             self._tail = self._tail[len(self._engine.pieces[self._last.pop(0)]) :]
 
     def _starts(self, token: int) -> bytes | None:
-        """What is written from the first trigger on, once the token is; None where it completes none."""
+        """The text from the first trigger on, after the token; None where it completes no trigger."""
         if self._engine.is_end(token):
             return None
         written = self._tail + self._engine.pieces[token]

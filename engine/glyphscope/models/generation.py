@@ -23,8 +23,8 @@ TOO_FEW = (
 
 
 class Generation:
-    """Everything that can be refused is refused when it is made: a grammar that cannot be built, a prompt too long, a
-    token that cannot be where it is written.
+    """Everything that can be rejected is rejected when it is made: an invalid grammar, a prompt too long, a prefix with
+    tokens that the constraint excludes.
     """
 
     def __init__(self, session: Session, request: GenerateRequest) -> None:
@@ -100,8 +100,8 @@ def _check_room(engine: LlamaEngine, tokens: int) -> None:
 
 
 def _figures_from(written: list[PrefixToken], evidence: EvidenceKind) -> int:
-    """The first written token whose figures are wanted. The run that kept ones are from has reported theirs:
-    `chosen` leaves them out, and a branch then costs the evaluation of what is new in it.
+    """The first prefix token whose figures are requested. The original run has reported those of kept tokens: `chosen`
+    leaves them out, and a branch then only costs the evaluation of its new tokens.
     """
     if evidence == "all":
         return 0
@@ -118,7 +118,7 @@ def _budget(session: Session, request: GenerateRequest, constraint: Constraint |
 
 
 def _too_few(least: int, room: int) -> str:
-    """What to say where nothing that the grammar allows can be complete; empty where something can."""
+    """The message where no text of the grammar fits the limit; empty where one does."""
     if not least:
         return ""
     return TOO_FEW.format(least, "1 token is" if room == 1 else f"{room:,} tokens are")

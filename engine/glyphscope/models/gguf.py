@@ -19,7 +19,7 @@ _DAMAGED = "Download it again: it is damaged, or not complete."
 _BLOCK = 1 << 20
 _HEADER_LIMIT = 1 << 28
 _DEPTH_LIMIT = 4
-_KEPT_STRING = 1 << 20
+_LONGEST_STRING = 1 << 20
 
 _SCALARS = {
     0: "<B",
@@ -106,7 +106,7 @@ _MOST_TOKENS = 1 << 22
 
 
 def read_header(path: Path) -> Header:
-    """Raises ModelError for a file that cannot be read, is no GGUF, or is damaged or cut off where it can be seen."""
+    """Raises ModelError for a file that cannot be read, is not a GGUF, or is visibly damaged or cut off."""
     return _read_file(path, "")
 
 
@@ -128,7 +128,7 @@ def read_with_heads(path: Path) -> Header:
 
 
 class SpecialTexts(NamedTuple):
-    """What the vocabulary's special tokens spell; empty where the file names none. `ends` end a generation."""
+    """The texts of the vocabulary's special tokens; empty where the file names none. `ends` end a generation."""
 
     bos: str = ""
     eos: str = ""
@@ -166,7 +166,7 @@ def _read_file(path: Path, kept: str) -> Header:
 
 
 class _Cursor:
-    """Reads on in a file, and refuses to read beyond its end."""
+    """A read position in a file, which never moves beyond its end."""
 
     def __init__(self, file: BinaryIO, size: int, where: str) -> None:
         self._file = file
@@ -264,7 +264,7 @@ def _value(cursor: _Cursor, kind: int, depth: int = 0, *, keep: bool = False) ->
     if form := _SCALARS.get(kind):
         return cursor.number(form)
     if kind == _STRING:
-        return cursor.take(cursor.length())[:_KEPT_STRING].decode("utf-8", errors="replace")
+        return cursor.take(cursor.length())[:_LONGEST_STRING].decode("utf-8", errors="replace")
     if kind != _ARRAY or depth == _DEPTH_LIMIT:
         raise cursor.damaged(f"a value of the unknown type {kind}")
     item = cursor.number("<I")

@@ -1,7 +1,7 @@
-"""llama.cpp's grammar engine as a judge: in a process of its own, with a vocabulary and no model.
+"""llama.cpp's grammar engine as a judge: in a separate process, with a vocabulary and no model.
 
-What it does with a grammar cannot be found out in this process: a wrong one may end it (left recursion through a
-group, a token accepted past the end). Here that is a verdict, and the next question starts a new process.
+Its behaviour cannot be tested in this process, which an invalid grammar may end (left recursion through a group, a
+token accepted past the end). Here that is a verdict, and the next request starts a new process.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class GrammarProbe:
         return Verdict(not answer.refused, answer.refused)
 
     def match(self, gbnf: str, text: str) -> GrammarMatch:
-        """Reads one text. Raises GrammarError for a grammar that is refused, ModelDied where llama.cpp crashed."""
+        """Reads one text. Raises GrammarError for a grammar that is rejected, ModelDied where llama.cpp crashed."""
         return self.match_all(gbnf, (text,))[0]
 
     def match_all(self, gbnf: str, texts: Sequence[str]) -> list[GrammarMatch]:
@@ -126,7 +126,7 @@ class GrammarProbe:
 def _grammar_bytes(gbnf: str) -> bytes:
     """Raises GrammarError for a text that llama.cpp, which reads C strings of UTF-8, cannot be given."""
     if not gbnf:
-        # measured: it makes a sampler that refuses nothing
+        # measured: it makes a sampler that rejects nothing
         raise GrammarError("the grammar is empty, and llama.cpp would run without one", where="grammar")
     nul = gbnf.find("\0")
     if nul >= 0:

@@ -1,4 +1,4 @@
-"""What a chat template says of how a model writes its turns, for people: `models inspect` and the window show it."""
+"""The form of a model's turns in its chat template, for people: `models inspect` and the window show it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, 
 
 
 class Inspection(msgspec.Struct, frozen=True):
-    """What is printed with --json. `form` has every slot; `renderings` are the texts it was derived from.
+    """The output of --json. `form` has every slot; `renderings` are the texts it was derived from.
 
-    `drops` are the things of a turn that the template does not write; `history` says it of whole conversations.
+    `drops` are the parts of a turn that the template omits; `history` those of whole conversations.
     `markers` and `end_tokens` are of the vocabulary, empty where none was given. `proof` has `proved` and the counts;
     None where nothing was proved yet.
     """
@@ -92,7 +92,7 @@ def with_proof(found: Inspection, template: TemplateRenderer, turns: int) -> Ins
 
 
 def form_warnings(template: TemplateRenderer, form: TurnForm, derived: Derived) -> list[str]:
-    """What people should know before they rely on the form, a sentence each."""
+    """Warnings to read before relying on the form, one sentence each."""
     out = []
     messages = [{"role": "user", "content": "Hello"}]
     with suppress(PromptError):
@@ -117,7 +117,7 @@ def form_warnings(template: TemplateRenderer, form: TurnForm, derived: Derived) 
 
 
 def end_warnings(form: TurnForm, found: VocabularyMarkers, written: tuple[str, ...]) -> list[str]:
-    """What is odd about the tokens that end a generation in this vocabulary."""
+    """Warnings about the tokens that end a generation in this vocabulary."""
     out = [
         f"llama.cpp also ends an answer at {token.text} (token {token.id}), which is a text of this vocabulary and no "
         "marker of the template: an answer with that text in it stops there."
@@ -147,7 +147,7 @@ def _proof_warnings(proof: Proof) -> list[str]:
 
 
 def _history(source: str) -> Drops | None:
-    """What is lost of a conversation; None for a template that has no end."""
+    """The lost parts of a conversation; None for a template that does not end."""
     try:
         return ChatTemplate(source).drops()
     except PromptError:

@@ -1,4 +1,4 @@
-"""What a model is to everything above: text in, evidence of each token out."""
+"""The interface of a model: text in, evidence of each token out."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RenderedPrompt(msgspec.Struct, frozen=True):
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
-    """What the model's tokens spell, by their ids; b"" for those that spell no text. `names` are the control tokens."""
+    """The bytes of the model's tokens, by id; b"" for tokens without text. `names` are the control tokens."""
 
     tokens: tuple[bytes, ...] = ()
     names: dict[str, int] = {}
@@ -94,7 +94,7 @@ class PromptProgress(msgspec.Struct, frozen=True):
 
 
 class ConstraintMade(msgspec.Struct, frozen=True):
-    """What the engine did for a constraint. `key` is the digest of grammar and vocabulary under which it is kept.
+    """The compilation of a constraint. `key` is the digest of grammar and vocabulary in the cache.
 
     `hit`: it was compiled before; if not, compiling took `compile_ms` milliseconds.
     """
@@ -117,7 +117,7 @@ class PromptReady(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What an endpoint counts, as far as it reports it: the last one counts. None is not reported."""
+    """The counts that an endpoint reports: the last one counts. None is not reported."""
 
     prompt: int | None = None
     cached: int | None = None
@@ -156,10 +156,10 @@ class OneAtATime:
 
 
 class Opening:
-    """Told the share of a model that is loaded, as a `progress`; and lets any thread end the loading at once."""
+    """Receives the loaded share of a model, as a `progress`; any thread can end the loading with it at once."""
 
-    def __init__(self, tell: Callable[[float], None]) -> None:
-        self._report = tell
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report = report
         self._lock = threading.Lock()
         self._end: Callable[[], None] | None = None
         self.cancelled = False
@@ -187,7 +187,7 @@ class Model(Protocol):
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model, for records and figures."""
+        """The known facts about the model, for records and figures."""
 
     def count_tokens(self, text: str) -> int:
         """The number of the model's tokens in the text. Raises ModelError."""

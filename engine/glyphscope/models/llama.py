@@ -1,4 +1,4 @@
-"""A GGUF model by llama.cpp, in a process of its own that is started again when it died."""
+"""A GGUF model in llama.cpp, in a separate process that is restarted when it dies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LlamaModel:
     ) -> None:
         """Loads the file; `progress` gets the share from 0 to 1. Raises ModelError.
 
-        An `Opening` as `progress` can end the loading. A model that is larger than the free memory is refused.
+        An `Opening` as `progress` can end the loading. A model that is larger than the free memory is rejected.
         """
         if options.problem:
             raise ModelError(
@@ -121,7 +121,7 @@ class LlamaModel:
             finally:
                 self._running = None
                 process.forget(number)
-                process.cancel(number)  # it may be evaluating ahead for a step that nobody asks for any more
+                process.cancel(number)  # it may be evaluating ahead for a step that is no longer needed
 
     def cancel(self) -> None:
         running = self._running
@@ -188,13 +188,13 @@ class LlamaModel:
 
 
 def _last_line(stderr: str) -> str:
-    """What llama.cpp printed last, without the folder it was built in."""
+    """The last line that llama.cpp printed, without the folder it was built in."""
     line = stderr.splitlines()[-1] if stderr else ""
     return re.sub(r"^/\S*/(?=[^/\s]+:\d+: )", "", line)
 
 
 def _outputs(process: ModelProcess, number: int) -> Generator[Output, None, None]:
-    """The prompt's replies, then a step for each time that the consumer comes back."""
+    """Yield the prompt's replies, then a step each time the consumer requests one."""
     while True:
         match _good(process.receive(number)):
             case Interrupt():

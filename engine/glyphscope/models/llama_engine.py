@@ -20,7 +20,7 @@ from glyphscope.models.tokens import read_ends, read_pieces
 from glyphscope.text.lines import common_length
 
 CHUNK = 64
-"""Tokens a batch of prompt evaluation: progress is reported after each; larger ones are no faster on a CPU."""
+"""Tokens a batch of prompt evaluation: progress is reported after each; larger ones are not faster on a CPU."""
 
 _ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
 
@@ -144,7 +144,7 @@ class LlamaEngine:
     def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
         """The token ids; special tokens are read where they are written, or are text like any other.
 
-        With `begin`, the token that begins a sequence comes first where the model wants one and the text has none.
+        With `begin`, the token that begins a sequence comes first where the model needs one and the text has none.
         """
         if begin:
             bos = self.special("bos")

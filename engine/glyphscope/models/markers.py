@@ -1,7 +1,7 @@
 """A form's markers as tokens of a vocabulary: one special token, or several of text; and the tokens that end a turn.
 
-llama.cpp tokenizes, in a process of its own with the file's vocabulary and none of its weights. What kind of token the
-file says it is comes from the file: llama.cpp takes some texts for ends of a generation whatever their kind.
+llama.cpp tokenizes, in a separate process with the file's vocabulary and none of its weights. The types of tokens are
+read from the file: llama.cpp treats some texts as ends of a generation whatever their type.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Marker(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What that means, in words."""
+        """The tokens in words."""
         special = sum(token.kind == "control" for token in self.tokens)
         if len(self.tokens) == 1:
             kind = self.tokens[0].kind

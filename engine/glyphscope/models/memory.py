@@ -1,4 +1,4 @@
-"""What a model's file says of the model, and the memory that loading it takes, by those facts."""
+"""The facts in a model's file, and the memory that loading it takes."""
 
 from __future__ import annotations
 

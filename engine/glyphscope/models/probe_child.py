@@ -1,9 +1,9 @@
 """llama.cpp's grammar engine with a vocabulary and no weights: `python -P -m glyphscope.models.probe_child [GGUF]`.
 
-Frames in on stdin, an answer to each on stdout, in turn. What llama.cpp prints goes to stderr, which must be a file:
-after each request it is read for the reason of a refusal, and emptied.
+Frames in on stdin, an answer to each on stdout, in turn. The output of llama.cpp goes to stderr, which must be a file:
+after each request it is read for the reason of a rejection, and emptied.
 
-A text is fed byte by byte in a vocabulary of our own: a token for each of the 256 bytes, and one that ends. Real
+A text is fed byte by byte in a custom vocabulary: a token for each of the 256 bytes, and one that ends. Real
 vocabularies lack some bytes (SmolLM2 has no token for U+0004, nor for the first byte of U+40000). Only a grammar that
 names tokens (`<think>`, `<[5]>`) is read with the vocabulary of the model, and its text as that model tokenizes it.
 """
@@ -50,7 +50,7 @@ class Vocabulary:
         self._model = llama.llama_model_load_from_file(os.fsencode(path), parameters)
         if not self._model:
             raise ValueError(_first_line(_printed()) or "llama.cpp cannot load the file")
-        _forget_printed()  # what loading prints is no reason of anything
+        _forget_printed()  # the output of loading is not a reason
         self.vocab = llama.llama_model_get_vocab(self._model)
         self._size = llama.llama_vocab_n_tokens(self.vocab)
         self._ends = read_ends(self.vocab, self._size)
@@ -82,7 +82,7 @@ class Recogniser:
     """A grammar ready to read texts; each one in a copy of its beginning, which is not parsed again."""
 
     def __init__(self, vocabulary: Vocabulary, gbnf: bytes, by_byte: bool) -> None:
-        """Raises ValueError, with llama.cpp's reason, for a grammar that it refuses."""
+        """Raises ValueError, with llama.cpp's reason, for a grammar that it rejects."""
         self._sampler: Any = None
         self._vocabulary, self._by_byte = vocabulary, by_byte
         self._sampler = llama.llama_sampler_init_grammar(vocabulary.vocab, gbnf, b"root")
@@ -117,7 +117,7 @@ class Recogniser:
         return [found[data] for data in texts]
 
     def _read(self, data: bytes, kept: list[tuple[int, Any]], shared: int) -> tuple[bool, int]:
-        """Goes on from the longest beginning that is kept, and keeps that of `shared` bytes for the next text."""
+        """Continue from the longest cached prefix, and cache that of `shared` bytes for the next text."""
         done, sampler = kept[-1]
         sampler = llama.llama_sampler_clone(sampler)
         try:
@@ -148,7 +148,7 @@ class Recogniser:
                 llama.llama_sampler_accept(sampler, token)
                 taken += len(piece)
                 continue
-            for byte in piece:  # a token may be refused for its last byte
+            for byte in piece:  # a token may be rejected for its last byte
                 single = self._vocabulary.single(bytes([byte]))
                 if single < 0 or not self._allows(sampler, single):
                     return taken
@@ -157,7 +157,7 @@ class Recogniser:
         return taken
 
     def _allows(self, sampler: Any, token: int) -> bool:
-        """Asked before a token is accepted: to accept a refused one would abort the process."""
+        """Whether a token is allowed; to be called before accepting it, as a rejected one aborts the process."""
         candidate = self._candidate
         candidate.id, candidate.logit = token, 0.0
         llama.llama_sampler_apply(sampler, self._array)
@@ -179,7 +179,7 @@ class Probe:
         self._kept: tuple[bytes, Recogniser] | None = None
 
     def answer(self, request: probe_wire.Request) -> probe_wire.Answer:
-        """Does what is asked; what llama.cpp refuses is an answer too."""
+        """Handle one request; a rejection by llama.cpp is an answer too."""
         try:
             match request:
                 case probe_wire.CheckGrammar(gbnf=gbnf):
@@ -253,7 +253,7 @@ def _text(text: str) -> bytes:
 
 
 def reason(printed: str) -> str:
-    """Why llama.cpp refused a grammar, out of what it printed: the lines after the first repeat the grammar."""
+    """The reason why llama.cpp rejected a grammar, from its output: the lines after the first repeat the grammar."""
     return _first_line(printed).removeprefix("parse: error parsing grammar: ")
 
 
@@ -262,7 +262,7 @@ def _first_line(printed: str) -> str:
 
 
 def _printed() -> str:
-    """What was printed to stderr since the last time."""
+    """The output on stderr since the last time."""
     sys.stderr.flush()
     size = os.fstat(_STDERR).st_size
     data = os.pread(_STDERR, min(size, 4096), 0) if size else b""

@@ -1,4 +1,4 @@
-"""What goes over the pipes of the grammar probe's process: one request, one answer, in turn."""
+"""The messages of the grammar probe's process: one request, one answer, in turn."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Item: TypeAlias = wire.Reply | Interrupt | None
 
 
 class ModelProcess:
-    """A running process. Requests have numbers; each number's replies have a queue of their own."""
+    """A running process. Requests have numbers; each number's replies have a separate queue."""
 
     def __init__(self) -> None:
         command = module_command("glyphscope.models.child")
@@ -161,7 +161,7 @@ class ModelProcess:
                         replies = self._replies.get(answer.number)
                     if replies is not None:
                         replies.put(answer.body)
-        finally:  # after a frame that cannot be read nothing can follow: nobody waits for more
+        finally:  # after an unreadable frame nothing can follow, so no one may wait for more
             self._process.kill()
             with self._lock:
                 self._dead = True

@@ -64,7 +64,7 @@ class RecordedModel(TextModel):
         self._rendered = self._generated = 0
 
     def count_tokens(self, text: str) -> int:
-        """What the record knows of a prompt; for any other text, pieces of the size of tokens."""
+        """The recorded count of a prompt; for any other text, the number of pieces as long as tokens."""
         for stage in self._stages:
             prompt = stage[0]
             if isinstance(prompt, PromptRendered) and text in (prompt.text, _before_begun(prompt).text):
@@ -121,7 +121,7 @@ class RecordedModel(TextModel):
         _fail_as(stage)
 
     def _usage(self, stage: list[AnyEvent], written: int) -> Iterator[Usage]:
-        """What the endpoint of a recorded remote model counted; what was written came on top of that."""
+        """The counts of the endpoint of a recorded remote model, without the prefix."""
         for event in stage:
             if self._counted and isinstance(event, StageFinished):
                 yield Usage(event.prompt_tokens, event.cached, event.tokens - written)
@@ -143,7 +143,7 @@ class RecordedModel(TextModel):
 
 
 def _form_of(started: RunStarted | None) -> TurnForm | None:
-    """A form that is none, as of a record that somebody changed, is for the run to refuse."""
+    """The form of a record. An invalid one, as in an edited record, is rejected by the run."""
     if started is None or not started.request.form:
         return None
     try:
@@ -182,7 +182,7 @@ def _before_begun(prompt: PromptRendered) -> RenderedPrompt:
 
 
 def _batches(steps: Sequence[TokenStep]) -> list[tuple[TokenStep, ...]]:
-    """The steps as they came: what is written at once, and forced tokens together with the sampled one after them."""
+    """The steps as recorded: the prefix at once, and forced tokens together with the sampled one after them."""
     batches: list[tuple[TokenStep, ...]] = []
     batch: list[TokenStep] = []
     for place, step in enumerate(steps, 1):

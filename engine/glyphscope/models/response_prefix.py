@@ -1,4 +1,4 @@
-"""What an answer begins with, as tokens: a run's own by their ids, typed text cut so that it continues them."""
+"""The prefix of an answer, as tokens: those of a run by their ids, and typed text tokenized to continue them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERWISE = "From token {} on, the existing text has other tokens than in the mo
 CONTEXT = 1024
 """Bytes of what is before a typed text that it is cut together with: more than any token reaches."""
 _NEUTRAL = "\n"
-"""What a text is cut after, where by itself it would get a blank before it (SentencePiece) that nobody typed."""
+"""A character before a text that is tokenized, as SentencePiece would otherwise add a blank that was not typed."""
 
 _INNER_BYTES = bytes(range(0x80, 0xC0))
 """Those of UTF-8 that begin no character."""

@@ -44,7 +44,7 @@ Script: TypeAlias = str | Iterable[str | bytes]
 
 
 class TextModel:
-    """What a model of texts has of `Model`: tokens are pieces of a text, numbered from 0, without a vocabulary."""
+    """The common part of models of texts: tokens are pieces of a text, numbered from 0, without a vocabulary."""
 
     def __init__(self) -> None:
         self._cancelled = threading.Event()
@@ -114,7 +114,7 @@ class ScriptedModel(TextModel):
         return None if self._source is None else template_turn_form(self._source, eos="")
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        """What is written; then the next turn's tokens and an `end` token, at most `max_tokens` of them."""
+        """Yield the prefix; then the next turn's tokens and an `end` token, at most `max_tokens` of them."""
         self._cancelled.clear()
         tokens = self._turns[self._turn % len(self._turns)]
         self._turn += 1
@@ -153,7 +153,7 @@ def _written(written: Sequence[PrefixPart], text: TextAssembler) -> Iterator[Tok
 
 
 def _rest(tokens: list[bytes], written: bytes, count: int) -> list[bytes]:
-    """What of the tokens comes after what is written; the one in whose middle that ends is cut."""
+    """The tokens after the prefix; the one in which the prefix ends is cut."""
     if not b"".join(tokens).startswith(written):
         return tokens[count:]
     left, rest = len(written), []

@@ -74,7 +74,7 @@ class Session:
         return hashlib.sha256(self._vocabulary_digest + text).hexdigest()[:16]
 
     def list_vocabulary(self) -> Vocabulary:
-        """What each token spells. A special one spells nothing: it has a name."""
+        """The bytes of each token. A special one has none, but a name."""
         tokens = self.engine.pieces.copy()
         for token in self.special:
             tokens[token] = b""

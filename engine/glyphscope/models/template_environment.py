@@ -30,7 +30,7 @@ from jinja2.visitor import NodeTransformer
 from glyphscope.text.figures import duration
 
 SECONDS = 10.0
-"""Of the processor, in the thread that renders: a busy machine refuses no template that another one takes."""
+"""CPU time of the rendering thread, so that a busy machine rejects no template that another one accepts."""
 LONGEST = 1 << 22
 """Characters and items of one value, and characters of the rendered text: as long as the largest contexts."""
 WIDEST = 10_000
@@ -102,7 +102,7 @@ class Meter:
         return size
 
     def allow(self, size: int) -> None:
-        """Refuse a value of that size."""
+        """Raise LimitReached for a value of that size."""
         if size > LONGEST:
             raise LimitReached(f"it makes a value of more than {LONGEST:,} characters or items")
 
@@ -207,7 +207,7 @@ class TemplateEnvironment(SandboxedEnvironment):
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         meter = self._meter
         meter.spend(_STEP)
-        method = getattr(obj, "__wrapped__", obj)  # the sandbox has a `format` of its own
+        method = getattr(obj, "__wrapped__", obj)  # the sandbox has its own `format`
         owner = getattr(method, "__self__", None)
         before = len(owner) if isinstance(owner, (list, dict)) else 0
         if isinstance(owner, str):
@@ -248,7 +248,7 @@ class TemplateEnvironment(SandboxedEnvironment):
         return metered
 
     def _estimate(self, name: str, value: Any, arguments: Sequence[Any]) -> None:
-        """Refuse a filter or a string's method whose result would be too large."""
+        """Raise LimitReached for a filter or a string's method whose result would be too large."""
         if name in _SHALLOW and name not in _WIDTHS:
             return
         meter = self._meter
@@ -272,7 +272,7 @@ class TemplateEnvironment(SandboxedEnvironment):
         meter.allow(size)
 
     def _steps(self, iterable: Any, cost: int) -> Iterable[Any]:
-        """What a loop goes over, counted: at once where its length is known, so that it stays what it is."""
+        """The items of a loop, counted: at once where the length is known, so that the value keeps its type."""
         try:
             self._meter.spend(cost * len(iterable))
         except TypeError:

@@ -1,6 +1,6 @@
-"""What llama.cpp knows of each token, read for a whole vocabulary at once. Only in the model's process.
+"""The facts of llama.cpp about each token, read for a whole vocabulary at once. Only in the model's process.
 
-A vocabulary has up to 262,144 tokens, so what a call costs decides how long a model takes to open. The functions are
+A vocabulary has up to 262,144 tokens, so the cost of a call decides how long a model takes to open. The functions are
 called by their addresses: without llama-cpp-python's wrappers, and without releasing the interpreter's lock each time.
 """
 

@@ -1,6 +1,6 @@
 """The form of a model's turns, derived from its chat template, which is rendered as every prompt is.
 
-The template is that of an open model, or of a file: of a GGUF, or a text of its own.
+The template is that of an open model, or of a file: a GGUF, or a template file.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from glyphscope.turns import TurnForm, form_of
 
 _TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")
 _LARGEST = 4_000_000
-"""Bytes of a template in a file of its own; the largest that are known have a hundred thousand."""
+"""Bytes of a template file; the largest known ones have a hundred thousand."""
 ASSUMED_END = "</s>"
-"""`eos_token` of a template in a file of its own, which does not say what it is."""
+"""`eos_token` of a template file, which does not name it."""
 
 
 class TemplateRenderer:
-    """Implements `Renders`: messages in OpenAI's form as they are, in the environment of every chat template.
+    """Implements `Renders`: unchanged messages in OpenAI's form, in the environment of every chat template.
 
-    A form takes about a hundred renderings: the limits of one of them are those of all. What reaches one is rendered no
-    more, and neither is anything after `SECONDS`.
+    A form takes about a hundred renderings, which share the limits of one. After reaching one of them, or after
+    `SECONDS`, nothing more is rendered.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class TemplateRenderer:
 
     @property
     def stopped(self) -> bool:
-        """Whether a limit was reached: nothing is rendered any more."""
+        """Whether a limit was reached, so that nothing more is rendered."""
         return self._stopped is not None
 
     @property
@@ -67,7 +67,7 @@ class TemplateRenderer:
         thinking: bool | None,
         add_generation_prompt: bool,
     ) -> str:
-        """The text. Raises PromptError for what the template refuses, and for all once it reached a limit."""
+        """The text. Raises PromptError where the template raises an error, and always after reaching a limit."""
         prompted = {"add_generation_prompt": add_generation_prompt}
         variables = self._chat.variables(tools, thinking=thinking, variables=prompted)
         if "tools" in self.reads:
@@ -115,7 +115,7 @@ def open_template(path: Path) -> TemplateRenderer:
 def template_of_model(path: Path) -> TemplateRenderer:
     """The template of a GGUF, the one for tools where there are two, with the texts of its special tokens.
 
-    Raises ModelError for a file that is no model or has no template, and PromptError for a damaged template.
+    Raises ModelError for a file that is not a model or has no template, and PromptError for a damaged template.
     """
     header = read_header(path)
     source = next((text for key in _TEMPLATE_KEYS if (text := header.text(key))), "")

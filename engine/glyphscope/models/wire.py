@@ -1,4 +1,4 @@
-"""What goes over the pipes of the model's process."""
+"""The messages of the model's process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executing calls: who does it, what comes back, and what may run at all."""
+"""Executing calls: the sources of tools, their results, and permissions."""
 
 from glyphscope.tools.source import CallOptions, Outcome, Progress, ToolSource
 

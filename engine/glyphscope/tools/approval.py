@@ -1,6 +1,6 @@
-"""What may run without anybody being asked: rules over calls, and consent to commands that came from a file.
+"""Permissions: rules that approve calls, and consent to commands from a file.
 
-Pure: who asks, and where an answer is kept, is decided above.
+Pure functions: asking the user and saving answers is up to the caller.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ApprovalError(GlyphscopeError):
 
 
 def decide(rules: Iterable[ApprovalRule], tool: str, source: str, identity: str) -> Approval:
-    """What becomes of a call: the first rule that fits counts, and a call that none fits is asked about."""
+    """The decision about a call: the first matching rule counts, and a call without one needs approval."""
     for rule in rules:
         if _fits(rule.tool, tool) and _fits(rule.source, source) and rule.identity in ("", identity):
             return rule.action
@@ -34,7 +34,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def without_permissions(rules: Iterable[ApprovalRule]) -> tuple[ApprovalRule, ...]:
-    """The rules that let nothing run: what is left of those in a file, as a file is no person."""
+    """The rules without permissions, for rules from a file: only a person may grant them."""
     return tuple(rule for rule in rules if rule.action != "allow")
 
 
@@ -68,9 +68,9 @@ def _parse(text: str) -> ApprovalRule:
 
 
 class ConsentQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person must have seen before a command from a file runs: `command` is the command line exactly.
+    """The facts to show before a command from a file runs: `command` is the exact command line.
 
-    `variables` are names only: values may be secrets. `digest` is what an answer is kept under; it changes with any
+    `variables` are names only: values may be secrets. `digest` is the key of the saved answer; it changes with any
     part of the configuration, also with those that are not shown.
     """
 
@@ -82,7 +82,7 @@ class ConsentQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def consent_question(config: ServerConfig, consented: Collection[str] = ()) -> ConsentQuestion | None:
-    """What to ask before an imported server is started; None where nothing of ours runs, or that was consented to."""
+    """The question before an imported server is started; None where it has no command, or after consent."""
     if config.transport != "stdio" or config.digest in consented:
         return None
     return ConsentQuestion(

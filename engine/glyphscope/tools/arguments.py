@@ -20,7 +20,7 @@ _KINDS |= {"number": "a number", "boolean": "true or false", "null": "null"}
 
 
 def argument_problems(tool: Tool, arguments: Any) -> str:
-    """What is wrong with the arguments, in sentences; empty where nothing is. Arguments without a name are refused."""
+    """The problems of the arguments, in sentences. Unknown arguments are rejected."""
     if not isinstance(arguments, dict):
         return "The arguments are not an object."
     named = tool.parameters.get("properties", {})

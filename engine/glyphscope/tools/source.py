@@ -1,4 +1,4 @@
-"""What a source of tools is to everything above: a list of tools, and calls that come back or can be ended."""
+"""The interface of a source of tools: a list of tools, and calls that return or can be cancelled."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
-"""Told how far a call is: done, total (None where it is not known), and words."""
+"""Called with the progress of a call: done, total (None where it is not known), and words."""
 
 Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a call. `fault` is empty for one that went well.
+    """The outcome of a call. `fault` is empty after success.
 
-    `tool` is the tool's own error: the model gets it, and may do better. `protocol` is the server's, `timeout` and
-    `cancelled` are ours, `unknown` a tool that the source does not have. `message` is in words for all of them.
+    `tool` is the tool's own error: the model gets it, and may correct its call. `protocol` is the server's; `timeout`
+    and `cancelled` are ours, `unknown` a tool that the source does not have. `message` is in words for all of them.
     `roles` are those of a prompt's messages, one for each piece; `findings` is where a resource or a prompt is not as
-    declared. `waited` are the seconds in which an MCP server waited for the user's answer to a request of its own.
+    declared. `waited` are the seconds in which an MCP server waited for the user's answer to its request.
     """
 
     content: tuple[ToolContent, ...] = ()
@@ -41,7 +41,7 @@ class Outcome:
 
 
 def is_asking(source: object) -> bool:
-    """Whether a source waits for a person's answer to a request of its own, as an MCP server may."""
+    """Whether a source waits for a person's answer to its request, as an MCP server may."""
     return bool(getattr(source, "questions", ()))
 
 
@@ -62,19 +62,19 @@ class ToolSource(Protocol):
 
     @property
     def identity(self) -> str:
-        """What a standing permission is bound to: a command line, an address, or the name where it is our own."""
+        """The identity that a permission is bound to: a command line, an address, or the name of a bundled source."""
 
     def tools(self) -> tuple[Tool, ...]:
-        """What it can do now; may change while it is open."""
+        """The present tools; they may change while the source is open."""
 
     def claims(self, tool: str) -> dict[str, Any]:
-        """What the tool says of itself (MCP's annotations); empty where it says nothing."""
+        """The annotations that the tool declares (MCP); empty where it has none."""
 
     def call(self, tool: str, arguments: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
         """Executes it and waits, at most `seconds` and until `cancel` is set.
 
-        Never raises for what a tool, a server or the arguments do: that is the outcome. Any other exception is a
-        mistake of ours and ends the run.
+        Never raises for errors of a tool, a server or the arguments: these are outcomes. Any other exception is a bug
+        and ends the run.
         """
 
     def close(self) -> None:

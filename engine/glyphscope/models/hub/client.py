@@ -181,7 +181,7 @@ def _where(repo: str) -> str:
 
 
 def _file(sibling: _Sibling) -> HubFile:
-    """What cannot be right of it is left out: a hash in another form, a size that no file has."""
+    """A file of the listing, without invalid facts: a hash in another form, a size that no file has."""
     lfs = sibling.lfs or _Lfs()
     size = lfs.size or sibling.size or 0
     sha256, blob = lfs.sha256.lower(), (sibling.blobId or "").lower()

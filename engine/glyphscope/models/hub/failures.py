@@ -1,4 +1,4 @@
-"""What the Hub said in place of an answer, in words: what happened, where, what to do. Never a token."""
+"""Errors of the Hub, in words: what happened, where, what to do. Never a token."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def failed(error: Exception, where: str = "", token: str = "") -> RequestFailed:
 
 
 def _refusal(status: int, headers: Mapping[str, str], where: str, token: str) -> RequestFailed:
-    """What a status other than success says; `where` is the repository's page."""
+    """The error of an HTTP status; `where` is the repository's page."""
     code = headers.get("x-error-code", "")
     said = excerpt(without(token, headers.get("x-error-message", "")))
     reason = f" It says: {said}" if said else ""

@@ -21,7 +21,7 @@ def fetch(
 ) -> tuple[str, How, bool]:
     """The path of the (first) file, how it came there, and whether its hash was verified.
 
-    Raises GlyphscopeError and OSError. What was downloaded is kept for the next time.
+    Raises GlyphscopeError and OSError. The downloaded part is kept for the next time.
     """
     place, files, before = Path(folder) / listing.repo, choice.files, 0
 
@@ -85,7 +85,7 @@ def _complete(hub: Hub, listing: Listing, part: PartialFile) -> None:
 
 
 def _inspect(part: PartialFile, *, is_first: bool) -> None:
-    """Raises ModelError, and keeps nothing, where it is no GGUF that a model can be opened from."""
+    """Raises ModelError, and keeps nothing, where it is not a GGUF that a model can be opened from."""
     try:
         if is_first:
             inspect_file(part.path, fits=False)

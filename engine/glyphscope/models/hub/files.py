@@ -15,7 +15,7 @@ QUANTISATION = re.compile(
 _SPLIT = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
 _NO_MODEL = re.compile(r"mmproj|(?<![a-z])(?:imatrix|importance[-_]matrix)(?![a-z])", re.IGNORECASE)
 _UNSAFE = re.compile(r"[\\:*?\"<>|]")
-"""What no file's name has on some system."""
+"""Characters that file names must not have on some system."""
 LONGEST_NAME = 200
 """Bytes of a file's name; a beginning of one is written as a name that is some longer."""
 DEEPEST = 5
@@ -58,7 +58,7 @@ class Choice(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What a repository has at a commit. `others` is how many files are no models in GGUF."""
+    """The files of a repository at a commit. `others` is the number of files other than GGUF models."""
 
     endpoint: str
     repo: str
@@ -68,7 +68,7 @@ class Listing(NamedTuple):
 
 
 def is_safe(path: str) -> bool:
-    """Whether a path that a server sends may become one of ours: relative, plain, and nowhere but below its folder."""
+    """Whether a path from a server may become a local one: relative, plain, and only below its folder."""
     parts = path.split("/")
     return (
         not (_UNSAFE.search(path) or unseen(path, lines=False))
@@ -82,12 +82,12 @@ def _is_plain(part: str) -> bool:
         return False
     try:
         return len(part.encode()) <= LONGEST_NAME
-    except UnicodeEncodeError:  # half of a character
+    except UnicodeEncodeError:  # a lone surrogate
         return False
 
 
 def is_model(path: str) -> bool:
-    """Whether the name is that of a model in GGUF; image parts and importance matrices are none."""
+    """Whether the name is that of a model in GGUF; image parts and importance matrices are not."""
     return path.lower().endswith(".gguf") and not _NO_MODEL.search(path.rpartition("/")[2]) and is_safe(path)
 
 

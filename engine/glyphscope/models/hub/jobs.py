@@ -1,4 +1,4 @@
-"""Questions to the Hub and downloads from it, each in a process of its own: ending the process ends every wait."""
+"""Requests to the Hub and downloads from it, each in a separate process: ending the process ends every wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DOWNLOAD_SECONDS = 86_400.0
 
 
 class Stopped(Exception):
-    """Somebody cancelled the job. What was downloaded is kept."""
+    """The job was cancelled. The downloaded part is kept."""
 
 
 class DownloadResult(NamedTuple):
@@ -157,7 +157,7 @@ class Download(Job):
         self.progress = Progress("checking", 0, choice.bytes)
 
     def run_to_end(self) -> DownloadResult:
-        """Raises ModelError and StorageError; Stopped after `cancel`. What was downloaded is kept for the next time."""
+        """Raises ModelError and StorageError; Stopped after `cancel`. The downloaded part is kept for the next time."""
         got = self._ask(self._question, _DOWNLOAD_SECONDS, self._report).got
         assert got is not None, "or a failure"
         return DownloadResult(Path(got[0]), got[1], got[2])

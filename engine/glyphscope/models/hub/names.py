@@ -1,4 +1,4 @@
-"""What is asked for: OWNER/NAME, with a file or a quantisation behind a colon; web addresses are read too."""
+"""The requested model: OWNER/NAME, with a file or a quantisation after a colon; web addresses are read too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 _REPO = re.compile(rf"{_PART}/{_PART}")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,200}")
 _USER = re.compile(r"//[^/@]*@")
-"""What may contain a token, and is not repeated."""
+"""A part that may contain a token, and is never shown."""
 _SCHEMES = ("hf://", "hf.co/", "huggingface.co/")
 
 
@@ -43,7 +43,7 @@ def read_request(text: str) -> HubRequest:
 
 
 def is_repo(name: str) -> bool:
-    """Whether it is a name of a repository, which may become a folder of ours."""
+    """Whether it is a name of a repository, which may become a local folder."""
     return bool(_REPO.fullmatch(name)) and ".." not in name and "--" not in name
 
 

@@ -94,7 +94,7 @@ class PartialFile(io.FileIO):
         return os.fstat(self.fileno()).st_size
 
     def restart(self) -> None:
-        """Nothing of it counts any more."""
+        """Discard the received data."""
         self.seek(0)
         self.truncate()
 

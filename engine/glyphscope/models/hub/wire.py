@@ -1,4 +1,4 @@
-"""What goes over the pipes of the process that speaks with the Hub: one question, one answer, in turn."""
+"""The messages of the Hub's process: one request, one answer, in turn."""
 
 from __future__ import annotations
 

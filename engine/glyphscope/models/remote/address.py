@@ -9,7 +9,7 @@ from glyphscope.errors import ModelError
 
 KEY_HINT = "Keep the key with: glyphscope keys set URL (or in the environment as GLYPHSCOPE_API_KEY)."
 OPTIONS = ("dialect", "logprobs")
-"""What may come after the question mark; `logprobs` is yes or no."""
+"""The options of an address after the question mark; `logprobs` is yes or no."""
 
 _PORTS = {"http": 80, "https": 443}
 _SECRET_NAMES = ("key", "token", "secret", "password", "auth")
@@ -59,7 +59,7 @@ def is_address(name: str) -> bool:
 
 
 def read_address(text: str) -> Address:
-    """Raises ModelError for one that is none, and for one with a key in it, which it does not say again."""
+    """Raises ModelError for an invalid address, and for one with a key in it, which the message omits."""
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname, parts.port

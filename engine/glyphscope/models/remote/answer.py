@@ -37,7 +37,7 @@ class Answer:
         self.characters = 0
 
     def chunks(self) -> Iterator[Chunk]:
-        """To the end. Raises ModelError, Refused and Interrupted."""
+        """Yield the chunks to the end. Raises ModelError, RequestFailed and Interrupted."""
         if self._packed:
             raise not_understood(
                 "The endpoint packed its answer, which it was asked not to do.", self._address

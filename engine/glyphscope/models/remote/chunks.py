@@ -27,7 +27,7 @@ class Likely(NamedTuple):
 
 
 class CallPiece(NamedTuple):
-    """A piece of a tool call: what came of its name and of its arguments, which are JSON text."""
+    """A piece of a tool call: pieces of its name and of its arguments, which are JSON text."""
 
     number: int | None
     name: str
@@ -36,7 +36,7 @@ class CallPiece(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What one event added. `finish` is why the answer ended, empty before that."""
+    """The content of one event. `finish` is the reason why the answer ended, empty before that."""
 
     text: str = ""
     tokens: tuple[Likely, ...] = ()
@@ -52,13 +52,13 @@ class Chunk(NamedTuple):
 
     @property
     def characters(self) -> int:
-        """All of it, also what is no text of the answer's."""
+        """The number of all characters, including those outside the answer's text."""
         calls = sum(len(piece.name) + len(piece.arguments) for piece in self.calls)
         return len(self.text) + len(self.reasoning) + calls
 
 
 def read_chunk(data: bytes, address: Address) -> Chunk:
-    """Raises ModelError for what is no JSON or no chunk, and with the words of an error that was sent in its place."""
+    """Raises ModelError for anything but a JSON chunk, with the text of an error that was sent instead."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ def _usage(document: dict[str, Any]) -> Usage | None:
 
 
 def _reasoning(delta: dict[str, Any]) -> str:
-    """Reasoning in a field of its own, or as parts of the content (Mistral's API)."""
+    """Reasoning in a separate field, or as parts of the content (Mistral's API)."""
     apart = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
     if apart:
         return apart
@@ -163,7 +163,7 @@ def _index(choice: dict[str, Any]) -> Any:
 
 
 def whole_number(value: Any) -> int | None:
-    """A count that was sent; None where that is none."""
+    """A count that was sent; None for any other value."""
     known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_COUNT
     return value if known else None
 

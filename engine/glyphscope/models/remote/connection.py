@@ -98,7 +98,9 @@ class Connection:
             headers["authorization"] = f"Bearer {self.key}"
         return httpx.AsyncClient(
             headers=headers,
-            verify=self.address.base.startswith("https:"),  # else the certificates are loaded for nothing
+            verify=self.address.base.startswith(
+                "https:"
+            ),  # else the certificates would be loaded without need
             timeout=httpx.Timeout(self.patience.connect, read=None, write=30.0),
             trust_env=not self.address.loopback,  # no proxy leads to this machine
             follow_redirects=False,
@@ -106,7 +108,7 @@ class Connection:
 
 
 class Exchange:
-    """What one thread asks and waits for: one request, or a few that belong together.
+    """The requests of one thread: one, or a few that belong together.
 
     `cancel`, from any other thread, ends the wait with `Interrupted`.
     """
@@ -122,7 +124,7 @@ class Exchange:
         self._cancelled = False
 
     def get(self, url: str, *, body: bytes | None = None, seconds: float = 15.0) -> Reply:
-        """A whole answer; a POST where there is a `body`, of JSON. Raises Refused."""
+        """A whole answer; a POST where there is a `body`, of JSON. Raises RequestFailed."""
 
         async def asked(client: httpx.AsyncClient) -> Reply:
             headers = None if body is None else {"content-type": "application/json"}
@@ -137,7 +139,7 @@ class Exchange:
         return self._limited(asked, seconds, "The endpoint did not answer in time.")
 
     def open(self, url: str, body: bytes, seconds: float) -> Reply:
-        """Sends the request. A reply of status 200 has no body yet: `read` gives it. Raises Refused."""
+        """Sends the request. A reply of status 200 has no body yet: `read` returns it. Raises RequestFailed."""
 
         async def asked(client: httpx.AsyncClient) -> Reply:
             headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
@@ -175,7 +177,7 @@ class Exchange:
             raise self._unreachable(error).error from error
 
     def without_key(self, said: bytes) -> bytes:
-        """What the endpoint said, to be read, shown and recorded."""
+        """The text of the endpoint without the key, to be read, shown and recorded."""
         return without(self.connection.key, said)
 
     def wait(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What the servers behind OpenAI's protocol take beyond it, and how each is recognised.
+"""The fields of servers beyond OpenAI's protocol, and how each server is recognised.
 
 The facts are from the servers' own documentation: llama.cpp `tools/server/README.md`, the pydantic models of
 llama-cpp-python, vLLM and SGLang, and OpenAI's reference. Ollama, LM Studio and others count as `compatible`.
@@ -21,15 +21,15 @@ TEMPLATE_FIELD = "chat_template_kwargs"
 
 
 class Dialect(NamedTuple):
-    """A server's own fields. `sampling` gives its names by ours; what is not in it cannot be said to it.
+    """A server's own fields. `sampling` maps our names to its names; it supports no others.
 
-    `grammar` is the field that takes GBNF, empty where none does; `schema` the form of `response_format`. `prefill` is
-    how an answer that is begun already is sent: as a last message, or as one with fields that ask to continue it.
-    `counting` are fields that make every chunk report the counts so far. `tokenize` is its path. `figures`: it can
-    be asked for log-probabilities and still write the whole text. `template_fields`: it may take
-    `chat_template_kwargs`; without, it is known that it refuses them, or passes over them. `names_tool`: a
-    `tool_choice` may name the tool; without, it is sent that tool alone, and a call is required. `few_stops`: it takes
-    four stop strings. `keeping_stop` are fields that make it send the one that it found, so that the end is known.
+    `grammar` is the field for GBNF, empty where there is none; `schema` the form of `response_format`. `prefill` is the
+    form of an answer with a prefix: a last message, or one with fields that ask to continue it. `counting` are fields
+    that make every chunk report the counts so far. `tokenize` is its path. `figures`: it can return log-probabilities
+    and still write the whole text. `template_fields`: it may accept `chat_template_kwargs`; otherwise it is known to
+    reject or ignore them. `names_tool`: a `tool_choice` may name the tool; otherwise it is sent that tool alone, and a
+    call is required. `few_stops`: it accepts four stop strings. `keeping_stop` are fields that make it send the stop
+    string that it found, so that the end is known.
     """
 
     name: str
@@ -94,7 +94,7 @@ _STRUCTURED_OUTPUTS = (0, 11)
 
 
 def dialect_named(name: str, where: str) -> Dialect:
-    """Raises ModelError for a name that is none."""
+    """Raises ModelError for an unknown name."""
     if name not in DIALECTS:
         raise ModelError(
             f"There is no dialect {name!r}.", where=where, hint=f"There are: {', '.join(DIALECTS)}."

@@ -1,4 +1,4 @@
-"""What an endpoint said in place of an answer, in words: what happened, where, what to do. Never a key."""
+"""Errors of an endpoint, in words: what happened, where, what to do. Never a key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glyphscope.text.shorten import excerpt
 
 
 def unreachable(error: httpx.HTTPError, address: Address, key: str) -> RequestFailed:
-    """What kept the request from being answered at all; nothing of an answer was read."""
+    """The error of a request without any answer."""
     words = excerpt(without(key, str(error)), 200) or type(error).__name__
     hint, again = "Is the server running, and is this its address?", True
     match error:
@@ -41,7 +41,7 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> RequestFa
 def refusal(
     status: int, headers: Mapping[str, str], body: bytes, address: Address, *, had_key: bool
 ) -> RequestFailed:
-    """What a status other than 200 says; `body` is without the key."""
+    """The error of a status other than 200; `body` is without the key."""
     said, where = words_of(body), str(address)
     if (overflow := _overflow(body, where)) is not None:
         return RequestFailed(overflow, again=False)
@@ -92,7 +92,7 @@ def message_of(document: Any) -> str:
 
 
 def not_understood(what: str, address: Address, data: bytes | str = b"") -> ModelError:
-    """For an answer that is none of the protocol's."""
+    """The error for an answer outside the protocol."""
     shown = f" It begins: {excerpt(data, 160)}" if data else ""
     return ModelError(
         f"{what}{shown}", where=str(address), hint="Is this the address of an OpenAI-compatible API?"

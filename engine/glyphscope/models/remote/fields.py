@@ -92,7 +92,7 @@ def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
 
 
 def readable(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
-    """What is sent, to be read: each message under its role, open for the answer; and what of it the tools are."""
+    """The sent messages as text for people, each under its role, open for the answer; and the part of the tools."""
     added = f"[tools]\n{json.dumps(list(tools), ensure_ascii=False, indent=1)}\n\n" if tools else ""
     turns = [f"[{message.role}]\n{_readable(message)}\n\n" for message in messages]
     return f"{added}{''.join(turns)}[assistant]\n", added
@@ -154,7 +154,7 @@ def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
 
 
 def thinking_note(thinking: Thinking, dialect: Dialect) -> str:
-    """What becomes of the switch for thinking: what is shown of the prompt is the same in each of its states."""
+    """A note on the switch for thinking, as the shown prompt is the same in each of its states."""
     if thinking == "auto":
         return ""
     if not dialect.template_fields:
@@ -165,7 +165,7 @@ def thinking_note(thinking: Thinking, dialect: Dialect) -> str:
 def unsaid(request: GenerateRequest, dialect: Dialect) -> str:
     """A note on the sampling that this endpoint has no fields for; empty where all of it was said."""
     sampling = request.sampling
-    if sampling.temperature == 0:  # the likeliest token, whatever the rest says
+    if sampling.temperature == 0:  # the most probable token, whatever the other settings
         names = ["repeat_penalty"]
     else:
         names = list(SAMPLING_OFF)
@@ -186,8 +186,8 @@ def _stops(request: GenerateRequest, dialect: Dialect) -> tuple[str, ...]:
 
 
 def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:
-    """The request whose answer is begun with what is written. Raises GrammarError under a constraint, which an endpoint
-    holds from where it begins itself, PromptError for a call that it sends in a form of its own, and where it cannot.
+    """The request for an answer with a prefix. Raises GrammarError under a constraint, which an endpoint applies after
+    the prefix only, and PromptError for a call in the endpoint's own form, and where it supports no prefix.
     """
     if not request.written:
         return request

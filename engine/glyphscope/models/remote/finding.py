@@ -1,4 +1,4 @@
-"""What an endpoint is: its models, the server behind it, and what that says of the model."""
+"""The facts about an endpoint: its models, its server, and the server's facts about the model."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
 
 def find(exchange: Exchange) -> Found:
-    """What the exchange's endpoint is. Raises ModelError, and RequestFailed."""
+    """The facts about the exchange's endpoint. Raises ModelError and RequestFailed."""
     address = exchange.connection.address
     named, figures = address.option("dialect"), address.option("logprobs")
     dialect = dialect_named(named, str(address)) if named else None
@@ -159,7 +159,7 @@ def _probed(exchange: Exchange) -> tuple[Dialect, dict[str, Any]]:
 
 
 def _facts(exchange: Exchange, url: str) -> dict[str, Any]:
-    """What a server says of itself; empty where it does not."""
+    """The facts that a server declares; empty where it declares none."""
     try:
         reply = exchange.get(url, seconds=5.0)
     except RequestFailed:

@@ -55,7 +55,7 @@ def fits_header(key: str) -> bool:
 
 
 def without(key: str, said: AnyStr) -> AnyStr:
-    """What an endpoint said, without the key, should it have said that again."""
+    """The text of an endpoint without the key, should it repeat it."""
     if not key:
         return said
     if isinstance(said, bytes):
@@ -118,7 +118,7 @@ def _with_keyring(act: Callable[[Any], T]) -> T:
         ) from None
     try:
         return act(keyring)
-    except Exception as error:  # each backend has errors of its own
+    except Exception as error:  # each backend has different errors
         raise ModelError(
             f"The keyring cannot be used: {type(error).__name__}.",
             hint=f"Without one, give the key in the environment as {ENVIRONMENT}.",

@@ -129,7 +129,7 @@ class RemoteModel:
                 chunks = self._begun(exchange, body)
             except RequestFailed as refused:
                 if "logprobs" in body and (refused.silent or "logprob" in refused.error.message.lower()):
-                    # figures are no constraint: it is asked without them, and they stay None
+                    # figures are optional: the request is repeated without them, and they stay None
                     body = {name: value for name, value in body.items() if "logprobs" not in name}
                     without_figures = True
                     continue
@@ -143,7 +143,7 @@ class RemoteModel:
         yield from decoder.end()
 
     def _begun(self, exchange: Exchange, body: dict[str, Any]) -> Iterator[Chunk]:
-        """The answer's chunks, of which the first is there. Raises Refused."""
+        """The answer's chunks, of which the first has arrived. Raises RequestFailed."""
         connection = self._connection
         address, patience = connection.address, connection.patience
         deadline = time.monotonic() + patience.first

@@ -41,7 +41,7 @@ class _Whole:
 
 
 class CallWriter:
-    """Pieces of calls to pieces of text. The arguments are given on as they came, right or wrong.
+    """Pieces of calls to pieces of text. The arguments are passed on unchanged, valid or not.
 
     A call that begins while the arguments of another are not complete waits for their end: some servers send calls in
     turns. Pieces belong together by their number, else by their id, else by their order.
@@ -65,7 +65,7 @@ class CallWriter:
         return not self._open or bool(self._whole)
 
     def feed(self, piece: CallPiece) -> str:
-        """What the piece adds to the text. A call of another number comes after the one before."""
+        """The text that the piece adds. A call of another number follows the previous one."""
         if not (piece.name or piece.arguments):
             return ""
         key = _key(piece)
@@ -75,7 +75,7 @@ class CallWriter:
         return self._write(piece) + self._write_waiting()
 
     def close(self) -> str:
-        """What closes the call that is open."""
+        """The text that closes the open call."""
         if not self._open:
             return ""
         self._open = False
@@ -90,7 +90,7 @@ class CallWriter:
         return "".join(text)
 
     def _write_waiting(self) -> str:
-        """Those that waited, where what is open does not keep them any more."""
+        """The text of waiting calls, once the open call no longer blocks them."""
         text: list[str] = []
         while self._waiting and self._whole:
             text += map(self._write, self._waiting.pop(next(iter(self._waiting))))
@@ -164,7 +164,7 @@ class PartWriter:
         return text + self._let_go()
 
     def end(self) -> str:
-        """What closes the parts that are open."""
+        """The text that closes the open parts."""
         text = self._rested() + self._calls.end()
         self._after_call = self._after_call or bool(text)
         self._last = text[-1:] or self._last
@@ -179,7 +179,7 @@ class PartWriter:
         return self._written(kind, piece)
 
     def _let_go(self) -> str:
-        """What was postponed, once the call is whole."""
+        """The postponed text, once the call is whole."""
         if not self._postponed or not self._calls.between:
             return ""
         postponed, self._postponed = self._postponed, []
@@ -199,7 +199,7 @@ class PartWriter:
         return text + piece
 
     def _rested(self) -> str:
-        """What closes reasoning that is open."""
+        """The text that closes open reasoning."""
         close = _CLOSE if self._thinking else ""
         self._thinking = False
         self._last = close[-1:] or self._last

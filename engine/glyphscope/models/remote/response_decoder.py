@@ -48,7 +48,7 @@ class ChatStreamDecoder:
         self._answered = False
 
     def prefix(self) -> tuple[TokenStep, ...]:
-        """What the answer was begun with, before anything that the endpoint sends; it has no figures."""
+        """The prefix of the answer, before any text of the endpoint; it has no figures."""
         return self._maker.written(self._request.written)
 
     def feed(self, chunk: Chunk) -> Iterator[Output]:
@@ -98,7 +98,7 @@ class ChatStreamDecoder:
         return self._maker.count - len(self._request.written)
 
     def _written(self, text: str) -> Iterator[Output]:
-        """What we write of something that the endpoint sent apart from the text."""
+        """Our text of parts that the endpoint sent apart from the text."""
         return self._steps(self._maker.steps(text, ()) if text else ())
 
     def _steps(self, steps: tuple[TokenStep, ...]) -> Iterator[Output]:

@@ -34,10 +34,10 @@ class Timeouts(NamedTuple):
 
 
 class RequestFailed(Exception):
-    """An attempt that came to nothing: `error` is what to report, `again` whether another may go better.
+    """A failed attempt: `error` is the error to report, `again` whether a retry may succeed.
 
-    `wait` is the pause in seconds that the endpoint asked for. `silent`: it began to answer and said nothing, as
-    servers do that fail before their first piece.
+    `wait` is the pause in seconds that the endpoint requested. `silent`: it began an answer without content, as servers
+    do that fail before their first piece.
     """
 
     def __init__(
@@ -56,10 +56,9 @@ class Retries:
         self.attempts = 1
 
     def pause(self, refused: RequestFailed) -> float:
-        """Seconds to wait before the next attempt. Raises the refusal's error where there is to be none.
+        """Seconds to wait before the next attempt. Raises the failure's error where there is none.
 
-        The pause is drawn between half of it and all of it, so that clients which failed together do not come back
-        together.
+        The pause is random, between half and all of it, so that clients which failed together do not retry together.
         """
         patience, error = self._patience, refused.error
         if not refused.again:

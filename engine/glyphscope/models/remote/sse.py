@@ -42,7 +42,7 @@ class EventReader:
         return events
 
     def end(self) -> list[bytes]:
-        """What the last event comes to where no blank line follows it."""
+        """The last event where no blank line follows it."""
         line = bytes(self._line)
         self._line.clear()
         return [event for event in (self._read(line) if line else b"", self._read(b"")) if event]

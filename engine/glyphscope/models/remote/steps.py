@@ -58,7 +58,7 @@ class StepMaker:
         return self._step(data=b"", text="", piece=True, end=True)
 
     def _whole(self, text: str) -> str:
-        """The text without half of a surrogate pair, which some servers send as an escape in each of two chunks."""
+        """The text with surrogate pairs joined; some servers send each surrogate as an escape in a separate chunk."""
         text, self._half = self._half + text, ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]

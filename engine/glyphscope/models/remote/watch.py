@@ -1,8 +1,8 @@
 """Whether the endpoint enforces the constraint that it was sent: its text, read as it comes.
 
 A grammar is exact: the first character that it excludes proves that it was not enforced. Under a JSON Schema
-engines differ in what they enforce (a number's range, a pattern); what each of them enforces is that the text is JSON,
-its types, names and enumerations, and only these prove anything. What else is wrong is the validator's to say.
+engines differ in the keywords they enforce (a number's range, a pattern); all of them enforce that the text is JSON,
+its types, names and enumerations, and only these prove anything. Other violations are left to the validator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arithmetic by a parser of its own, without `eval`: exact as long as it can be, and bounded whatever is asked for.
+"""Arithmetic by a small parser, without `eval`: exact where possible, and bounded for any input.
 
     sum     = product (("+" | "-") product)*
     product = unary (("*" | "/" | "//" | "%") unary)*
@@ -6,8 +6,8 @@
     power   = atom ("**" unary)?
     atom    = number | constant | function "(" sum ("," sum)* ")" | "(" sum ")"
 
-Precedence and the signs of `//` and `%` are Python's. `^ × ÷ · −` are read as `** * / * -`. Numbers as they are
-written are fractions, so 0.1 + 0.2 is 0.3; a root, a logarithm, an angle or a broken exponent makes a float of them.
+Precedence and the signs of `//` and `%` are Python's. `^ × ÷ · −` are read as `** * / * -`. Literal numbers
+are fractions, so 0.1 + 0.2 is 0.3; a root, a logarithm, an angle or a broken exponent makes a float of them.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ def _plain(value: float) -> str:
 
 
 def _json_number(text: str, value: Number) -> int | float | str:
-    """What JSON readers keep every digit of: integers to 2**53, floats; other numbers stay digits in a text."""
+    """Numbers that JSON readers keep exactly, integers to 2**53 and floats; others become a text of digits."""
     if isinstance(value, float):
         return float(text)
     if value.denominator != 1:

@@ -1,4 +1,4 @@
-"""The offline corpus that search and browse work on: short documents that come with the program.
+"""The offline corpus that search and browse work on: short bundled documents.
 
 Ranking is BM25 (Robertson and Zaragoza 2009: k1 1.2, b 0.75) over the words of title and text; a word of the title
 counts as often as three of the text.
@@ -53,7 +53,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Corpus:
-    """An index of documents; nothing of it changes, so every thread may use it."""
+    """An immutable index of documents, for use by any thread."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.documents = tuple(documents)
@@ -130,7 +130,7 @@ class Corpus:
 
 @lru_cache(maxsize=1)
 def bundled_corpus() -> Corpus:
-    """The documents that come with the program, by source in alphabetical order."""
+    """The bundled documents, by source in alphabetical order."""
     names = resources.names("corpus", ".json")
     decoder = msgspec.json.Decoder(list[Document])
     return Corpus(
@@ -162,7 +162,7 @@ def _snippet(text: str, words: Sequence[str]) -> str:
 
 
 def _page(url: str) -> str:
-    """What distinguishes one page from another: not its scheme, `www`, a slash at the end, or a fragment."""
+    """The part of an address that identifies a page: without scheme, `www`, trailing slash and fragment."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:

@@ -46,7 +46,7 @@ class Outbox:
         return self._mails
 
     def put(self, to: str, subject: str, body: str, cc: Sequence[str] = ()) -> Mail:
-        """Raises ToolError: an address that is none, a subject of several lines, too much of anything."""
+        """Raises ToolError for an invalid address, a subject of several lines, or too much of anything."""
         if len(cc) >= MAX_RECEIVERS:
             raise ToolError(f"The e-mail has too many receivers; at most {MAX_RECEIVERS} get one.")
         for argument, address in (("to", to), *(("cc", address) for address in cc)):

@@ -16,7 +16,7 @@ _SHOWN = 12
 
 
 def steps_of(pointer: str) -> tuple[str, ...]:
-    """`/a~1b/0` is `("a/b", "0")`; the empty pointer is the whole. Raises ToolError for what is no pointer."""
+    """`/a~1b/0` is `("a/b", "0")`; the empty pointer is the whole document. Raises ToolError for an invalid pointer."""
     if not pointer:
         return ()
     if not pointer.startswith("/"):
@@ -81,7 +81,7 @@ def written(steps: Sequence[str]) -> str:
 
 
 def kind(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """The type of a JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):

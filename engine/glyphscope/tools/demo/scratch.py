@@ -1,7 +1,7 @@
 """A scratch folder: files are read and written in it, and nowhere else, whatever a path says.
 
-A path is taken apart by its text first, then followed on disk: a link that leads out of the folder is refused, and
-so is whatever is no plain file (reading a pipe would wait for ever). A file is written whole or not at all.
+A path is checked by its text first, then followed on disk: a link that leads out of the folder is rejected, and so is
+anything but a regular file (reading a pipe would block for ever). Files are written atomically.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ScratchFile(msgspec.Struct, frozen=True):
 
 
 class Scratch:
-    """The folder is made when the first file is written; without one given, it is a temporary one of its own."""
+    """The folder is made when the first file is written; by default it is a temporary one."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -107,7 +107,7 @@ class Scratch:
             return len(data)
 
     def close(self) -> None:
-        """Removes the folder where it was one of its own; a folder that was given stays."""
+        """Remove a temporary folder; a given one stays."""
         with self._lock:
             if self._own and self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)

@@ -72,7 +72,7 @@ class DemoTools:
 
     @property
     def outbox(self) -> tuple[Mail, ...]:
-        """What send_email put there, the oldest first."""
+        """The e-mails of send_email, the oldest first."""
         return self._outbox.mails
 
     @property
@@ -211,7 +211,7 @@ class DemoTools:
 
 @lru_cache(maxsize=1)
 def demo_tools() -> tuple[Tool, ...]:
-    """All tools that come with the program, with their schemas."""
+    """All bundled tools, with their schemas."""
     workspace = load_registry(resources.read_text("registries/workspace.json"))
     return (*default_registry(), *workspace, *verb_tools())
 

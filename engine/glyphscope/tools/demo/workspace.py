@@ -47,7 +47,7 @@ class Workspace:
         return self._revision
 
     def data(self) -> dict[str, Any]:
-        """A copy of the document, as it is now."""
+        """A copy of the present document."""
         with self._lock:
             return copy.deepcopy(self._document)
 

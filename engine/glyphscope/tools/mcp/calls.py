@@ -1,4 +1,4 @@
-"""What goes between the thread of a server and those that call it."""
+"""The messages between the thread of a server and its callers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a server says of itself. `features`: `logging`, `resources/subscribe`, and other capabilities."""
+    """The facts that a server declares. `features`: `logging`, `resources/subscribe`, and other capabilities."""
 
     name: str = ""
     version: str = ""
@@ -41,14 +41,14 @@ class Refused:
 
 
 def before_it_answered(why: str, stderr: str) -> str:
-    """What became of a call whose server is gone."""
+    """The outcome of a call whose server ended."""
     last = stderr.rstrip().rpartition("\n")[2].strip()
     return f"{why.rstrip('.')} before it answered." + (f" Its last words: {last[:300]}" if last else "")
 
 
 @dataclass(eq=False)
 class Call:
-    """A request under way; `replies` ends with an Answered or a Refused, unless it is abandoned."""
+    """A request under way; `replies` ends with the `Answered` or `Refused` of the server, unless it is abandoned."""
 
     method: str
     params: dict[str, Any]

@@ -43,7 +43,7 @@ class ToolChanges:
 
 
 def tool_changes(before: Listing, after: Listing) -> ToolChanges:
-    """What the second list adds, removes and changes."""
+    """The tools that the second list adds, removes and changes."""
     old, new = _described(before), _described(after)
     changed = tuple(name for name in new if name in old and new[name] != old[name])
     added = tuple(name for name in new if name not in old)

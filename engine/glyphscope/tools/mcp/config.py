@@ -1,7 +1,7 @@
-"""Which servers there are: the JSON in which people have them, read into one form.
+"""The configured servers: the common JSON files, read into one form.
 
 `{"mcpServers": {…}}` (Claude Desktop and many others), `{"servers": {…}}` (VS Code, also inside `"mcp"` in its
-settings), and one bare server. A mistake costs only the server that it is in, and is reported with its place.
+settings), and one bare server. An error affects only its server, and is reported with its place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 4_000_000
-"""Larger files are refused: nobody has that many servers."""
+"""Larger files are rejected: no one has that many servers."""
 MOST_ROOTS = 100
 
 Transport: TypeAlias = Literal["stdio", "http"]
@@ -64,7 +64,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no log may show: the values of variables and headers; shorter ones would blot out plain words."""
+        """Texts hidden in logs: the values of variables and headers; shorter ones would hide plain words."""
         values = {*self.env.values(), *self.headers.values()}
         values |= {value.partition(" ")[2] for value in self.headers.values()}  # `Bearer TOKEN`
         return tuple(sorted((v for v in values if len(v) >= 6), key=len, reverse=True))
@@ -94,7 +94,7 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_servers(source: FilePath | str | bytes) -> ServerFile:
-    """The servers of a file (Path) or of a JSON text. Raises ServerError where it is no such file at all."""
+    """The servers of a file (Path) or of a JSON text. Raises ServerError for any other file."""
     document, problems, where = _document(source)
     path, entries = _entries(document, where)
     found: list[ServerConfig] = []
@@ -131,7 +131,7 @@ def command_server(words: Sequence[str], name: str = "") -> ServerConfig:
 
 
 def _short_name(words: Sequence[str]) -> str:
-    """What a server may be called that nobody named: its host, or its program, or what a launcher starts."""
+    """The name of an unnamed server: its host, its program, or the program that a launcher starts."""
     if "://" in words[0]:
         return urlsplit(words[0]).hostname or "server"
     program = FilePath(words[0]).name

@@ -1,7 +1,7 @@
 """One run of a server, from its start to its end: the SDK's session in the event loop of the server's own thread.
 
-The SDK negotiates, numbers requests and routes answers. Lists and results are taken as they came, before the SDK's
-models: those refuse a whole list for one bad tool, and a whole answer for one odd item.
+The SDK negotiates, numbers requests and routes answers. Lists and results are read before the SDK's
+models, which reject a whole list for one invalid tool, and a whole answer for one invalid item.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ for _name in (
 class Connection:
     """`ready`, `listed`, `offered`, `updated` (with the URI of a resource) and `asked` are called in the loop's thread.
 
-    Without `asked` nobody can answer requests for sampling and elicitation: the server is not offered them.
+    Without `asked` there is no one to answer requests for sampling and elicitation: the server is not offered them.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Connection:
         self._loop.call_soon_threadsafe(self._jobs.put_nowait, call)
 
     def abandon(self, call: Call) -> None:
-        """Nobody waits for it any more: the server is notified that it is cancelled."""
+        """Stop waiting for a request: the server is notified that it is cancelled."""
         self._in_loop(_abandon, call)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
@@ -298,9 +298,9 @@ class Connection:
         )
 
     async def _negotiate(self, session: ClientSession) -> None:
-        """The handshake that every server knew until 2026; one that refuses it is asked in the way of today.
+        """The handshake of all servers until 2026; if a server rejects it, the present one.
 
-        In this order, as older servers may keep silent, or end, when the first message is another.
+        In this order, as older servers may not answer, or exit, after another first message.
         """
         try:
             await session.initialize()
@@ -441,7 +441,7 @@ class Connection:
         return message if error.code == LOCAL_ERROR else f"{message} (code {error.code})"
 
     def _failure(self, error: BaseException) -> ServerError:
-        """What came out of a group of tasks, as one error in words."""
+        """The exceptions of a group of tasks, as one error in words."""
         while isinstance(error, BaseExceptionGroup):
             error = next((e for e in error.exceptions if isinstance(e, ServerError)), error.exceptions[0])
         if isinstance(error, ServerError):
@@ -456,7 +456,7 @@ class Connection:
 
     @property
     def needs_sign_in(self) -> bool:
-        """Whether it refused for want of a sign-in that this program could make."""
+        """Whether it was rejected for lack of a sign-in that this program could make."""
         has_header = any(name.lower() == "authorization" for name in self._config.headers)
         return self._refusals.last.startswith("HTTP 401") and not has_header
 

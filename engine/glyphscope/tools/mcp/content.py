@@ -1,4 +1,4 @@
-"""What a server answers to a call, read item by item: one that cannot be read does not lose the others."""
+"""A server's answer to a call, read item by item: an invalid one does not affect the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORDLESS = "The tool says that it failed, and not why."
 class OutputSchema:
     """The output schema of a tool, checked by the engine whose patterns cannot hang.
 
-    Raises ValueError, with the first mistake, for a schema that cannot be used.
+    Raises ValueError, with the first error, for a schema that cannot be used.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -115,7 +115,7 @@ def _misdeclared(piece: ToolContent) -> str:
 
 
 def content_bytes(content: ToolContent) -> bytes:
-    """What a file of this piece has: its binary data, else its text in UTF-8."""
+    """The bytes of a file of this piece: its binary data, else its text in UTF-8."""
     return content.data or content.text.encode("utf-8", "replace")
 
 

@@ -1,8 +1,8 @@
-"""What of a server's output reaches the SDK: answers that somebody waits for, and few other messages at a time.
+"""The filter between a server's output and the SDK: it passes expected answers, and few other messages at a time.
 
-The SDK starts a task for every message that is no answer, and reads lines of any length; a server that floods or
-rambles would fill the memory. What is kept back is counted and logged. Where it was the answer to a request, the
-request gets an error of ours in its place, so nobody waits for what cannot come.
+The SDK starts a task for every message other than an answer, and reads lines of any length; a server that floods its
+output would fill the memory. Blocked messages are counted and logged. If one was the answer to a request, the request
+gets an error instead, so no caller waits for ever.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Guard:
         self._room = _BURST
         self._at = time.monotonic()
         self.first_rambling = ""
-        """The first line that was no JSON: what a server prints that logs to standard output."""
+        """The first line that is not JSON, printed by servers that log to standard output."""
 
     def sent(self, message: JSONRPCMessage) -> str:
         """A message goes out: its JSON."""
@@ -76,7 +76,7 @@ class Guard:
         return text
 
     def take(self, line: Line) -> list[SessionMessage]:
-        """What a line of output comes to."""
+        """The messages of a line of output."""
         if not line.whole:
             return self._too_long(line)
         if not line.data.lstrip().startswith(b"{"):
@@ -114,7 +114,7 @@ class Guard:
 
     def _pass(self, text: str | bytes, method: str, id: int | str | None, size: int) -> bool:
         shown = "" if id is None else str(id)
-        if id is None and method not in _HEARD:  # logged for people; nobody else listens
+        if id is None and method not in _HEARD:  # logged for people only
             self._log.add("received", text, method=method, size=size)
             return False
         now = time.monotonic()

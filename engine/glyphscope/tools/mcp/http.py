@@ -33,9 +33,9 @@ class Refusals:
 async def http_streams(
     config: ServerConfig, guard: Guard, log: ProtocolLog, refusals: Refusals, signing: SigningIn
 ) -> AsyncIterator[TransportStreams]:
-    """Every wait for an answer is bounded by who asks; only connecting and sending are bounded here.
+    """Callers bound the wait for an answer; only connecting and sending are bounded here.
 
-    What comes back as one body has at most MAX_LINE bytes; a stream of events has that bound for each event.
+    A body has at most MAX_LINE bytes; in a stream of events each event has that bound.
     """
 
     async def look(response: httpx2.Response) -> None:
@@ -86,7 +86,7 @@ class _Counted(httpx2.AsyncByteStream):
 
 
 class _Heard(ObjectReceiveStream[SessionMessage | Exception]):
-    """What the SDK reads: the messages that the guard admits."""
+    """The stream that the SDK reads: the messages that the guard admits."""
 
     def __init__(self, inner: ReadStream[SessionMessage | Exception], guard: Guard) -> None:
         self._inner = inner
@@ -107,7 +107,7 @@ class _Heard(ObjectReceiveStream[SessionMessage | Exception]):
 
 
 class _Said(ObjectSendStream[SessionMessage]):
-    """What the SDK writes: the guard sees each message first."""
+    """The stream that the SDK writes: the guard sees each message first."""
 
     def __init__(self, inner: WriteStream[SessionMessage], guard: Guard) -> None:
         self._inner = inner

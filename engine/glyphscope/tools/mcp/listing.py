@@ -15,7 +15,7 @@ _MOST_PROBLEMS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class ToolProblem:
-    """What is wrong with one tool. `usable`: it can be called all the same, only its answers are not checked."""
+    """The problem of one tool. `usable`: it can be called, but its answers are not checked."""
 
     tool: str
     message: str
@@ -24,7 +24,7 @@ class ToolProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The tools that can be used, what each says of itself, and what was wrong; `problem` is of the list as a whole."""
+    """The usable tools, their annotations, and problems; `problem` is that of the list as a whole."""
 
     tools: tuple[Tool, ...] = ()
     claims: dict[str, dict[str, Any]] = field(default_factory=dict)

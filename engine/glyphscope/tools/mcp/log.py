@@ -1,4 +1,4 @@
-"""What went over the wire, for people: the last messages, cut, and without the secrets of the configuration."""
+"""The wire log for people: the last messages, shortened, and without the secrets of the configuration."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _FAILED = "Signing in failed. Return to Glyphscope."
 
 
 class SigningIn:
-    """The sign-in of one connection. `open` shows an address to a person; None where nobody can be asked.
+    """The sign-in of one connection. `open` shows an address to a person; None where there is no one to ask.
 
     `problem` is why it failed; `unsaved` why it is not kept.
     """
@@ -67,7 +67,7 @@ class SigningIn:
 
     @asynccontextmanager
     async def auth(self) -> AsyncIterator[httpx2.Auth | None]:
-        """What signs the requests of the client; None where they are sent as they are."""
+        """The authentication of the client's requests; None where they need none."""
         if not self.is_needed:
             yield None
             return
@@ -111,7 +111,7 @@ class SigningIn:
     # inside
 
     def _restore(self, provider: OAuthClientProvider) -> None:
-        """What the SDK does not keep: when a token expires, and where it is renewed."""
+        """Restore facts that the SDK does not save: the expiry of a token, and the address to renew it."""
         self._hide()
         expires = self._stored.get("expires")
         provider.context.token_expiry_time = expires if isinstance(expires, int | float) else None

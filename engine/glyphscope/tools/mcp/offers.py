@@ -241,7 +241,7 @@ def completion_params(
 
 
 def read_completion(result: Any) -> Completion:
-    """What is usable of the result; values that are not texts, or longer than 2,000 characters, are left out."""
+    """The usable part of the result; values that are not texts, or longer than 2,000 characters, are left out."""
     found = as_object(as_object(result).get("completion"))
     values = found.get("values")
     if not isinstance(values, list):

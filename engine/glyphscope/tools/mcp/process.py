@@ -1,4 +1,4 @@
-"""A server's process: started with few variables in a group of its own, and ended with all that it started itself."""
+"""A server's process: started with few variables in a separate group, and ended with all its children."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INHERITED = (
     "TZ",
     "USER",
 )  # fmt: skip
-"""Variables of ours that a server sees. The others may be secrets that are none of its business: `env` names those."""
+"""Environment variables that a server inherits. The others may be secrets: `env` adds those it needs."""
 
 _POLL = 0.01
 
@@ -82,7 +82,7 @@ class ServerProcess:
         return how_ended(self.reap())[1]
 
     def signal(self, number: int) -> None:
-        """To the process and all of its group; as long as it was not reaped, the group can be nobody else's."""
+        """Send a signal to the process and its group; until it is reaped, its group id cannot be reused."""
         if self._exit_code is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
@@ -101,7 +101,7 @@ class ServerProcess:
         return self._exit_code
 
     def kill(self) -> None:
-        """Ends all of it now and waits for it, at most a second. For when nobody could end it in a better way."""
+        """Kill the group now and wait for it, at most a second. For a process that could not be ended otherwise."""
         self.signal(signal.SIGKILL)
         deadline = time.monotonic() + 1.0
         while not self.has_exited and time.monotonic() < deadline:
@@ -110,7 +110,7 @@ class ServerProcess:
             self.reap()
 
     def close(self) -> None:
-        """Lets go of the pipes, after nobody reads or writes them any more."""
+        """Close the pipes, which must no longer be in use."""
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None
             with suppress(OSError):

@@ -17,9 +17,9 @@ QuestionKind: TypeAlias = Literal["form", "link", "sampling"]
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 
 MAX_OPEN = 8
-"""Requests of one server that may wait at a time; more are refused."""
+"""Requests of one server that may wait at a time; more are rejected."""
 MAX_BYTES = 1_000_000
-"""Of one request; a larger one is refused."""
+"""Of one request; a larger one is rejected."""
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 
 
@@ -42,7 +42,7 @@ class SamplingMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingRequest:
-    """What a server wants a model to answer. `temperature` is None where the server states none."""
+    """A server's prompt for a model. `temperature` is None where the server states none."""
 
     messages: tuple[SamplingMessage, ...]
     system: str = ""
@@ -138,7 +138,7 @@ class Question:
         return True
 
     def close(self) -> bool:
-        """No answer is wanted any more; False where that was so before."""
+        """Withdraw the question; returns False where it was closed before."""
         with self._lock:
             was, self._open = self._open, False
         return was

@@ -1,4 +1,4 @@
-"""An MCP server as a source of tools: it has a thread of its own, and every method may be called from any other."""
+"""An MCP server as a source of tools: it has its own thread, and every method may be called from any other."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ class McpServer:
         self.problem: ServerError | None = None
         """Why it failed or ended."""
         self.about: About | None = None
-        """What it says of itself, once it is ready."""
+        """The facts that the server declares, once it is ready."""
         self._listing = Listing()
         self.offers = Offers()
         """Its resources and prompts, as far as they have been listed."""
         self.tool_changes = ToolChanges()
-        """What the last list of tools changed in the one before; empty if there was only one."""
+        """The changes from the previous list of tools to the last; empty if there was only one."""
         self._subscriptions: dict[str, Updates] = {}
         self.log_level = ""
         """The least severe level of log messages that the server was asked to send; "" for its own choice."""
@@ -110,12 +110,12 @@ class McpServer:
 
     @property
     def tool_problems(self) -> tuple[ToolProblem, ...]:
-        """The tools that cannot be used, and why; and those that can, with something wrong all the same."""
+        """The tools that cannot be used, with the reason; and usable ones with problems."""
         return self._listing.problems
 
     @property
     def list_problem(self) -> str:
-        """What is wrong with the list of tools as a whole; empty for nothing."""
+        """The problem of the list of tools as a whole; empty for none."""
         return self._listing.problem
 
     @property
@@ -337,7 +337,7 @@ class McpServer:
             anyio.run(connection.run, self._start_seconds)
         except ServerError as error:
             problem = error
-        except Exception as error:  # a bug of ours or the SDK's costs this server, and is reported
+        except Exception as error:  # a bug in Glyphscope or the SDK ends only this server, and is reported
             problem = ServerError(
                 f"The connection broke: {type(error).__name__}: {error}.", where=self.identity
             )
@@ -443,5 +443,5 @@ def _cancelled() -> Outcome:
 
 
 def _read(found: Outcome, read: Callable[[dict[str, Any]], Outcome]) -> Outcome:
-    """What a result says, as `read` reads it; the outcome itself where there is no result."""
+    """The result as read by `read`; the outcome itself where there is no result."""
     return replace(read(found.structured), waited=found.waited) if found.ok else found

@@ -1,7 +1,7 @@
 """The pipes of a server's process as the streams that the SDK reads and writes; and the end of the process.
 
-In place of the SDK's own transport, which reads lines of any length, reports each line that is no JSON with a stack,
-and takes up to six seconds to end a process.
+In place of the SDK's own transport, which reads lines of any length, reports each line that is not JSON with a stack
+trace, and takes up to six seconds to end a process.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Pipes:
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:
-        """What the SDK reads and writes. Left, the process is over and its pipes are closed."""
+        """The streams that the SDK reads and writes. On exit, the process has ended and its pipes are closed."""
         try:
             async with anyio.create_task_group() as tasks:
                 for work in (self._read_stdout, self._read_stderr, self._write_stdin, self._watch_exit):
@@ -91,7 +91,7 @@ class Pipes:
         self._over()
 
     async def _watch_exit(self) -> None:
-        """Of a process that is over nothing more is awaited, even where one that it started holds its output open."""
+        """Stop reading once the process has ended, even if a child of it keeps its output open."""
         await _exit(self._process)
         await anyio.sleep(2 * _LAST_WORDS)
         self._over()
@@ -107,7 +107,7 @@ class Pipes:
         self._stderr_over.set()
 
     async def _write_stdin(self) -> None:
-        with self._writing, self._write_reader:  # closed, it shows who sends that nobody reads
+        with self._writing, self._write_reader:  # closed, so that senders get an error
             async for message in self._write_reader:
                 text = self._guard.sent(message.message)
                 try:
@@ -123,7 +123,7 @@ class Pipes:
 
 
 async def _read(pipe: int) -> bytes:
-    """What there is; empty at its end."""
+    """The available output; empty at its end."""
     while True:
         try:
             return os.read(pipe, CHUNK)

@@ -56,7 +56,7 @@ class Verb:
         }
 
     def parts_of(self, form: str) -> list[Part]:
-        """What a form is of this verb: `put` is its base, its past and its participle."""
+        """The parts of this verb that a form can be: `put` is its base, its past and its participle."""
         return [part for part, forms in self.forms.items() if form in forms]
 
 

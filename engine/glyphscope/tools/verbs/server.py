@@ -1,7 +1,7 @@
 """The verb tools as an MCP server over stdio, on the official SDK: `glyphscope mcp serve-verbs`.
 
-A tool's error is its result (`isError`), so that the model gets it; a tool that there is none of, and arguments that
-are no object, are errors of the protocol. The server ends when its stdin does, and leaves nothing behind.
+A tool's error is its result (`isError`), so that the model gets it; an unknown tool, and arguments
+other than an object, are errors of the protocol. The server ends when its stdin does, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _OUTPUT: dict[str, dict[str, Any]] = {
 
 
 def serve() -> None:
-    """Serves until stdin is closed; a client that stopped reading before is no error."""
+    """Serve until stdin is closed; a client that stopped reading before is not an error."""
     with suppress(BrokenPipeError):
         try:
             anyio.run(_serve)

@@ -57,7 +57,7 @@ def lookup_spanish(english_form: str) -> Answer:
 
 
 def check_subject_verb_agreement(subject: str, verb_form: str) -> Answer:
-    """`No: "he go" does not agree. Write "he goes".` Raises ToolError for what is no subject or no finite verb."""
+    """`No: "he go" does not agree. Write "he goes".` Raises ToolError for an invalid subject or a non-finite verb."""
     found = agreement.check(subject, verb_form)
     said, better = f"{subject.strip()} {verb_form.strip()}", f"{subject.strip()} {found.better}"
     text = f'Yes: "{said}" agrees.' if found.agrees else f'No: "{said}" does not agree. Write "{better}".'
