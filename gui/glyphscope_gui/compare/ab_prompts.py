@@ -34,14 +34,14 @@ def plan(
 ) -> AbPlan:
     """The two prompts asked for with all other settings of `base`. Raises GlyphscopeError for what cannot be run."""
     sampling = msgspec.structs.replace(base.sampling, temperature=temperature)
-    asked = [_plain(request, base, sampling) for request in (first, second)]
+    requests = [_plain(request, base, sampling) for request in (first, second)]
     judge, measure = (is_valid, "valid") if not expected.strip() else (_expected(expected), "as expected")
     numbers = seeds_of(seeds)
     if len(numbers) > MOST_SEEDS:
         raise GlyphscopeError(
             tr("At most %n seed(s) can run here.", "", MOST_SEEDS), hint=tr("`glyphscope ab` runs more.")
         )
-    made = AbPlan((asked[0], asked[1]), distinct_seeds(numbers, *asked), judge, measure)
+    made = AbPlan((requests[0], requests[1]), distinct_seeds(numbers, *requests), judge, measure)
     if not made.differ:
         raise GlyphscopeError(
             tr("A and B are the same prompt."), hint=tr("Edit the prompt, or choose another one for A.")

@@ -79,8 +79,8 @@ class Variant:
 
     def changed(self, **values: Any) -> Variant:
         """With these settings in place of the playground's."""
-        given = {**dict(self.changes), **values}
-        return replace(self, changes=tuple((name, given[name]) for name in CHANGEABLE if name in given))
+        changes = {**dict(self.changes), **values}
+        return replace(self, changes=tuple((name, changes[name]) for name in CHANGEABLE if name in changes))
 
     def value(self, name: str, base: RunRequest) -> Any:
         """One of the `CHANGEABLE` settings, as it is sent."""

@@ -83,8 +83,8 @@ def call_words(state: RunState) -> str:
     """The call as one line; empty where there is none."""
     if state.call is None:
         return ""
-    given = (f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in state.call.arguments.items())
-    return f"{state.call.tool}({', '.join(given)})"
+    arguments = (f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in state.call.arguments.items())
+    return f"{state.call.tool}({', '.join(arguments)})"
 
 
 def figures_of(figures: RunFigures) -> list[Figure]:

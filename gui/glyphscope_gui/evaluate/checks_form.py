@@ -87,8 +87,8 @@ class ChecksForm(LinesForm[_Line]):
         return tuple(line.check() for line in self._lines)
 
     def _add_next(self) -> None:
-        taken = {line.name.currentText() for line in self._lines}
-        name = next((name for name in self._arguments if name not in taken), None)
+        checked = {line.name.currentText() for line in self._lines}
+        name = next((name for name in self._arguments if name not in checked), None)
         if name is not None:
             check = ArgumentCheck(name, "equals", "" if self._arguments[name] else 0)
             line = self._put(_Line(check, self._arguments, self))

@@ -265,12 +265,12 @@ class EvaluatePresenter(Page):
             self._failed(error)
             return
         job = replace(job, allow_python=True)
-        asked = [file for file in files if file not in self._allowed]
-        if not asked:
+        new_files = [file for file in files if file not in self._allowed]
+        if not new_files:
             self.evaluations.begin(job, self.context.settings.options_of)
             return
-        dialog = PythonConsent(asked, self.context.window)
-        dialog.accepted.connect(lambda: self._allow(asked, job))
+        dialog = PythonConsent(new_files, self.context.window)
+        dialog.accepted.connect(lambda: self._allow(new_files, job))
         dialog.rejected.connect(
             lambda: self.view.notice.show_words(
                 tr("Nothing was evaluated: Python functions were not allowed.")

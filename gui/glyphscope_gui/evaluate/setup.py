@@ -258,8 +258,8 @@ def _tokens_at_most(arm: Arm, suite: Suite, scenario: Scenario) -> int:
 
 def _member(members: dict[str, Any], settings: str, name: str, otherwise: int) -> int:
     """A member of a request's settings, where a suite or scenario says it."""
-    said = members.get(settings)
-    return said.get(name, otherwise) if isinstance(said, dict) else otherwise
+    group = members.get(settings)
+    return group.get(name, otherwise) if isinstance(group, dict) else otherwise
 
 
 def seconds_a_sample(rows: Sequence[ResultRow], models: Iterable[str]) -> float | None:

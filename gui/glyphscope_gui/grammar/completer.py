@@ -46,14 +46,14 @@ class GrammarCompleter(QObject):
         letter = event.text()
         if letter and (letter.isalnum() or letter == "-"):
             if self.is_open or len(self._prefix()) >= FROM_CHARACTERS:
-                self.offer(asked=False)
+                self.offer(on_request=False)
         elif self.is_open:
             if event.key() == Qt.Key.Key_Backspace and self._prefix():
-                self.offer(asked=False)
+                self.offer(on_request=False)
             else:
                 self.close()
 
-    def offer(self, asked: bool = True) -> None:
+    def offer(self, on_request: bool = True) -> None:
         """Show the names that the typed characters can become: those that begin so first."""
         if self._editor.isReadOnly() or not self._is_place_for_name():
             self.close()
@@ -63,7 +63,7 @@ class GrammarCompleter(QObject):
             (not name.lower().startswith(prefix), name) for name in self._names if prefix in name.lower()
         )
         names = [name for _, name in found][:MOST_OFFERED]
-        if not names or (names == [self._prefix()] and not asked):
+        if not names or (names == [self._prefix()] and not on_request):
             self.close()
             return
         self.list.offer(names, self._editor.cursorRect().translated(self._editor.number_width(), 0))

@@ -168,13 +168,13 @@ def result_words(example: GrammarExample, verdict: ExampleVerdict | None) -> str
     """The result in a sentence."""
     if verdict is None:
         return tr("Not checked: the grammar has errors")
-    result = _said(verdict)
+    result = _verdict_words(verdict)
     if verdict.accepted == example.matches:
         return tr("Pass: {result}", result=result)
     return tr("Fail: {result}", result=result)
 
 
-def _said(verdict: ExampleVerdict) -> str:
+def _verdict_words(verdict: ExampleVerdict) -> str:
     if verdict.accepted:
         return tr("the grammar accepts the text.")
     expected = ", ".join(verdict.expected)

@@ -66,7 +66,7 @@ class PromptCosts(QTreeView):
         super().__init__(parent)
         self._costs = model
         self._open: set[Key] = set()
-        self._kept: Key | None = None
+        self._last_key: Key | None = None
         self.setObjectName("promptCosts")
         self.setAccessibleName(tr("Tokens of each part of the prompt"))
         self.setModel(model)
@@ -122,7 +122,7 @@ class PromptCosts(QTreeView):
             (self._open.add if is_open else self._open.discard)(key)
 
     def _keep(self) -> None:
-        self._kept = self._costs.key(self.currentIndex()) or self._kept
+        self._last_key = self._costs.key(self.currentIndex()) or self._last_key
 
     def _restore(self) -> None:
         """What was open is open again, and the row that was chosen is chosen, where there still is one."""
@@ -130,8 +130,8 @@ class PromptCosts(QTreeView):
             index = self._costs.index_of(key)
             if index.isValid():
                 self.setExpanded(index, True)
-        if self._kept is not None:
-            index = self._costs.index_of(self._kept)
+        if self._last_key is not None:
+            index = self._costs.index_of(self._last_key)
             if index.isValid():
                 self.selectionModel().setCurrentIndex(
                     index,
