@@ -298,6 +298,8 @@ def test_the_command_prints_the_impact_and_its_json(tmp_path):
     document = json.loads(explained(tmp_path, made(CONFLICT), "--json").stdout)
     (stage,) = document["stages"]
     assert stage["fights"] == ["/max_results"] and stage["tokens"]["canonical"] is None
+    places = next(each["places"] for each in stage["fields"] if each["places"])
+    assert {"kind", "of", "text", "tells", "shown"} == set(places[0])
     refused = next(each for each in stage["fields"] if each["path"] == "/max_results")["fight"]["refused"]
     assert refused == {"tool": "search", "pointer": "/properties/max_results/maximum", "keyword": "maximum"}
 

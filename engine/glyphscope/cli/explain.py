@@ -199,8 +199,9 @@ def _as_json(stage: StageState, impact: MaskImpact, boundaries: Boundaries) -> d
     }
 
 
-_KEYS = {"worst": "fight", "masked": "struck", "preferred": "wanted", "preferred_raw": "wanted_raw"} | {
-    "sampled": "got", "sampled_raw": "got_raw",
+_KEYS = {
+    "worst": "fight", "masked": "struck", "preferred": "wanted", "preferred_raw": "wanted_raw", "sampled": "got",
+    "sampled_raw": "got_raw", "states": "tells",
 }  # fmt: skip
 """The keys of the JSON output where they are not the attributes' names."""
 
