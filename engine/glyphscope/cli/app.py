@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import UserDict
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -53,15 +53,21 @@ _COMMANDS = {
 them take to answer."""
 
 
+class _LazyCommands(UserDict[str, Any]):
+    """The commands by name, each imported when it is looked up: whoever lists them needs the names only."""
+
+    def __getitem__(self, name: str) -> Any:
+        if self.data[name] is None:
+            self.data[name] = _command(name)
+        return self.data[name]
+
+
 class _Commands(TyperGroup):
     """Errors that the user can fix end a command with their message, and Ctrl-C with nothing."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.commands = dict.fromkeys(_COMMANDS)  # type: ignore[assignment]  # only their names
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _command(cmd_name) if cmd_name in _COMMANDS else None
+        self.commands = _LazyCommands(dict.fromkeys(_COMMANDS))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -111,7 +117,6 @@ def root(
         gui()
 
 
-@cache
 def _command(name: str) -> Any:
     """What click runs for a name: a group of commands, or the function that is one."""
     module, _, member = _COMMANDS[name].rpartition(".")
