@@ -13,10 +13,11 @@ from PySide6.QtWidgets import QMenuBar, QWidget
 
 from fake_context import scripted
 from glyphscope_gui.help.commands import commands_of, matching
-from glyphscope_gui.help.guide import GuideDialog
+from glyphscope_gui.help.guide import GuideDialog, GuideText
 from glyphscope_gui.help.pages import PAGES, SHORTCUTS, page_text, slug_of
 from glyphscope_gui.help.palette import CommandPalette
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.theme.manager import ThemeManager
 
 
 @pytest.fixture
@@ -133,3 +134,24 @@ def test_the_palette_of_the_window_has_every_action_of_its_menus(open_window):
     assert {"Run › Run", "View › Grammar", "Help › Tour"} <= listed
     assert all(isinstance(command.action, QAction) for command in palette._commands)
     palette.reject()
+
+
+@pytest.mark.slow
+def test_a_page_with_pictures_is_set_once_after_the_guide_was_resized(qapp, qtbot, monkeypatch):
+    """A scroll bar that comes and goes changed the width of the page, which set it again, without an end."""
+    times, again = [], GuideText._set_again
+    monkeypatch.setattr(GuideText, "_set_again", lambda self: times.append(again(self)))
+    owner = QWidget()
+    qtbot.addWidget(owner)
+    ThemeManager(qapp, "light", parent=owner)
+    guide = GuideDialog((), owner)
+    guide.show_page(PAGES[0][0])
+    with qtbot.waitExposed(guide):
+        guide.show()
+    for width in (1400, 1000):
+        guide.resize(width, 850)
+        qtbot.waitUntil(lambda: bool(times))
+        times.clear()
+        for _ in range(5):
+            qapp.processEvents()
+        assert len(times) <= 1

@@ -27,8 +27,8 @@ from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
 """Pixels of width from which on the side has its full width."""
-HINT = tr("darker is higher, the bar is the 95% interval")
-HINT_OF_QUANTITY = tr("median; darker is higher, the bar is the range")
+HINT = tr("stronger colour is higher, the bar is the 95% interval")
+HINT_OF_QUANTITY = tr("median; stronger colour is higher, the bar is the range")
 _NO_FIGURES = tr("The summary appears when the evaluation has finished.")
 
 

@@ -42,6 +42,10 @@ class GuideText(QTextBrowser):
         self._looks = Looks()
         named(self, "guideText", tr("Page of the guide"))
         self.setOpenLinks(False)
+        # a bar that comes and goes while the page is set would change its width, and so set it again
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self._again = QTimer(self, singleShot=True, interval=0)
+        self._again.timeout.connect(self._set_again)
         self.document().setDocumentMargin(2 * GAP)
 
     def show_markdown(self, markdown: str) -> None:
@@ -87,7 +91,7 @@ class GuideText(QTextBrowser):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width() and "](images/" in self._markdown:
-            QTimer.singleShot(0, self, self._set_again)  # pictures have the width of the page
+            self._again.start()  # pictures have the width of the page
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
