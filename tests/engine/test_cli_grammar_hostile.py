@@ -18,6 +18,8 @@ pytest.importorskip("resource", reason="needs limits for processes")
 
 from forked_commands import ForkedCommands
 
+pytestmark = pytest.mark.slow
+
 MEMORY = 2 << 30
 SECONDS = 40
 """Of the processor: most need less than two, two megabytes up to six."""
@@ -87,12 +89,7 @@ CHECKED: dict[str, tuple[bytes | str, bool, str]] = {
 }
 
 
-QUICK = {"any-bytes", "nothing", "optionals"}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in CHECKED]
-)
+@pytest.mark.parametrize("name", CHECKED)
 def test_check_answers_for_every_hostile_grammar(run: Run, name: str) -> None:
     text, ok, code = CHECKED[name]
     done = run("check", "g.gbnf", "--json", g_gbnf=text)
@@ -103,7 +100,6 @@ def test_check_answers_for_every_hostile_grammar(run: Run, name: str) -> None:
         assert run("check", "g.gbnf").returncode == done.returncode
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -122,7 +118,6 @@ def test_megabytes_are_checked_to_their_end(run: Run, text: str, code: str) -> N
     assert not code or code in {diagnostic["code"] for diagnostic in answer["diagnostics"]}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "text", "expected"),
     [
@@ -150,7 +145,6 @@ def test_large_texts_and_hard_grammars_are_matched(
     assert done.returncode == (0 if expected["accepted"] else 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "grammar",
     ['root ::= "a" root? | "a" root "b" root? | "a" root root\n', chain(60, 'NEXT? "a" NEXT?', '"a"')],
@@ -162,7 +156,6 @@ def test_a_text_that_is_read_in_too_many_ways_is_reported(run: Run, grammar: str
     assert b"in too many ways" in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "given", [b"\xff\xfe\0", b"a\0b", b"\xed\xa0\x80"], ids=["bytes", "nul", "surrogate"]
 )
@@ -171,7 +164,6 @@ def test_any_bytes_are_matched_or_rejected(run: Run, given: bytes) -> None:
     assert done.returncode in (1, 2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "code"),
     [
@@ -191,7 +183,6 @@ def test_sampling_always_ends(run: Run, grammar: bytes | str, code: int) -> None
         assert done.returncode == code, done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "code"),
     [
@@ -253,7 +244,6 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
 """Each with what its refusal says; without words it is built."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_is_built_or_rejected_with_the_reason(run: Run, name: str) -> None:
     schema, words = SCHEMAS[name]

@@ -140,6 +140,19 @@ def test_a_template_that_cannot_be_rendered_is_reported_with_its_line(template, 
     assert time.perf_counter() - start < 2
 
 
+def test_a_template_that_is_rendered_again_has_the_parts_of_its_new_values():
+    template = "{{ 'A' ~ ' tool' }}: {% for tool in tools %}{{ tool.description }} {% endfor %}"
+    for descriptions in (("one", "two"), ("three",), ("one", "two")):
+        registry = ToolRegistry(tuple(Tool(f"t{i}", words) for i, words in enumerate(descriptions)))
+        parts = [(part.name, part.text, part.of) for part in render(registry, system=template).parts]
+        assert parts[0] == ("system", "A tool: ", "line 1")
+        shown = [part for part in parts if part[0] == "tools"]
+        assert [text.strip() for _, text, _ in shown] == list(descriptions)
+        assert [of.partition("/")[2].split("/")[0] for _, _, of in shown] == [
+            f"t{i}" for i in range(len(descriptions))
+        ]
+
+
 def test_filters_may_change_printed_text_and_the_parts_add_up():
     template = "{% filter upper %}{{ examples[0] }}{% endfilter %}"
     template += " {% set x %}{{ examples[0] }}{% endset %}{{ x | tojson }}"
