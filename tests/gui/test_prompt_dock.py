@@ -131,7 +131,7 @@ def test_control_and_enter_runs_and_enter_writes_a_line(document, qtbot):
     edit = UserPromptEdit(document)
     qtbot.addWidget(edit)
     runs = []
-    edit.runRequested.connect(lambda: runs.append(1))
+    edit.submitted.connect(lambda: runs.append(1))
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert runs == []
     qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)

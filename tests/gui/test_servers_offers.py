@@ -91,7 +91,7 @@ def test_binary_content_is_saved_as_a_file_named_by_its_address(page, qtbot, tmp
     result = fetched(qtbot, page, view.resource)
     (piece,) = result.view.pieces
     assert piece.file.name == "dot.png" and result.findChild(QPushButton, "saveContentButton").isVisible()
-    page.offers.resources.save(str(tmp_path / "dot.png"), piece.file.data)
+    page.offers.resources.save(tmp_path / "dot.png", piece.file.data)
     qtbot.waitUntil(lambda: "Saved: dot.png" in result.figures.text())
     assert (tmp_path / "dot.png").read_bytes() == PNG
 

@@ -63,7 +63,7 @@ class ComparePage(QWidget):
         self.words = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title"), "compareWords")
         self._moved = False
         self._lay_out()
-        self.prompt_edit.runRequested.connect(self.runRequested)
+        self.prompt_edit.submitted.connect(self.runRequested)
         self.run_button.clicked.connect(self.runRequested)
         self.setFocusProxy(self.prompt_edit)
 

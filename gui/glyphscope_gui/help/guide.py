@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QSplitter, 
 from glyphscope.resources import docs_folder
 from glyphscope_gui.help.commands import Command
 from glyphscope_gui.help.pages import PAGES, page_text, slug_of
-from glyphscope_gui.shared.labels import PlainLabel, named, push_button
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, vbox
 from glyphscope_gui.shared.markdown import set_markdown
@@ -160,8 +160,7 @@ class GuideDialog(QDialog):
                     if name == self.page:
                         self.list.setCurrentItem(item)
         count = self.list.count()
-        self.found.setText(tr("%n page(s) with this text", "", count) if typed else "")
-        self.found.setVisible(bool(typed))
+        show_words(self.found, tr("%n page(s) with this text", "", count) if typed else "")
         if typed and self.page:
             self._find(typed)
 

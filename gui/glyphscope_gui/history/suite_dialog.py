@@ -37,7 +37,6 @@ class SuiteDialog(PlainDialog):
         )
         self.problem = words_label(role="problem", parent=self)
         self.add_button = push_button(tr("Add"), self, role="primary")
-        self.add_button.setDefault(True)
         buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
         form = QFormLayout()
         form.addRow(tr("Suite"), self.name_box)

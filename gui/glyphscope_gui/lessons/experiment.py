@@ -146,7 +146,7 @@ class LessonExperiment(QFrame):
         """What the live run told."""
         if aside.events:
             self._events.extend(aside.events)
-            self.run.grow(aside.events)
+            self.run.player.grow(aside.events)
         if aside.ended:
             self.is_running = False
             self._set_running(False)

@@ -151,10 +151,6 @@ class LessonRun(QFrame):
         self.player.begin_live()
         self.source.set_words(source_words(request, None, live=True))
 
-    def grow(self, events: tuple[AnyEvent, ...]) -> None:
-        """What a live run told."""
-        self.player.grow(events)
-
     def advance(self) -> bool:
         """The next thing that one key does: play, then the end. False where there is nothing more to do."""
         player = self.player

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Required, TypeAlias, TypedDict, Unpack
 
 import msgspec
 
@@ -23,6 +23,15 @@ from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.mcp.server import McpServer
 
 Phase: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended", "stopping"]
+
+
+class Limits(TypedDict, total=False):
+    """How long a call may take, in seconds, what stops it, and who gets its progress."""
+
+    seconds: Required[float]
+    cancel: Required[threading.Event]
+    progress: Progress | None
+
 
 _LOOK = 0.05
 """Seconds between two looks of a call whose server is starting."""
@@ -131,50 +140,20 @@ class ServerSource:
         self.stop()
         self.start()
 
-    def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
+    def call(self, tool: str, arguments: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
         """Call a tool; a server that does not run is started first, if it may be."""
-        found, left = self._started(seconds, cancel)
-        if isinstance(found, Outcome):
-            return found
-        return found.call(tool, arguments, seconds=left, cancel=cancel, progress=progress)
+        found = self._started(limits)
+        return found if isinstance(found, Outcome) else found.call(tool, arguments, **limits)
 
-    def fetch(
-        self,
-        method: str,
-        params: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
+    def fetch(self, method: str, params: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
         """Read a resource or get a prompt, as `McpServer.fetch`; the server is started first, if it may be."""
-        found, left = self._started(seconds, cancel)
-        if isinstance(found, Outcome):
-            return found
-        return found.fetch(method, params, seconds=left, cancel=cancel, progress=progress)
+        found = self._started(limits)
+        return found if isinstance(found, Outcome) else found.fetch(method, params, **limits)
 
-    def request(
-        self,
-        method: str,
-        params: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
+    def request(self, method: str, params: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
         """Send any request, as `McpServer.request`; a server that does not run is not started."""
         server = self._server
-        if server is None:
-            return Outcome(fault="protocol", message=f"The server {self.name} is not running.")
-        return server.request(method, params, seconds=seconds, cancel=cancel, progress=progress)
+        return self._refused("is not running") if server is None else server.request(method, params, **limits)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
         """Other roots, also for a server that runs."""
@@ -186,7 +165,7 @@ class ServerSource:
         """Ask the server that runs for log messages of that level and more severe ones."""
         server = self._server
         if server is None:
-            return Outcome(fault="protocol", message=f"The server {self.name} is not running.")
+            return self._refused("is not running")
         found = server.set_log_level(level, seconds=seconds, cancel=cancel)
         if found.ok:
             self.log_level = level
@@ -196,26 +175,31 @@ class ServerSource:
         """Subscribe to a resource of the server that runs, or end that, as `McpServer.subscribe`."""
         server = self._server
         if server is None:
-            return Outcome(fault="protocol", message=f"The server {self.name} is not running.")
+            return self._refused("is not running")
         return server.subscribe(uri, seconds=seconds, cancel=cancel, on=on)
 
-    def _started(self, seconds: float, cancel: threading.Event) -> tuple[McpServer | Outcome, float]:
-        """The server once it is ready or has failed, and the seconds that are left; or why there is none."""
+    def _refused(self, why: str) -> Outcome:
+        return Outcome(fault="protocol", message=f"The server {self.name} {why}.")
+
+    def _started(self, limits: Limits) -> McpServer | Outcome:
+        """The server once it is ready or has failed, or why there is none. The limits get the seconds left."""
+        seconds = limits["seconds"]
         until = time.monotonic() + seconds
         if self.config.disabled:
-            return Outcome(fault="protocol", message=f"The server {self.name} is disabled."), 0
+            return self._refused("is disabled")
         if not self.start():
             why = "its command line is not allowed yet" if not self.may_run else "the window is closing"
-            return Outcome(fault="protocol", message=f"The server {self.name} is not started: {why}."), 0
+            return self._refused(f"is not started: {why}")
         server = self._server
         assert server is not None
         while not server.wait(_LOOK):
-            if cancel.is_set():
-                return Outcome(fault="cancelled", message="The call was stopped."), 0
+            if limits["cancel"].is_set():
+                return Outcome(fault="cancelled", message="The call was stopped.")
             if time.monotonic() > until:
                 message = f"The server {self.name} was not ready within {duration(seconds)}."
-                return Outcome(fault="timeout", message=message), 0
-        return server, max(until - time.monotonic(), _LOOK)
+                return Outcome(fault="timeout", message=message)
+        limits["seconds"] = max(until - time.monotonic(), _LOOK)
+        return server
 
     def close(self) -> None:
         """End it for good: no start after this."""
@@ -250,16 +234,8 @@ class Alias:
     def claims(self, tool: str) -> dict[str, Any]:
         return self._source.claims(self._tool)
 
-    def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
-        return self._source.call(self._tool, arguments, seconds=seconds, cancel=cancel, progress=progress)
+    def call(self, tool: str, arguments: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
+        return self._source.call(self._tool, arguments, **limits)
 
     def close(self) -> None:
         """Nothing: the source belongs to somebody else."""

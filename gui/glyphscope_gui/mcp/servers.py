@@ -81,6 +81,11 @@ class ServersController(QObject):
         """The source of that name: a server, or the demo tools."""
         return self._sources.get(name)
 
+    def server_source(self, name: str) -> ServerSource | None:
+        """None for the demo tools, and for a server whose configuration has an error."""
+        known = self._known.get(name)
+        return known.source if known is not None else None
+
     def sources(self) -> RunSources:
         """The sources for a run, as they are now. From any thread."""
         return self._sources
@@ -108,37 +113,28 @@ class ServersController(QObject):
 
     def set_enabled(self, name: str, enabled: bool) -> None:
         """Switch a server on or off; one that is off is ended, and not started by a run."""
-        known = self._known.get(name)
-        if known is None or known.source is None or known.enabled == enabled:
+        source = self.server_source(name)
+        if source is None or source.config.disabled == (not enabled):
             return
-        source = known.source
         source.config = msgspec.structs.replace(source.config, disabled=not enabled)
-        known.entry = {key: value for key, value in known.entry.items() if key not in ("disabled", "enabled")}
+        self._set_entry(name, "disabled", not enabled, instead_of=("disabled", "enabled"))
         if not enabled:
-            known.entry["disabled"] = True
             self._in_background(name, source.stop)
-        self._save_later.start()
-        self.stateChanged.emit(name)
 
     def set_roots(self, name: str, roots: tuple[str, ...]) -> None:
         """The folders that a server gets when it lists its roots; one that runs is notified."""
-        known = self._known.get(name)
-        if known is None or known.source is None or known.source.config.roots == roots:
-            return
-        known.source.set_roots(roots)
-        known.entry = {key: value for key, value in known.entry.items() if key != "roots"}
-        if roots:
-            known.entry["roots"] = list(roots)
-        self._save_later.start()
-        self.stateChanged.emit(name)
+        source = self.server_source(name)
+        if source is not None and source.config.roots != roots:
+            source.set_roots(roots)
+            self._set_entry(name, "roots", list(roots), instead_of=("roots",))
 
     def allow(self, name: str) -> None:
         """Record the user's consent to the command line, which lasts until the configuration changes."""
-        known = self._known.get(name)
-        if known is None or known.source is None:
+        source = self.server_source(name)
+        if source is None:
             return
-        known.source.may_run = True
-        digest = known.source.config.digest
+        source.may_run = True
+        digest = source.config.digest
         if digest not in self._consents:
             self._consents.append(digest)
         self._save_later.start()
@@ -147,27 +143,23 @@ class ServersController(QObject):
     # -- processes ---------------------------------------------------------------------------------------------
 
     def start(self, name: str) -> None:
-        known = self._known.get(name)
-        if known is not None and known.source is not None and known.source.start():
+        source = self.server_source(name)
+        if source is not None and source.start():
             self.stateChanged.emit(name)
 
     def sign_in(self, name: str) -> None:
         """Start it, and let the user sign in: `signInRequested` carries the address."""
-        known = self._known.get(name)
-        if known is None or known.source is None:
-            return
-        if known.source.start(sign_in=lambda address: self.signInRequested.emit(name, address)):
+        source = self.server_source(name)
+        if source and source.start(sign_in=lambda address: self.signInRequested.emit(name, address)):
             self.stateChanged.emit(name)
 
     def stop(self, name: str) -> None:
-        known = self._known.get(name)
-        if known is not None and known.source is not None:
-            self._in_background(name, known.source.stop)
+        if source := self.server_source(name):
+            self._in_background(name, source.stop)
 
     def restart(self, name: str) -> None:
-        known = self._known.get(name)
-        if known is not None and known.source is not None:
-            self._in_background(name, known.source.restart)
+        if source := self.server_source(name):
+            self._in_background(name, source.restart)
 
     def close(self) -> None:
         """End all servers at once, wait for their exit, and save what is not saved yet."""
@@ -212,17 +204,21 @@ class ServersController(QObject):
         return KnownServer(name, entry, source)
 
     def _end(self, name: str) -> None:
-        known = self._known.get(name)
-        if known is not None and known.source is not None:
-            source = known.source
-            self._background.start(f"end {id(source)}", source.close, _nothing, self._crashed)
+        if source := self.server_source(name):
+            self._background.start(f"end {id(source)}", source.close, _nothing, self.failed.emit)
 
     def _in_background(self, name: str, do: Callable[[], None]) -> None:
-        self._background.start(f"move {name}", do, _nothing, self._crashed)
+        self._background.start(f"move {name}", do, _nothing, self.failed.emit)
         self.stateChanged.emit(name)
 
-    def _crashed(self, error: BaseException) -> None:
-        self.failed.emit(error)
+    def _set_entry(self, name: str, key: str, value: object, *, instead_of: tuple[str, ...]) -> None:
+        """Write the setting into the entry, or leave it out where the value is the default."""
+        known = self._known[name]
+        known.entry = {key: value for key, value in known.entry.items() if key not in instead_of}
+        if value:
+            known.entry[key] = value
+        self._save_later.start()
+        self.stateChanged.emit(name)
 
     def _changed(self) -> None:
         self._gather()

@@ -1,9 +1,9 @@
-"""An endpoint by its address, and its key: which goes into the keyring and is never seen."""
+"""An endpoint by its address, and its key, which goes into the keyring and is never shown."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QFormLayout, QLineEdit, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import Address, read_address, set_key
@@ -11,21 +11,20 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import mono_font
 
 _NO_KEY = tr("optional; stored in the system keyring")
 
 
-class EndpointDialog(QDialog):
-    """`chosen` carries the address as a model's name. A key is kept before that."""
+class EndpointDialog(PlainDialog):
+    """`chosen` carries the address as a model's name. A key is stored before that."""
 
     chosen = Signal(str)
 
     def __init__(self, address: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("endpointDialog")
-        self.setWindowTitle(tr("Open an endpoint"))
+        super().__init__("endpointDialog", tr("Open an endpoint"), parent)
         self.setMinimumWidth(520)
         self._background = Background(self)
         self._left = False
@@ -36,20 +35,16 @@ class EndpointDialog(QDialog):
         self.key_edit.setObjectName("endpointKeyEdit")
         self.problem = words_label(role="problem", parent=self)
         self.open_button = push_button(tr("Open"), self, role="primary")
-        self.open_button.setDefault(True)
-        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        self.buttons.addButton(self.open_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons = self.button_box(Standard.Cancel, (self.open_button, Role.AcceptRole))
         form = QFormLayout(horizontalSpacing=14, verticalSpacing=9)
         form.addRow(tr("Address"), self.address_edit)
         form.addRow(tr("Key"), self.key_edit)
-        vbox(form, self.problem, self.buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
+        vbox(form, self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.address_edit.textChanged.connect(self._check)
-        self.buttons.accepted.connect(self._accept)
-        self.buttons.rejected.connect(self.reject)
         self._check()
 
     def done(self, result: int) -> None:
-        """While a key is being kept it only goes out of sight: a keyring may wait for somebody, the window may not."""
+        """While a key is being stored it is only hidden: a keyring may wait for the user, the window may not."""
         if self._background.is_busy:
             self._left = True
             self.hide()
@@ -66,7 +61,7 @@ class EndpointDialog(QDialog):
         self.problem.setText(words)
         self.open_button.setEnabled(ok)
 
-    def _accept(self) -> None:
+    def accept(self) -> None:
         try:
             address = read_address(self.address_edit.text())
         except GlyphscopeError:
@@ -86,7 +81,7 @@ class EndpointDialog(QDialog):
             self.reject()
             return
         self.chosen.emit(str(address))
-        self.accept()
+        super().accept()
 
     def _key_not_saved(self, error: BaseException) -> None:
         if self._left:

@@ -13,7 +13,7 @@ from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREA
 from glyphscope.models.memory import ModelFacts, memory_needed
 from glyphscope_gui.model_picker.words import facts_words, memory_words, status_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.shared.labels import named, push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, set_role, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
@@ -87,9 +87,7 @@ class LoadPanel(QWidget):
         assert self._facts is not None, "fields are shown with a model only"
         memory = memory_needed(self._facts, self.options)
         self.memory.setText(self.options.problem or memory_words(memory))
-        role = "problem" if self.options.problem or memory.fits is False else "muted"
-        self.memory.setProperty("role", role)
-        self.memory.style().polish(self.memory)
+        set_role(self.memory, "problem" if self.options.problem or memory.fits is False else "muted")
 
 
 class OpenModelLine(QWidget):

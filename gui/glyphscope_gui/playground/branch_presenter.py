@@ -84,9 +84,6 @@ class BranchPresenter(QObject):
         self.branches.begin(state)
         self._forget()
 
-    def apply(self, applied: Applied) -> None:
-        self.branches.apply(applied)
-
     def finish(self, applied: Applied) -> None:
         self.branches.finish(applied)
         self._ended(applied)

@@ -26,7 +26,15 @@ from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.bars import edge_role
 from glyphscope_gui.shared.card import Heading
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, named, push_button, words_label
+from glyphscope_gui.shared.labels import (
+    ElidedLabel,
+    ElidedLink,
+    PlainLabel,
+    named,
+    push_button,
+    show_words,
+    words_label,
+)
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
@@ -153,18 +161,13 @@ class EvidenceDock(QScrollArea):
         self.alternatives_heading.set_title(tr("Alternatives of token {index}", index=index))
         self.alternatives_note.setText(_words(token, started, masked=_is_masked(state, started)))
 
-    def show_rule(self, rule: TokenRule | None) -> None:
-        """The rule of the token that is shown; None where it is not known, or no grammar holds the run."""
-        self.rule_line.show_rule(rule)
-
     def show_refusal(self, refusal: Refusal) -> None:
         """What the grammar expected in the place of that token, if it is still the one that is shown."""
         if refusal.index != self._shown[1]:
             return
         rows = self.alternatives_model.rowCount()
         self.alternatives_model.set_refused(refusal.alternatives[:rows], refusal.place)
-        self.expected_note.setText(refusal.place)
-        self.expected_note.setVisible(bool(refusal.place))
+        show_words(self.expected_note, refusal.place)
         self._refusal = refusal
 
     def _show_bar(self) -> None:
@@ -366,7 +369,7 @@ class RuleLine(QWidget):
         self.hide()
 
     def show_rule(self, rule: TokenRule | None) -> None:
-        """A token that no rule read is told so in words."""
+        """The rule of the token that is shown; None where it is not known, or no grammar constrains the run."""
         self.setVisible(rule is not None)
         if rule is None:
             return

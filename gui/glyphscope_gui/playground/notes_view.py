@@ -17,6 +17,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.playground.timeline_notes import Block
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.text_edits import bear, ease
 from glyphscope_gui.shared.whole_text import show_whole
 from glyphscope_gui.theme import Looks, mono_font, theme, ui_font
@@ -66,10 +67,7 @@ class NotesView(QTextBrowser):
             self._write()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = self.createStandardContextMenu()
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addActions(self.actions())
-        menu.popup(event.globalPos())
+        pop_up(self.createStandardContextMenu(), event.globalPos(), *self.actions())
 
     def _write(self) -> None:
         text = "\n".join(

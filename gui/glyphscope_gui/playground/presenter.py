@@ -83,7 +83,7 @@ class PlaygroundPresenter(Page):
     def begin(self, state: RunState) -> None:
         self.view.begin(state)
         self.evidence.begin(state)
-        self.stages.begin(state)
+        self.stages.choice.begin(state)
         self.branches.begin(state)
         self.explain.begin()
         self.conversation.begin(state)
@@ -92,9 +92,9 @@ class PlaygroundPresenter(Page):
         """What the run is as a whole reaches the views before the events of its stage."""
         self.view.apply(applied)
         self.evidence.apply(applied)
-        self.stages.apply(applied)
+        self.stages.choice.apply(applied)
         self.context.rules.apply(applied)
-        self.branches.apply(applied)
+        self.branches.branches.apply(applied)
         if isinstance(failed := applied.events[-1], RunFailed) and applied.kind != "continuation":
             self._show_failure(failed, applied.state.started)
 
@@ -240,7 +240,7 @@ class PlaygroundPresenter(Page):
         self.context.project.set_options(native="", notation="glyph")
 
     def _show_saving(self, saving: Saving) -> None:
-        self.view.show_saving(saving)
+        self.view.banner.show_saving(saving)
         self.evidence.add_saving(saving)
 
     def _show_phase(self, phase: Phase) -> None:

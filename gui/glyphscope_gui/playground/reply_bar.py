@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.shared.labels import named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
-from glyphscope_gui.shared.text_edits import GrowingEdit
+from glyphscope_gui.shared.text_edits import SubmitEdit
 
 _LINES = 3
-
-
-class ReplyEdit(GrowingEdit):
-    """`sendRequested` on Ctrl+Enter."""
-
-    sendRequested = Signal()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            event.accept()
-            self.sendRequested.emit()
-            return
-        super().keyPressEvent(event)
 
 
 class ReplyBar(QWidget):
@@ -36,7 +21,7 @@ class ReplyBar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.edit = named(ReplyEdit(_LINES, self), "replyEdit", tr("Continue the conversation"))
+        self.edit = named(SubmitEdit(_LINES, self), "replyEdit", tr("Continue the conversation"))
         self.edit.setAccessibleDescription(tr("Your next message. Control and Enter sends it."))
         self.edit.setPlaceholderText(tr("Continue the conversation…"))
         self.edit.bar_when_full()
@@ -53,7 +38,7 @@ class ReplyBar(QWidget):
         )
         hbox((self.edit, 1), self.send_button, self.edit_button, parent=self, margins=(8, 4, 8, 6), spacing=8)
         self.edit.textChanged.connect(self._show_whether)
-        self.edit.sendRequested.connect(self._send)
+        self.edit.submitted.connect(self._send)
         self.send_button.clicked.connect(self._send)
         self.edit_button.clicked.connect(self.editRequested)
         self._can_send = True

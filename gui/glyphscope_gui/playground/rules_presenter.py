@@ -30,11 +30,11 @@ class RulesPresenter(QObject):
 
     def show_token(self, index: int | None) -> None:
         """Show the rule of that token, and ask why its alternatives were masked."""
-        self._evidence.show_rule(None if index is None else self._view.tokens_model.rule(index))
+        self._evidence.rule_line.show_rule(None if index is None else self._view.tokens_model.rule(index))
         self._rules.ask(index)
 
     def _show_rules(self, first: int, rules: list[TokenRule]) -> None:
         self._view.tokens_model.set_rules(first, rules)
         row = self._view.tokens.currentIndex().row()
         if first <= row < first + len(rules):
-            self._evidence.show_rule(rules[row - first])
+            self._evidence.rule_line.show_rule(rules[row - first])

@@ -32,7 +32,7 @@ from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.runs.field_table import FieldTable
 from glyphscope_gui.runs.field_table_model import FieldTableModel, shape_of
-from glyphscope_gui.runs.run_controller import Applied, Saving
+from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import events_of
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
@@ -95,7 +95,7 @@ class RunPage(QWidget):
         self.new_link.setToolTip(tr("Start a new conversation: send this message without the earlier ones"))
         self._moved = self._asking = False
         self._lay_out()
-        self.prompt_edit.runRequested.connect(self.runRequested)
+        self.prompt_edit.submitted.connect(self.runRequested)
         self.rendered_link.clicked.connect(self.renderedRequested)
         self.banner.continueRequested.connect(self.continueRequested)
         self.stream.tokenChosen.connect(self.tokens.choose)
@@ -217,9 +217,6 @@ class RunPage(QWidget):
         """Whether the conversation of the run can be continued."""
         self.reply.setVisible(shown)
         self._share_room()
-
-    def show_saving(self, saving: Saving) -> None:
-        self.banner.show_saving(saving)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a low window the tables go without headings: their columns have titles that say it too."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
-from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.timeline_rows import TimelineRow
-from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice
 from glyphscope_gui.runs.worker.jobs import Asked
 from glyphscope_gui.shared.language import tr
@@ -37,12 +35,6 @@ class StagePresenter(QObject):
         view.approval.decided.connect(runs.reply)
         view.question.answered.connect(runs.reply)
 
-    def begin(self, state: RunState) -> None:
-        self.choice.begin(state)
-
-    def apply(self, applied: Applied) -> None:
-        self.choice.apply(applied)
-
     def finish(self) -> None:
         self.choice.pinned = False
         self._show_pinned()
@@ -64,7 +56,7 @@ class StagePresenter(QObject):
         self._show_pinned()
 
     def _show_pinned(self, _stage: StageState | None = None) -> None:
-        self._view.timeline.show_pinned(self.choice.pinned)
+        self._view.timeline.follow_link.setVisible(self.choice.pinned)
 
     # -- what the run asks -------------------------------------------------------------------------------------
 

@@ -208,10 +208,6 @@ class Timeline(Card):
         if applied.kind != "continuation":
             self._show(applied.state, applied.events[-1].t if applied.events else 0.0, over=True)
 
-    def show_pinned(self, pinned: bool) -> None:
-        """Whether the user keeps a stage in sight while the run goes on."""
-        self.follow_link.setVisible(pinned)
-
     def _show(self, state: RunState, now: float, *, over: bool) -> None:
         if not has_details(
             state

@@ -11,7 +11,7 @@ from glyphscope.events import Narrowed
 from glyphscope.explain.segments import PartCost, PartKind, part_costs
 from glyphscope.runs import StageState
 from glyphscope.text.figures import count, duration
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
 
@@ -46,8 +46,7 @@ class TurnCosts(QWidget):
     def show_stage(self, stage: StageState) -> None:
         costs = part_costs(stage)
         note = _narrowed(stage)
-        self.note.setText(note)
-        self.note.setVisible(bool(note))
+        show_words(self.note, note)
         self.has_any = bool(costs or note)
         for label in self._titles:
             label.setVisible(bool(costs))

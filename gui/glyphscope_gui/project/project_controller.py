@@ -205,7 +205,9 @@ class ProjectController(QObject):
 
     def open(self, path: Path) -> None:
         """Read a project in the background and show it; what is open stays when it cannot be read."""
-        self.background.start("open", lambda: load_project(path), lambda s: self._opened(path, s), self._fail)
+        self.background.start(
+            "open", lambda: load_project(path), lambda s: self._opened(path, s), self.failed.emit
+        )
 
     def save(self, path: Path | None = None, *, overwrite: bool = False) -> bool:
         """Write to `path`, or to the project's file. Returns False after a reported failure, with nothing changed.
@@ -368,8 +370,5 @@ class ProjectController(QObject):
     def _journal_failed(self, error: BaseException) -> None:
         """Report once: a full disk would otherwise be reported every second."""
         if not self._journal_failing:
-            self._fail(error)
+            self.failed.emit(error)
         self._journal_failing = True
-
-    def _fail(self, error: BaseException) -> None:
-        self.failed.emit(error)

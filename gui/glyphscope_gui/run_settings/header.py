@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, QSpinBox, QWidget
 
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
@@ -14,6 +14,7 @@ from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.shared.call_shapes import SHAPES
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
@@ -163,11 +164,8 @@ class Header(QFrame):
             tr("Notation"),
         )
         self.notation.chosen.connect(self._choose_notation)
-        self.shape = named(QComboBox(self), "shapePicker", tr("Shape of a call"))
-        for value, words, example in SHAPES:
-            self.shape.addItem(words, value)
-            self.shape.setItemData(self.shape.count() - 1, example, Qt.ItemDataRole.ToolTipRole)
-        self.shape.setToolTip(tr("Shape of a call: the keys for the tool's name and its arguments"))
+        tip = tr("Shape of a call: the keys for the tool's name and its arguments")
+        self.shape = choice_box(self, "shapePicker", tr("Shape of a call"), tip=tip, choices=SHAPES)
         self.shape.activated.connect(
             lambda place: self.optionsChosen.emit({"shape": self.shape.itemData(place)})
         )
@@ -188,10 +186,7 @@ class Header(QFrame):
             tr("Constraint on tokens"),
         )
         self.constraint.chosen.connect(lambda value: self.optionsChosen.emit({"constraint": value}))
-        self.strategy = named(QComboBox(self), "strategyPicker", tr("Strategy"))
-        for value, words, about in STRATEGY_WORDS:
-            self.strategy.addItem(words, value)
-            self.strategy.setItemData(self.strategy.count() - 1, about, Qt.ItemDataRole.ToolTipRole)
+        self.strategy = choice_box(self, "strategyPicker", tr("Strategy"), choices=STRATEGY_WORDS)
         self.strategy.view().setMinimumWidth(self.fontMetrics().horizontalAdvance(tr("Route → execute")) + 40)
         self.strategy.activated.connect(
             lambda place: self.optionsChosen.emit({"strategy": self.strategy.itemData(place)})

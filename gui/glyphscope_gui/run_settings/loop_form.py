@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.events import LoopSettings
@@ -85,8 +87,17 @@ class LoopForm(StructForm):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(LoopSettings(), 2, parent)
-        self.presets_button = self._make_menu_button(tr("Presets"), self._preset_menu())
-        self.transforms_button = self._make_menu_button(tr("None"), self._transform_menu())
+        self.presets_button = self._make_menu_button(
+            tr("Presets"),
+            self._checked_menu([(each.name, each.about) for each in loop_presets()], self._compose),
+        )
+        self.transforms_button = self._make_menu_button(
+            tr("None"),
+            self._checked_menu(
+                [(each.name, f"{each.about} ({each.surface})") for each in TRANSFORMS.values()],
+                self._transform,
+            ),
+        )
         self.presets_note = PlainLabel(self, role="hint")
         line = hbox(self.presets_button, (self.presets_note, 1), spacing=10)
         self._fill()
@@ -180,30 +191,20 @@ class LoopForm(StructForm):
         menu.setParent(button, menu.windowFlags())
         return button
 
-    def _preset_menu(self) -> QMenu:
+    def _checked_menu(self, choices: Iterable[tuple[str, str]], slot: Callable[[], None]) -> QMenu:
+        """Names with their hints, each of which can be checked; the slot follows a change."""
         menu = QMenu(self, toolTipsVisible=True)
-        for preset in loop_presets():
-            action = menu.addAction(preset.name)
-            action.setCheckable(True)
-            action.setData(preset.name)
-            action.setToolTip(preset.about)
-            action.triggered.connect(self._compose)
+        for name, about in choices:
+            action = QAction(name, menu, checkable=True, toolTip=about)
+            action.setData(name)
+            action.triggered.connect(slot)
+            menu.addAction(action)
         return menu
 
     def _compose(self) -> None:
         """All settings from the checked presets, in their order."""
         names = [a.data() for a in self.presets_button.menu().actions() if a.isChecked()]
         self._notify(compose(names))
-
-    def _transform_menu(self) -> QMenu:
-        menu = QMenu(self, toolTipsVisible=True)
-        for transform in TRANSFORMS.values():
-            action = menu.addAction(transform.name)
-            action.setCheckable(True)
-            action.setData(transform.name)
-            action.setToolTip(f"{transform.about} ({transform.surface})")
-            action.triggered.connect(self._transform)
-        return menu
 
     def _transform(self) -> None:
         """Those that were on keep their order; a new one comes last."""

@@ -64,7 +64,7 @@ class Recorder(QObject):
 
     def open(self, run: str, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
         """A run of the history."""
-        self._background.start("open", lambda: self._history.events(run), then, self._fail)
+        self._background.start("open", lambda: self._history.events(run), then, self.failed.emit)
 
     def read(self, path: Path, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
         """A recorded run of a file: a record, or a bundle with one in it."""
@@ -74,7 +74,7 @@ class Recorder(QObject):
                 self.noticed.emit(tr("The last line of {name} is incomplete and was skipped", name=path.name))
             then(record.events)
 
-        self._background.start("open", lambda: read_run(path), read, self._fail)
+        self._background.start("open", lambda: read_run(path), read, self.failed.emit)
 
     def write(self, path: Path, events: tuple[AnyEvent, ...]) -> None:
         """Into a bundle or a record, as the file's ending says."""
@@ -86,7 +86,9 @@ class Recorder(QObject):
             manifest = write_bundle(path, Record(header_of(events[0]), events, torn=False))
             return bundle_summary(path, manifest, path.stat().st_size)
 
-        self._background.start(f"write {path}", work, lambda w: self.written.emit(str(path), w), self._fail)
+        self._background.start(
+            f"write {path}", work, lambda w: self.written.emit(str(path), w), self.failed.emit
+        )
 
     def export(
         self, events: tuple[AnyEvent, ...], form: ExportForm, then: Callable[[Exported], None]
@@ -97,7 +99,7 @@ class Recorder(QObject):
             run = tuple(handed_on(events))
             return exported(run, form, export(RecordedRun(run), form))
 
-        self._background.start("export", work, then, self._fail)
+        self._background.start("export", work, then, self.failed.emit)
 
     def copy(self, events: tuple[AnyEvent, ...], form: ExportForm) -> None:
         """Put the run in that form on the clipboard; where it cannot be had in it, `noticed` says why."""
@@ -123,7 +125,7 @@ class Recorder(QObject):
             f"write {path}",
             lambda: atomic_write(path, data),
             lambda _: self.noticed.emit(tr("{name} was saved", name=path.name)),
-            self._fail,
+            self.failed.emit,
         )
 
     def close(self) -> None:
@@ -138,10 +140,7 @@ class Recorder(QObject):
             self.saveFailed.emit(self._last_error)
         else:
             self._last_error = str(error)
-            self._fail(error)
-
-    def _fail(self, error: BaseException) -> None:
-        self.failed.emit(error)
+            self.failed.emit(error)
 
 
 def bundled_runs() -> list[str]:

@@ -1,24 +1,20 @@
-"""Where the user says what is wanted: grows with the text to four lines; Ctrl+Enter runs."""
+"""The field of the user's prompt: grows with the text to four lines; Ctrl+Enter runs."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_edits import GrowingEdit
+from glyphscope_gui.shared.text_edits import SubmitEdit
 
 MAX_LINES = 4
 
 
-class UserPromptEdit(GrowingEdit):
-    """Shows and edits `PromptDocument.user`; `runRequested` on Ctrl+Enter."""
-
-    runRequested = Signal()
+class UserPromptEdit(SubmitEdit):
+    """Shows and edits `PromptDocument.user`."""
 
     def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(MAX_LINES, parent)
@@ -32,14 +28,6 @@ class UserPromptEdit(GrowingEdit):
         self._show(document.state)
         self.textChanged.connect(self._edited)
         document.changed.connect(self._show)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            event.accept()
-            self.runRequested.emit()
-            return
-        super().keyPressEvent(event)
 
     def show_record(self, text: str | None) -> None:
         """The prompt of a record, to read; None for the project's again."""

@@ -21,7 +21,7 @@ from glyphscope_gui.servers.suggestions import Suggestions
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, scroll_area, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -253,5 +253,4 @@ class CallForm(QStackedWidget):
 
     def _show(self, row: _Row, status: Any, words: str) -> None:
         row.pill.show_status(status or None)
-        row.problem.setText(words)
-        row.problem.setVisible(bool(words))
+        show_words(row.problem, words)

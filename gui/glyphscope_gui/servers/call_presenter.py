@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog
 
 from glyphscope.sessions.files import atomic_write
 from glyphscope.visible import visible
@@ -21,7 +20,7 @@ from glyphscope_gui.servers.tool_calls import Progressed, ToolCalls, Work
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.tool_panel import ToolPanel
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.dialogs import open_once
+from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
 
 REMEMBERED = 30
@@ -75,22 +74,25 @@ class CallPresenter(QObject):
         self.jobs.close()
         self._background.close()
 
-    def save(self, path: str, data: bytes) -> None:
+    def save(self, path: Path, data: bytes) -> None:
         """Write binary content of a result to a file."""
 
         def done(_none: None) -> None:
-            self._panel.result.say(tr("Saved: {name}", name=visible(Path(path).name)))
+            self._panel.result.say(tr("Saved: {name}", name=visible(path.name)))
 
-        self._background.start("save", lambda: atomic_write(Path(path), data), done, self._error)
+        self._background.start("save", lambda: atomic_write(path, data), done, self._error)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _choose_file(self, file: BinaryFile) -> None:
-        dialog = QFileDialog(self._panel, tr("Save the content"), file.name, tr("All files (*)"))
-        dialog.setObjectName("saveContentDialog")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.fileSelected.connect(lambda path: self.save(path, file.data))
-        open_once(dialog)
+        ask_where_to_save(
+            self._panel,
+            tr("Save the content"),
+            lambda path: self.save(path, file.data),
+            tr("All files (*)"),
+            start=file.name,
+            name="saveContentDialog",
+        )
 
     def _keep_draft(self) -> None:
         with suppress(ValueError):  # what is no JSON yet is not worth keeping
@@ -107,7 +109,7 @@ class CallPresenter(QObject):
             self.jobs.forget()
             panel.show_unreadable(str(error))
             return
-        panel.readable()
+        panel.show_state()
         self.jobs.judge(panel.tool, arguments)
 
     def _call(self, arguments: dict[str, Any]) -> None:

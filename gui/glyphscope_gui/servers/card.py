@@ -12,7 +12,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.mcp.server_source import KnownServer
 from glyphscope_gui.servers.words import secret_words, state_words
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -234,11 +234,9 @@ class ServerCard(Card):
 
     def _notify(self, problem: ServerError | None, printed: str) -> None:
         words = f"{problem.message} {problem.hint}".strip() if problem is not None else ""
-        self.problem.setText(words)
-        self.problem.setVisible(bool(words))
+        show_words(self.problem, words)
         last = "\n".join(printed.rstrip().split("\n")[-LAST_LINES:]) if problem is not None else ""
-        self.printed.setText(last[-1200:])
-        self.printed.setVisible(bool(last))
+        show_words(self.printed, last[-1200:])
 
 
 def _about_words(about: About | None) -> str:

@@ -90,12 +90,10 @@ class DebugPresenter(QObject):
 
     @property
     def _source(self) -> ServerSource | None:
-        known = self._servers.get(self._current())
-        return known.source if known is not None else None
+        return self._servers.server_source(self._current())
 
     def _work(self, name: str, method: str, params: dict[str, Any]) -> Work | None:
-        known = self._servers.get(name)
-        source = known.source if known is not None else None
+        source = self._servers.server_source(name)
         if source is None:
             return None
 

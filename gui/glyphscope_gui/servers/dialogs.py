@@ -10,11 +10,8 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QDialog,
-    QDialogButtonBox,
     QFormLayout,
     QFrame,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -28,9 +25,10 @@ from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_s
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
-from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -39,15 +37,13 @@ READ_MS = 250
 _FILTER = tr("Servers (*.json);;All files (*)")
 
 
-class AddServerDialog(QDialog):
+class AddServerDialog(PlainDialog):
     """`chosen` carries a name and an entry. Who writes a command line here has seen it, so it may be started."""
 
     chosen = Signal(str, object)
 
     def __init__(self, taken: Collection[str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("addServerDialog")
-        self.setWindowTitle(tr("Add a server"))
+        super().__init__("addServerDialog", tr("Add a server"), parent)
         self.setMinimumWidth(520)
         self._taken = taken
         self.command_edit = named(LineEdit(self), "serverCommandEdit")
@@ -63,9 +59,8 @@ class AddServerDialog(QDialog):
         self.headers_edit.setPlaceholderText(tr("Authorization: Bearer ${env:TOKEN}, one per line"))
         self.headers_edit.setFont(mono_font(-0.5))
         self.problem = words_label(role="problem", parent=self)
-        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        self.add_button = _primary(tr("Add"), self)
-        self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        self.add_button = push_button(tr("Add"), self, role="primary")
+        buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
         form = QFormLayout(horizontalSpacing=14, verticalSpacing=9)
         form.addRow(tr("Command or address"), self.command_edit)
         form.addRow(tr("Name"), self.name_edit)
@@ -73,17 +68,15 @@ class AddServerDialog(QDialog):
         form.addRow(tr("Variables"), self.variables_edit)
         form.addRow(tr("Headers"), self.headers_edit)
         self._form = form
-        vbox(form, self.problem, self.buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
+        vbox(form, self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         for edit in (self.command_edit, self.name_edit, self.folder_edit):
             edit.textChanged.connect(self._check)
         self.variables_edit.textChanged.connect(self._check)
         self.headers_edit.textChanged.connect(self._check)
-        self.buttons.accepted.connect(self._accept)
-        self.buttons.rejected.connect(self.reject)
         self._check()
 
     def entry(self) -> tuple[str, dict[str, Any]]:
-        """The name and the entry as they would stand in a file. Raises ServerError."""
+        """The name and the entry as in a file. Raises ServerError."""
         try:
             words = shlex.split(self.command_edit.text())
         except ValueError as error:
@@ -107,26 +100,11 @@ class AddServerDialog(QDialog):
         return config.name, entry
 
     def _variables(self) -> dict[str, str]:
-        found = {}
-        for line in self.variables_edit.toPlainText().splitlines():
-            name, equals, value = line.partition("=")
-            if not line.strip():
-                continue
-            if not equals or not name.strip():
-                raise ServerError(tr("Write a variable as NAME=value."))
-            found[name.strip()] = value
-        return found
+        return _pairs(self.variables_edit.toPlainText(), "=", tr("Write a variable as NAME=value."))
 
     def _headers(self) -> dict[str, str]:
-        found = {}
-        for line in self.headers_edit.toPlainText().splitlines():
-            name, colon, value = line.partition(":")
-            if not line.strip():
-                continue
-            if not colon or not name.strip():
-                raise ServerError(tr("Write a header as Name: value."))
-            found[name.strip()] = value.strip()
-        return found
+        found = _pairs(self.headers_edit.toPlainText(), ":", tr("Write a header as Name: value."))
+        return {name: value.strip() for name, value in found.items()}
 
     def _check(self) -> None:
         words = ""
@@ -144,16 +122,27 @@ class AddServerDialog(QDialog):
         self.problem.setText(words)
         self.add_button.setEnabled(ok)
 
-    def _accept(self) -> None:
+    def accept(self) -> None:
         try:
             name, entry = self.entry()
         except ServerError:
             return
         self.chosen.emit(name, entry)
-        self.accept()
+        super().accept()
 
 
-class ImportServersDialog(QDialog):
+def _pairs(text: str, sign: str, problem: str) -> dict[str, str]:
+    """A name and a value a line, with the sign between them. Raises ServerError(problem)."""
+    found = {}
+    for line in filter(str.strip, text.splitlines()):
+        name, between, value = line.partition(sign)
+        if not between or not name.strip():
+            raise ServerError(problem)
+        found[name.strip()] = value
+    return found
+
+
+class ImportServersDialog(PlainDialog):
     """`chosen` carries the FoundServers that were ticked, whether they may be started, and whether they replace others
     of the same name.
     """
@@ -161,9 +150,7 @@ class ImportServersDialog(QDialog):
     chosen = Signal(object, bool, bool)
 
     def __init__(self, taken: Collection[str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("importServersDialog")
-        self.setWindowTitle(tr("Import servers"))
+        super().__init__("importServersDialog", tr("Import servers"), parent)
         self.resize(640, 560)
         self._taken = taken
         self._background = Background(self)
@@ -180,9 +167,8 @@ class ImportServersDialog(QDialog):
         self.allow_box = QCheckBox(tr("I have read these command lines and allow them to run"), self)
         self.allow_box.setObjectName("allowImportedBox")
         self.replace_box = QCheckBox(tr("Replace servers of the same name"), self)
-        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        self.add_button = _primary(tr("Add"), self)
-        self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        self.add_button = push_button(tr("Add"), self, role="primary")
+        buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
         self._scroll = QScrollArea(self, widgetResizable=True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
@@ -197,7 +183,7 @@ class ImportServersDialog(QDialog):
             (self._scroll, 2),
             self.replace_box,
             self.allow_box,
-            self.buttons,
+            buttons,
             parent=self,
             margins=(18, 14),
             spacing=10,
@@ -205,8 +191,6 @@ class ImportServersDialog(QDialog):
         self._later = QTimer(self, singleShot=True, interval=READ_MS)
         self._later.timeout.connect(self._read_text)
         self.text_edit.textChanged.connect(self._later.start)
-        self.buttons.accepted.connect(self._accept)
-        self.buttons.rejected.connect(self.reject)
         self.finished.connect(self._end)
         self._show(FoundServers())
 
@@ -237,8 +221,7 @@ class ImportServersDialog(QDialog):
             lines.append(tr("… and {more} more", more=more))
         if (more := len(found.servers) - MOST_SHOWN) > 0:
             lines.append(tr("%n more servers are neither shown nor imported.", "", more))
-        self.problem.setText("\n".join(lines))
-        self.problem.setVisible(bool(lines))
+        show_words(self.problem, "\n".join(lines))
         holder = QWidget()
         column = vbox(parent=holder, margins=(0, 0, 8, 0), spacing=4)
         self._boxes = []
@@ -278,17 +261,11 @@ class ImportServersDialog(QDialog):
         self.add_button.setEnabled(count > 0)
         self.add_button.setText(tr("Add") if count < 2 else tr("Add %n server(s)", "", count))
 
-    def _accept(self) -> None:
+    def accept(self) -> None:
         if self.ticked:
             self.chosen.emit(self.ticked, self.allow_box.isChecked(), self.replace_box.isChecked())
-            self.accept()
+            super().accept()
 
     def _end(self, _result: int) -> None:
         self._later.stop()
         self._background.close()
-
-
-def _primary(words: str, parent: QWidget) -> QPushButton:
-    button = push_button(words, parent, role="primary")
-    button.setDefault(True)
-    return button

@@ -14,7 +14,6 @@ from glyphscope.tools.mcp.offers import Completion, Offer, Offers
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.mcp.server_source import ServerSource
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_presenter import CallPresenter
 from glyphscope_gui.servers.offer_list import OfferList
@@ -75,7 +74,7 @@ class OffersPresenter(QObject):
 
     def show(self, name: str, ready: bool) -> None:
         """The lists of that server as they are now."""
-        source = self._source(name)
+        source = self._servers.server_source(name)
         server = source.server if source is not None else None
         offers = server.offers if server is not None else Offers()
         view = self._view
@@ -117,7 +116,7 @@ class OffersPresenter(QObject):
         """Ask the server that is ready for values of an argument; the user is told why there are none if `asked`."""
         self._completing.set()
         cancel = self._completing = threading.Event()
-        source, offer = self._source(self._shown), offers.current
+        source, offer = self._servers.server_source(self._shown), offers.current
         server = source.server if source is not None and source.phase == "ready" else None
         if server is None or offer is None:
             return
@@ -148,7 +147,7 @@ class OffersPresenter(QObject):
 
     def _show_subscription(self) -> None:
         """The subscription to the shown resource; one that was updated is read again, unless it is being read."""
-        source, panel, uri = self._source(self._shown), self._view.resource, self._uri()
+        source, panel, uri = self._servers.server_source(self._shown), self._view.resource, self._uri()
         server = source.server if source is not None and source.phase == "ready" else None
         about = server.about if server is not None else None
         can = about is not None and "resources/subscribe" in about.features and bool(uri)
@@ -159,7 +158,7 @@ class OffersPresenter(QObject):
 
     def _read_again(self) -> None:
         """Read the shown resource after an update; while it is being read, later."""
-        uri, source = self._uri(), self._source(self._shown)
+        uri, source = self._uri(), self._servers.server_source(self._shown)
         server = source.server if source is not None else None
         updates = server.subscriptions.get(uri) if server is not None else None
         if updates is not None and not self.resources.is_busy:
@@ -167,7 +166,7 @@ class OffersPresenter(QObject):
             self._view.resource.call_button.click()
 
     def _subscribe(self, on: bool) -> None:
-        source, uri = self._source(self._shown), self._uri()
+        source, uri = self._servers.server_source(self._shown), self._uri()
         if source is None or not uri:
             return
 
@@ -183,12 +182,8 @@ class OffersPresenter(QObject):
             self._error,
         )
 
-    def _source(self, name: str) -> ServerSource | None:
-        known = self._servers.get(name)
-        return known.source if known is not None else None
-
     def _work(self, server: str, address: str, arguments: dict[str, Any]) -> Work | None:
-        source = self._source(server)
+        source = self._servers.server_source(server)
         sender = self.prompts if self._view.kinds.value == "prompts" else self.resources
         kinds = ("prompt",) if sender is self.prompts else ("resource", "template")
         offer = next(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QTimer
 
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.tools.mcp.server import McpServer
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.mcp.server_source import KnownServer
 from glyphscope_gui.mcp.servers import DEMO
@@ -25,8 +25,7 @@ from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.servers.tool_model import ToolRow, enforcement_words
 from glyphscope_gui.servers.tool_proofs import ToolProofs
-from glyphscope_gui.shared.dialogs import open_once
-from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.dialogs import Role, ask
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
@@ -134,12 +133,12 @@ class ServersPresenter(Page):
     def ask_to_add(self) -> None:
         dialog = AddServerDialog({known.name for known in self._servers.known}, self.context.window)
         dialog.chosen.connect(self._add)
-        open_once(dialog)
+        dialog.open()
 
     def ask_to_import(self) -> None:
         dialog = ImportServersDialog({known.name for known in self._servers.known}, self.context.window)
         dialog.chosen.connect(self._take)
-        open_once(dialog)
+        dialog.open()
 
     def _add(self, name: str, entry: dict[str, Any]) -> None:
         name = self._servers.add(name, entry, allowed=True)
@@ -177,20 +176,17 @@ class ServersPresenter(Page):
             self._ask_to_remove(name)
 
     def _ask_to_remove(self, name: str) -> None:
-        box = named(QMessageBox(self.context.window), "removeServerQuestion")
-        box.setWindowTitle(tr("Remove the server"))
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(tr("Remove {name}?", name=name))
-        box.setInformativeText(
+        ask(
+            self.context.window,
+            "removeServerQuestion",
+            tr("Remove {name}?", name=name),
             tr(
                 "The server and its environment variables are removed. Tools imported from it stay "
                 "in the registry."
-            )
+            ),
+            (tr("Remove"), Role.DestructiveRole, lambda: self._servers.remove(name)),
+            title=tr("Remove the server"),
         )
-        remove = box.addButton(tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        remove.clicked.connect(lambda: self._servers.remove(name))
-        open_once(box)
 
     # -- the chosen server -------------------------------------------------------------------------------------
 
@@ -227,8 +223,7 @@ class ServersPresenter(Page):
     def _show_tools(self) -> None:
         """Replace the list only by a different one: a server may report a change at any moment."""
         view, source = self.view, self._servers.source(self._shown)
-        known = self._known
-        server = known.source.server if known is not None and known.source is not None else None
+        known, server = self._known, self._server
         tools = source.tools() if source is not None else ()
         problems = server.tool_problems if server is not None else ()
         listed = (self._shown, id(server), tools, problems)
@@ -267,6 +262,12 @@ class ServersPresenter(Page):
     def _known(self) -> KnownServer | None:
         return self._servers.get(self._shown)
 
+    @property
+    def _server(self) -> McpServer | None:
+        """The running server of the shown configuration, or the last one."""
+        source = self._servers.server_source(self._shown)
+        return source.server if source is not None else None
+
     def _claims(self, tool: str) -> dict[str, Any]:
         source = self._servers.source(self._shown)
         return source.claims(tool) if source is not None else {}
@@ -289,21 +290,14 @@ class ServersPresenter(Page):
     # -- the log ---------------------------------------------------------------------------------------
 
     def _log_grew(self, name: str) -> None:
-        known = self._known
-        if (
-            name == self._shown
-            and known is not None
-            and known.source is not None
-            and known.source.server is not None
-        ):
-            self.view.log.show_entries(known.source.server.log.entries)
+        server = self._server
+        if name == self._shown and server is not None:
+            self.view.log.show_entries(server.log.entries)
 
     def _show_printed(self) -> None:
-        known = self._known
-        if known is None or known.source is None or known.source.server is None:
-            return
-        if self.view.log.views.value == "printed":
-            self.view.log.show_printed(known.source.server.stderr)
+        server = self._server
+        if server is not None and self.view.log.views.value == "printed":
+            self.view.log.show_printed(server.stderr)
 
     # -- tools: proofs and import ------------------------------------------------------------------------------
 
@@ -355,21 +349,18 @@ class ServersPresenter(Page):
         if not taken:
             self._do_import(tools, server, rename=False)
             return
-        box = named(QMessageBox(self.context.window), "importClashQuestion")
-        box.setWindowTitle(tr("Import tools"))
         some = ", ".join(taken[:5]) + (
             tr(" and {count} more", count=len(taken) - 5) if len(taken) > 5 else ""
         )
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(tr("The registry already has other tools of the same name: {names}.", names=some))
-        box.setInformativeText(tr("Rename the imported tools, or replace yours? You can undo either."))
-        rename = box.addButton(tr("Rename"), QMessageBox.ButtonRole.AcceptRole)
-        replace = box.addButton(tr("Replace"), QMessageBox.ButtonRole.DestructiveRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(rename)
-        rename.clicked.connect(lambda: self._do_import(tools, server, rename=True))
-        replace.clicked.connect(lambda: self._do_import(tools, server, rename=False))
-        open_once(box)
+        ask(
+            self.context.window,
+            "importClashQuestion",
+            tr("The registry already has other tools of the same name: {names}.", names=some),
+            tr("Rename the imported tools, or replace yours? You can undo either."),
+            (tr("Rename"), Role.AcceptRole, lambda: self._do_import(tools, server, rename=True)),
+            (tr("Replace"), Role.DestructiveRole, lambda: self._do_import(tools, server, rename=False)),
+            title=tr("Import tools"),
+        )
 
     def _do_import(self, tools: tuple[Tool, ...], server: str, *, rename: bool) -> None:
         plan = plan_import(tools, server, self._document.registry, self._sources, rename=rename)

@@ -14,7 +14,7 @@ from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
@@ -94,8 +94,7 @@ class QuestionCard(Card):
             self.form.show_tool(None)
             return
         kind, usable = question.kind, not question.problem
-        self.message.setText(visible(question.message[:LONGEST_MESSAGE], lines=True))
-        self.message.setVisible(bool(question.message))
+        show_words(self.message, visible(question.message[:LONGEST_MESSAGE], lines=True))
         problems = [question.problem, *question.findings]
         self.problem.setText("\n".join(visible(words) for words in problems if words))
         self.problem.setVisible(any(problems))

@@ -14,7 +14,7 @@ from glyphscope_gui.servers.call_outcome import raw_view
 from glyphscope_gui.servers.call_result import CallResult
 from glyphscope_gui.servers.tool_calls import ToolCalls, Work
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import named, push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import splitter, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -139,8 +139,7 @@ class RequestDialog(QDialog):
             words = tr("Params must be a JSON object.")
         elif HIDDEN in self.params_edit.toPlainText():
             words = tr("The log does not contain secrets: replace {dots} before you send this.", dots=HIDDEN)
-        self.problem.setText(words)
-        self.problem.setVisible(bool(words))
+        show_words(self.problem, words)
         self._show_state()
 
     def _show_state(self) -> None:

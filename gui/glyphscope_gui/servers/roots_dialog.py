@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QPushButto
 from glyphscope.tools.mcp.config import MOST_ROOTS
 from glyphscope.visible import visible
 from glyphscope_gui.shared.dialogs import ask_for_folder
-from glyphscope_gui.shared.labels import named, push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 
@@ -77,8 +77,7 @@ class RootsDialog(QDialog):
         self._notify("")
 
     def _notify(self, words: str) -> None:
-        self.problem.setText(words)
-        self.problem.setVisible(bool(words))
+        show_words(self.problem, words)
 
     def _remove(self) -> None:
         row = self.list.currentRow()

@@ -21,12 +21,12 @@ class SignInPresenter(QObject):
         super().__init__(context.window)
         self._servers = context.services.servers
         self._notice = notice
-        self._wanted = ""
+        self._signing_in = ""
         self._servers.signInRequested.connect(self._show)
         self._servers.stateChanged.connect(self._state_changed)
 
     def _show(self, name: str, address: str) -> None:
-        self._wanted = name
+        self._signing_in = name
         host = urlsplit(address).hostname or ""
         words = tr("The server {name} asks you to sign in at {host}.", name=visible(name), host=visible(host))
         copy = (tr("Copy address"), lambda: self._copy(name, address))
@@ -49,11 +49,10 @@ class SignInPresenter(QObject):
 
     def _state_changed(self, name: str) -> None:
         """The sign-in has ended, one way or the other."""
-        known = self._servers.get(name)
-        source = known.source if known is not None else None
-        if name != self._wanted or (source is not None and source.phase == "starting"):
+        source = self._servers.server_source(name)
+        if name != self._signing_in or (source is not None and source.phase == "starting"):
             return
-        self._wanted = ""
+        self._signing_in = ""
         self._notice.hide()
         unsaved = source.server.unsaved_sign_in if source is not None and source.server is not None else ""
         if unsaved:

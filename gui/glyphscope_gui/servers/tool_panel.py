@@ -33,6 +33,8 @@ from glyphscope_gui.shared.labels import (
     link,
     named,
     push_button,
+    set_role,
+    show_words,
     words_label,
 )
 from glyphscope_gui.shared.language import tr
@@ -134,13 +136,10 @@ class ToolPanel(Card):
         name = visible(row.name[:60], spaces=True) if row else ""
         title = f"{self._said.noun} {name}" if row else self._said.noun
         self.heading.set_title(title, upper=title.rfind(name))
-        self.about.setText(tool.description[:600] if tool else "" if row else self._said.choose)
-        self.about.setVisible(bool(self.about.text()))
+        show_words(self.about, tool.description[:600] if tool else "" if row else self._said.choose)
         words = claim_words(claims)
-        self.says.setText(tr("Annotations (not verified): {claims}", claims=words) if words else "")
-        self.says.setVisible(bool(words))
-        self.problem.setText(row.problem if row else "")
-        self.problem.setVisible(bool(row and row.problem))
+        show_words(self.says, tr("Annotations (not verified): {claims}", claims=words) if words else "")
+        show_words(self.problem, row.problem if row else "")
         self.form.show_tool(tool, arguments)
         self.result.show_view(None)
         text = escaped(json.dumps(tool.parameters, indent=2, ensure_ascii=False)) if tool else ""
@@ -148,7 +147,7 @@ class ToolPanel(Card):
         self.show_checks(None)
         self._show_json_button()
         self._notify("")
-        self._show_state()
+        self.show_state()
         self._fit()
         self.edited.emit()
         return True
@@ -169,7 +168,7 @@ class ToolPanel(Card):
     def set_ready(self, ready: bool) -> None:
         """Whether the server can be called now."""
         self._server_ready = ready
-        self._show_state()
+        self.show_state()
 
     def show_check(self, check: ArgumentCheck) -> None:
         """The verdicts on the arguments as they are."""
@@ -193,9 +192,6 @@ class ToolPanel(Card):
         self._notify(words)
         self.call_button.setEnabled(False)
 
-    def readable(self) -> None:
-        self._show_state()
-
     def show_progress(self, told: Progressed, other: str = "") -> None:
         """How far the call is, of an `other` tool than the one that is shown."""
         known = told.done is not None and bool(told.total)
@@ -215,13 +211,13 @@ class ToolPanel(Card):
     def begin(self) -> None:
         self._busy = True
         self.result.show_view(None)
-        self._show_state()
+        self.show_state()
 
     def end(self, view: CallView | None) -> None:
         """Nothing is called any more; `view` is the last answer of the tool that is shown, if it has one."""
         self._busy = False
         self.result.show_view(view)
-        self._show_state()
+        self.show_state()
         self._fit()
 
     def show_subscription(self, updates: Updates | None, *, can: bool) -> None:
@@ -308,7 +304,7 @@ class ToolPanel(Card):
         if self.form.preferred_height != self._wanted:
             self._fit()
 
-    def _show_state(self) -> None:
+    def show_state(self) -> None:
         can = self._tool is not None
         self.call_button.setVisible(not self._busy)
         self.call_button.setEnabled(can and self._server_ready)
@@ -357,9 +353,5 @@ class ToolPanel(Card):
             self._notify(str(error))
 
     def _notify(self, words: str, calm: bool = False) -> None:
-        role = "hint" if calm else "problem"
-        if self.words.property("role") != role:
-            self.words.setProperty("role", role)
-            self.words.style().unpolish(self.words)
-            self.words.style().polish(self.words)
+        set_role(self.words, "hint" if calm else "problem")
         self.words.setText(words[:400])

@@ -10,7 +10,7 @@ from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope_gui.servers.tool_model import ENFORCEMENT, HERE, NAME, SAYS, ServersToolModel, ToolRow
 from glyphscope_gui.servers.words import changes_words
 from glyphscope_gui.shared.cells import PillDelegate
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -55,7 +55,7 @@ class ServerTools(QWidget):
             tr("Add the selected tools to the project; runs call them on this server")
         )
         self._lay_out()
-        self.filter_edit.textChanged.connect(self._filter)
+        self.filter_edit.textChanged.connect(model.set_filter)
         self.table.selectionModel().currentChanged.connect(self._current_changed)
         self.import_button.clicked.connect(self.importRequested)
         model.tickedChanged.connect(self._show_ticked)
@@ -77,8 +77,7 @@ class ServerTools(QWidget):
         self.empty.setText(empty)
         self.empty.setVisible(none)
         self.table.setVisible(not none)
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        show_words(self.problem, problem)
         self.filter_edit.setVisible(self.model.rowCount() >= FILTER_FROM or bool(self.filter_edit.text()))
 
     def show_changes(self, changes: ToolChanges | None) -> None:
@@ -122,9 +121,6 @@ class ServerTools(QWidget):
         table.fit_column(HERE, tr("imported, changed") if wide else tr("imported"))
         table.give_way(SAYS, ENFORCEMENT, HERE)
         self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
-
-    def _filter(self, text: str) -> None:
-        self.model.set_filter(text)
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         row = self.model.row(current.row())

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.sessions import History
 from glyphscope_gui.settings.network_contacts import Contact, summary
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.dialogs import open_once
-from glyphscope_gui.shared.labels import named, push_button, words_label
+from glyphscope_gui.shared.dialogs import Role, ask
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-
-_Role = QMessageBox.ButtonRole
 
 
 class ContactList(QWidget):
@@ -34,7 +32,7 @@ class ContactList(QWidget):
 
 
 class HistoryClearer(QWidget):
-    """Clears the history once the user has said so. `cleared` carries how many runs went."""
+    """Clears the history once the user has confirmed it. `cleared` carries the number of deleted runs."""
 
     cleared = Signal(int)
 
@@ -58,18 +56,14 @@ class HistoryClearer(QWidget):
         )
 
     def _ask(self) -> None:
-        box = named(QMessageBox(self), "clearHistoryQuestion")
-        box.setWindowTitle("Glyphscope")
-        box.setText(tr("Delete the runs of the history?"))
-        box.setInformativeText(tr("This cannot be undone. Runs saved as files are kept."))
-        self._answer(box, tr("Keep pinned runs"), lambda: self.clear(keep_pinned=True))
-        self._answer(box, tr("Delete all"), lambda: self.clear(keep_pinned=False))
-        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(cancel)
-        open_once(box)
-
-    def _answer(self, box: QMessageBox, words: str, do: Callable[[], None]) -> None:
-        box.addButton(words, _Role.DestructiveRole).clicked.connect(lambda _checked=False: do())
+        ask(
+            self,
+            "clearHistoryQuestion",
+            tr("Delete the runs of the history?"),
+            tr("This cannot be undone. Runs saved as files are kept."),
+            (tr("Keep pinned runs"), Role.DestructiveRole, lambda: self.clear(keep_pinned=True)),
+            (tr("Delete all"), Role.DestructiveRole, lambda: self.clear(keep_pinned=False)),
+        )
 
     def _cleared(self, count: int) -> None:
         self.button.setEnabled(True)

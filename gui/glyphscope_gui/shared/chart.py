@@ -20,6 +20,7 @@ from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import Looks, theme, ui_font
 
@@ -92,15 +93,13 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     # -- export ------------------------------------------------------------------------------------------------
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for ending, words in (
-            ("csv", tr("Figures as CSV…")),
-            ("png", tr("Picture as PNG…")),
-            ("svg", tr("Drawing as SVG…")),
-        ):
-            menu.addAction(words).triggered.connect(lambda _checked=False, kind=ending: self._ask(kind))
-        menu.popup(event.globalPos())
+        pop_up(
+            QMenu(self),
+            event.globalPos(),
+            (tr("Figures as CSV…"), lambda: self._ask("csv")),
+            (tr("Picture as PNG…"), lambda: self._ask("png")),
+            (tr("Drawing as SVG…"), lambda: self._ask("svg")),
+        )
         event.accept()
 
     def export(self, path: Path) -> None:

@@ -1,15 +1,20 @@
-"""Dialogs that ask for a file or a folder. None blocks its caller."""
+"""Dialogs that ask a question, or for a file or a folder. None blocks its caller."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
-from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
 
 from glyphscope_gui.shared.labels import named
 
+Role = QMessageBox.ButtonRole
+Answer: TypeAlias = tuple[str, Role, Callable[[], object]]
+"""The words of a button, its role, and what it does."""
 _ENDING = re.compile(r"\*\.(\w+)")
 
 
@@ -17,6 +22,29 @@ def open_once(dialog: QDialog) -> None:
     """Open it; it deletes itself when it is closed."""
     dialog.finished.connect(dialog.deleteLater)
     dialog.open()
+
+
+def ask(
+    parent: QWidget, name: str, words: str, more: str, *answers: Answer, title: str = "Glyphscope"
+) -> None:
+    """Open a question with these answers, and Cancel unless one of them rejects.
+
+    The default is the first answer that accepts, or Cancel. `name` is the dialog's.
+    """
+    box = QMessageBox(parent, text=words, informativeText=more, textFormat=Qt.TextFormat.PlainText)
+    named(box, name, windowTitle=title)
+    default = None
+    for shown, role, do in answers:
+        button = box.addButton(shown, role)
+        button.clicked.connect(lambda _checked=False, do=do: do())
+        if default is None and role == Role.AcceptRole:
+            default = button
+    if not any(role == Role.RejectRole for _, role, _ in answers):
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        default = default or cancel
+    if default is not None:
+        box.setDefaultButton(default)
+    open_once(box)
 
 
 def ask_for_file(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.theme import theme
 
 _PARTS = re.compile(
@@ -64,11 +64,7 @@ class JsonEditor(CodeEdit):
             self.textEdited.emit(text)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = self.createStandardContextMenu(event.pos())
-        menu.addSeparator()
-        menu.addAction(self.format_action)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(event.globalPos())
+        pop_up(self.createStandardContextMenu(event.pos()), event.globalPos(), None, self.format_action)
 
     def _restyle(self) -> None:
         super()._restyle()

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from PySide6.QtCore import QObject, QSize, Qt, SignalInstance
 from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -48,8 +48,8 @@ def set_role(widget: QWidget, role: object, *, key: str = "role") -> None:
             widget.style().polish(widget)
 
 
-def show_words(label: QLabel, words: str) -> None:
-    """The label with these words; without any it is hidden."""
+def show_words(label: QLabel | QAbstractButton, words: str) -> None:
+    """The label or button with these words; without any it is hidden."""
     label.setText(words)
     label.setVisible(bool(words))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QWidget
 
-from glyphscope_gui.shared.labels import PlainLabel, push_button
+from glyphscope_gui.shared.labels import PlainLabel, push_button, set_role, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 
@@ -44,12 +44,8 @@ class NoticeBanner(QFrame):
         words = self.label.text()
         self.setAccessibleName(tr("Error: {words}", words=words) if error else words)
         self.sign.setVisible(error)
-        if self.property("error") is not error:
-            self.setProperty("error", error)
-            self.style().unpolish(self)
-            self.style().polish(self)
-        self.action.setText(action)
-        self.action.setVisible(bool(action))
+        set_role(self, error, key="error")
+        show_words(self.action, action)
         self._then = then
         title, self._or = other or ("", None)
         self.other.setText(title)

@@ -18,10 +18,14 @@ class PlainDialog(QDialog):
         self.finished.connect(self.deleteLater)
 
     def button_box(self, standard: Standard, *buttons: tuple[QPushButton, Role]) -> QDialogButtonBox:
-        """The buttons below: a standard one that rejects, and these, whose roles accept, or do something else."""
+        """The buttons below: a standard one that rejects, and these, whose roles accept, or do something else. A button
+        that looks primary is the default.
+        """
         box = QDialogButtonBox(self)
         for button, role in buttons:
             box.addButton(button, role)
+            if button.property("role") == "primary":
+                button.setDefault(True)
         box.addButton(standard)
         box.accepted.connect(self.accept)
         box.rejected.connect(self.reject)

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, set_role
 from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
@@ -284,8 +284,5 @@ class LinesSetting(GrowingEdit):
 
 def mark_refused(field: QWidget, reason: str) -> None:
     """For style sheets, and for the screen reader; the reason is the field's hint, which comes back without one."""
-    if bool(field.property("refused")) != bool(reason):
-        field.setProperty("refused", bool(reason))
-        field.style().unpolish(field)
-        field.style().polish(field)
+    set_role(field, bool(reason), key="refused")
     field.setToolTip(plain_tip(reason or field.accessibleDescription()))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QEvent, QMimeData, QSize, QSizeF, Qt
+from PySide6.QtCore import QEvent, QMimeData, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QKeyEvent,
     QResizeEvent,
     QShowEvent,
     QTextCharFormat,
@@ -168,6 +169,20 @@ class GrowingEdit(WrappingEdit):
         height = self._preferred_height()
         if height != self.height():
             self.setFixedHeight(height)
+
+
+class SubmitEdit(GrowingEdit):
+    """`submitted` on Ctrl+Enter."""
+
+    submitted = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            event.accept()
+            self.submitted.emit()
+        else:
+            super().keyPressEvent(event)
 
 
 class ReadBox(GrowingEdit):

@@ -21,7 +21,7 @@ from glyphscope.sessions.files import atomic_write
 from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_where_to_save
-from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import copy_text
@@ -153,7 +153,7 @@ class WholeTextDialog(QDialog):
         self._background.start(
             "save",
             lambda: atomic_write(Path(path), text),
-            lambda _none: self._say(tr("Saved: {name}", name=Path(path).name)),
+            lambda _none: self.counts.setText(tr("Saved: {name}", name=Path(path).name)),
             self._failed,
         )
 
@@ -179,8 +179,8 @@ class WholeTextDialog(QDialog):
         self.view.setTabChangesFocus(True)
         self.hidden = words_label(role="problem", parent=self)
         self.hidden.hide()
-        self.note = words_label(note, "hint", parent=self)
-        self.note.setVisible(bool(note))
+        self.note = words_label(role="hint", parent=self)
+        show_words(self.note, note)
         self.counts = PlainLabel(self, role="hint")
         self.previous_button = QPushButton(tr("Previous part"), self)
         self.next_button = QPushButton(tr("Next part"), self)
@@ -217,8 +217,7 @@ class WholeTextDialog(QDialog):
     def _show_text(self, ready: _Ready) -> None:
         self.is_ready = True
         self._sent = self._shown = ready
-        self.hidden.setText(tr("Contains invisible characters: {characters}", characters=ready.hidden))
-        self.hidden.setVisible(bool(ready.hidden))
+        show_words(self.hidden, tr("Contains invisible characters: {characters}", characters=ready.hidden))
         self.show_part(0)
         if ready.text[:64].lstrip()[:1] in ("{", "["):
             self._background.start("json", lambda: _formatted(ready.text), self._can_format, self._failed)
@@ -291,7 +290,7 @@ class WholeTextDialog(QDialog):
 
     def _copy(self) -> None:
         copy_text(self.text)
-        self._say(tr("Copied"))
+        self.counts.setText(tr("Copied"))
 
     def _ask_where(self) -> None:
         suffix = ".json" if self._formatted is not None else ".txt"
@@ -304,9 +303,6 @@ class WholeTextDialog(QDialog):
             start=name,
             name="saveTextDialog",
         )
-
-    def _say(self, words: str) -> None:
-        self.counts.setText(words)
 
     def _failed(self, error: BaseException) -> None:
         self.hidden.setText(error.message if isinstance(error, GlyphscopeError) else str(error))

@@ -9,19 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import StorageError
 from glyphscope.sessions.journal import Leftover
 from glyphscope_gui.project.project_controller import ProjectController
-from glyphscope_gui.shared.dialogs import ask_for_file, open_once
+from glyphscope_gui.shared.dialogs import Role, ask, ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.errors import show_error
-from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 
 SUFFIX = "glyphscope"
 _FILTER = tr("Glyphscope projects (*.glyphscope);;All files (*)")
-_Role = QMessageBox.ButtonRole
 
 
 class ProjectDialogs(QObject):
@@ -51,41 +49,42 @@ class ProjectDialogs(QObject):
 
     def save_as(self, then: Callable[[], None] | None = None) -> None:
         """Ask for a file and save there; `then` follows when that worked."""
-        dialog = QFileDialog(
-            self._window, tr("Save the project"), str(self._controller.path or tr("Untitled")), _FILTER
-        )
-        dialog.setObjectName("saveProjectDialog")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(SUFFIX)
 
-        def save(path: str) -> None:
-            if self._controller.save(Path(path)) and then:
+        def save(path: Path) -> None:
+            if self._controller.save(path) and then:
                 then()
 
-        dialog.fileSelected.connect(save)
-        open_once(dialog)
+        start = str(self._controller.path or tr("Untitled"))
+        ask_where_to_save(
+            self._window,
+            tr("Save the project"),
+            save,
+            _FILTER,
+            start=start,
+            suffix=SUFFIX,
+            name="saveProjectDialog",
+        )
 
     def before_leaving(self, then: Callable[[], None]) -> None:
         """Call `then` once the unsaved edits are saved or discarded; on Cancel, never."""
         if not self._controller.is_dirty:
             then()
             return
-        box = self._box(
-            "unsavedQuestion",
-            tr("Save the changes to {name}?", name=self._controller.name),
-            tr("Unsaved changes will be lost."),
-        )
-        save = box.addButton(tr("Save"), _Role.AcceptRole)
-        drop = box.addButton(tr("Don’t save"), _Role.DestructiveRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
 
-        def save_then_go() -> None:
+        def save() -> None:
             if self._controller.path is None:
                 self.save_as(then)
             elif self._controller.save():
                 then()
 
-        self._open(box, {save: save_then_go, drop: then}, default=save)
+        ask(
+            self._window,
+            "unsavedQuestion",
+            tr("Save the changes to {name}?", name=self._controller.name),
+            tr("Unsaved changes will be lost."),
+            (tr("Save"), Role.AcceptRole, save),
+            (tr("Don’t save"), Role.DestructiveRole, then),
+        )
 
     def offer_leftovers(self) -> None:
         """Offer the newest unsaved edits of a program that ended badly; the others wait for the next start."""
@@ -109,40 +108,32 @@ class ProjectDialogs(QObject):
         )
         if unsaved.changed_since:
             text += tr(" The project file has changed since; Glyphscope asks before overwriting it.")
-        box = self._box("leftoverQuestion", tr("Restore unsaved changes?"), text)
-        take = box.addButton(tr("Restore"), _Role.AcceptRole)
-        drop = box.addButton(tr("Discard"), _Role.DestructiveRole)
-        box.addButton(tr("Later"), _Role.RejectRole)
-        self._open(
-            box,
-            {
-                take: lambda: self._controller.restore(leftover),
-                drop: lambda: self._controller.discard(leftover),
-            },
-            default=take,
+        ask(
+            self._window,
+            "leftoverQuestion",
+            tr("Restore unsaved changes?"),
+            text,
+            (tr("Restore"), Role.AcceptRole, lambda: self._controller.restore(leftover)),
+            (tr("Discard"), Role.DestructiveRole, lambda: self._controller.discard(leftover)),
+            (tr("Later"), Role.RejectRole, lambda: None),
         )
 
     def _ask_conflict(self, error: StorageError) -> None:
-        box = self._box(
+        ask(
+            self._window,
             "conflictQuestion",
             error.message,
             tr(
                 "{file}\nThe file changed on disk. Nothing was written. Which version do you want to keep?",
                 file=error.where,
             ),
-        )
-        save_as = box.addButton(tr("Save as…"), _Role.AcceptRole)
-        reload_ = box.addButton(tr("Reload from disk"), _Role.DestructiveRole)
-        overwrite = box.addButton(tr("Overwrite with mine"), _Role.DestructiveRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        self._open(
-            box,
-            {
-                save_as: self.save_as,
-                reload_: self._controller.reload,
-                overwrite: lambda: self._controller.save(overwrite=True),
-            },
-            default=save_as,
+            (tr("Save as…"), Role.AcceptRole, self.save_as),
+            (tr("Reload from disk"), Role.DestructiveRole, self._controller.reload),
+            (
+                tr("Overwrite with mine"),
+                Role.DestructiveRole,
+                lambda: self._controller.save(overwrite=True),
+            ),
         )
 
     def _show_error(self, error: BaseException) -> None:
@@ -150,16 +141,3 @@ class ProjectDialogs(QObject):
 
     def _choose_file(self) -> None:
         ask_for_file(self._window, tr("Open a project"), self._controller.open, _FILTER)
-
-    def _box(self, name: str, text: str, more: str) -> QMessageBox:
-        box = named(QMessageBox(self._window, text=text, informativeText=more), name)
-        box.setWindowTitle("Glyphscope")
-        return box
-
-    def _open(
-        self, box: QMessageBox, answers: dict[QPushButton, Callable[[], object]], default: QPushButton
-    ) -> None:
-        for button, answer in answers.items():
-            button.clicked.connect(lambda _checked=False, go=answer: go())
-        box.setDefaultButton(default)
-        open_once(box)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMessageBox
 
-from glyphscope.events import PromptEvaluated, RunRequest
+from glyphscope.events import PromptEvaluated
 from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project
@@ -58,7 +56,7 @@ class WindowPresenter(QObject):
     def start(self) -> None:
         """Open the model, so that the first run need not wait."""
         self._status.set_note(self._context.settings.notice)
-        self._open_model(self._project.model)
+        self._runs.open_model(self._project.model)
 
     def close(self) -> None:
         self._figures.stop()
@@ -91,9 +89,9 @@ class WindowPresenter(QObject):
 
     def _connect_project(self) -> None:
         project, recorder = self._project, self._context.recorder
-        self._header.optionsChosen.connect(self._change_options)
-        project.modelChosen.connect(self._open_model)
-        project.optionsChanged.connect(self._show_options)
+        self._header.optionsChosen.connect(lambda changes: project.set_options(**changes))
+        project.modelChosen.connect(self._runs.open_model)
+        project.optionsChanged.connect(self._header.show_options)
         project.tools.changed.connect(self._header.show_tools)
         project.stateChanged.connect(self._show_title)
         project.permissionsDropped.connect(self._show_permissions)
@@ -113,14 +111,8 @@ class WindowPresenter(QObject):
     def _step(self) -> None:
         self._navigation.page.step()
 
-    def _open_model(self, name: str) -> None:
-        self._runs.open_model(name)
-
     def _new_project(self) -> None:
         self._dialogs.before_leaving(lambda: self._project.new(first_project(self._context.settings.value)))
-
-    def _change_options(self, changes: dict[str, Any]) -> None:
-        self._project.set_options(**changes)
 
     # -- the run -----------------------------------------------------------------------------------------------
 
@@ -191,9 +183,6 @@ class WindowPresenter(QObject):
         self._status.set_figures(figures(state))
 
     # -- the project -------------------------------------------------------------------------------------------
-
-    def _show_options(self, options: RunRequest) -> None:
-        self._header.show_options(options)
 
     def _show_permissions(self, count: int) -> None:
         self._status.set_note(

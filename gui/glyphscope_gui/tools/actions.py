@@ -9,14 +9,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save, open_once
+from glyphscope_gui.shared.dialogs import Role, ask, ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.tools.registry_tree_model import Item
@@ -155,24 +155,18 @@ class ToolActions(QObject):
         if not len(self._document.registry):
             self._document.replace_registry(registry, tr("import {source}", source=source))
             return
-        box = QMessageBox(self._owner)
-        box.setObjectName("importQuestion")
-        box.setWindowTitle(tr("Import tools"))
-        box.setText(
+        name = tr("import {source}", source=source)
+        ask(
+            self._owner,
+            "importQuestion",
             tr("One tool from {source}", source=source)
             if len(registry) == 1
-            else tr("%n tools from {source}", "", len(registry), source=source)
+            else tr("%n tools from {source}", "", len(registry), source=source),
+            tr("Add them to your tools, or replace all your tools? You can undo either."),
+            (tr("Add"), Role.AcceptRole, lambda: self._document.add_all(registry, name)),
+            (tr("Replace"), Role.DestructiveRole, lambda: self._document.replace_registry(registry, name)),
+            title=tr("Import tools"),
         )
-        box.setInformativeText(tr("Add them to your tools, or replace all your tools? You can undo either."))
-        add = box.addButton(tr("Add"), QMessageBox.ButtonRole.AcceptRole)
-        replace_all = box.addButton(tr("Replace"), QMessageBox.ButtonRole.DestructiveRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(add)
-        add.clicked.connect(lambda: self._document.add_all(registry, tr("import {source}", source=source)))
-        replace_all.clicked.connect(
-            lambda: self._document.replace_registry(registry, tr("import {source}", source=source))
-        )
-        open_once(box)
 
     def _ask_where_to(self, text_of: Callable[[ToolRegistry], str]) -> None:
         text = text_of(self._document.registry)

@@ -154,7 +154,7 @@ class Branches(QObject):
                 return " ".join(part for part in (error.message, error.hint) if part)
             return ""
 
-        self._background.start("why", work, told, self._fail)
+        self._background.start("why", work, told, self.failed.emit)
 
     def show(self, run: str) -> None:
         """Have a run of the tree shown."""
@@ -181,7 +181,7 @@ class Branches(QObject):
             self._hold(run, events)
             then(events)
 
-        self._background.start("read", lambda: self._history.events(run), done, self._fail)
+        self._background.start("read", lambda: self._history.events(run), done, self.failed.emit)
 
     def describe(self, run: str, *, name: str | None = None, note: str | None = None) -> None:
         """Give a run of the tree a name or a note; they are kept with the history."""
@@ -202,7 +202,7 @@ class Branches(QObject):
             self._history.describe(run, name=name, note=note)
 
         self._saved_requests.add(run)
-        self._background.start(f"describe {run}", work, lambda _: self.described.emit(run), self._fail)
+        self._background.start(f"describe {run}", work, lambda _: self.described.emit(run), self.failed.emit)
         self.changed.emit()
 
     def look_again(self, run: str) -> None:
@@ -269,9 +269,6 @@ class Branches(QObject):
         if not isinstance(error, GlyphscopeError):
             raise error  # a mistake of ours is reported as any
         self.refused.emit(" ".join(part for part in (error.message, error.hint) if part))
-
-    def _fail(self, error: BaseException) -> None:
-        self.failed.emit(error)
 
 
 def _parent(request: RunRequest) -> str:

@@ -13,6 +13,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme.sizes import ROW, letters
 
@@ -119,10 +120,7 @@ class BranchTree(QTreeView):
         if not index.isValid():
             return
         self.setCurrentIndex(index)
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addActions(self.actions_)
-        menu.popup(self.viewport().mapToGlobal(place))
+        pop_up(QMenu(self), self.viewport().mapToGlobal(place), *self.actions_)
 
 
 class BranchCard(Card):

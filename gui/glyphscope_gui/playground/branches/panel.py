@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
-from glyphscope_gui.shared.labels import PlainLabel, named, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -111,9 +111,8 @@ class BranchPanel(QWidget):
         self.noteRequested.emit(self._run, self.note_edit.text().strip())
 
     def _notify(self, label: QLabel, words: str) -> None:
-        label.setText(words)
+        show_words(label, words)
         label.setAccessibleName(words)
-        label.setVisible(bool(words))
 
 
 def _edit(name: str, words: str, empty: str, longest: int) -> QLineEdit:
