@@ -143,7 +143,7 @@ class LessonExperiment(QFrame):
         self._set_running(True)
 
     def take(self, aside: Aside) -> None:
-        """What the live run told."""
+        """New events of the live run."""
         if aside.events:
             self._events.extend(aside.events)
             self.run.player.grow(aside.events)

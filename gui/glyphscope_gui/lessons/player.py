@@ -18,7 +18,7 @@ SLOWEST, FASTEST = 0.2, 50.0
 
 
 class LessonPlayer(QObject):
-    """`began` carries a fresh RunState, `applied` an Applied, `moved` tells another place, `playingChanged` whether it
+    """`began` carries a fresh RunState, `applied` an Applied, `moved` another place, `playingChanged` whether it
     plays. A place is the number of tokens that are shown, of all stages together, between `first` and `last`.
     """
 
@@ -63,7 +63,7 @@ class LessonPlayer(QObject):
         self.is_live = True
 
     def grow(self, events: Sequence[AnyEvent]) -> None:
-        """What a live run told: it is shown at once, and where somebody looks at an earlier place, later."""
+        """New events of a live run: it is shown at once, and where somebody looks at an earlier place, later."""
         at_end = self.place == self.last
         begin = len(self._events)
         self._events.extend(events)
@@ -138,7 +138,7 @@ class LessonPlayer(QObject):
         self.began.emit(self.state)
 
     def _reduce_to(self, place: int) -> None:
-        """Up to the token before which `place` tokens are, with all that was told of those; at the end, everything."""
+        """Up to the token before which `place` tokens are, with all their events; at the end, everything."""
         if place >= len(self._tokens):
             stop = len(self._events) if self._whole or self.is_live else self._after(place)
         else:

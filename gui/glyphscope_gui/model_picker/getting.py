@@ -102,18 +102,18 @@ class ModelGetting(QObject):
             if is_words(text):
                 self._search(Search(text, available_memory()))
                 return
-            wanted = read_request(text)
+            asked = read_request(text)
         except GlyphscopeError as error:
             self._set_phase(Phase.IDLE)
             self.failed.emit(error)
             return
-        lookup = self._task = Lookup(wanted)
+        lookup = self._task = Lookup(asked)
         self._set_phase(Phase.LOOKING)
 
         def work() -> Looked:
             listing = lookup.listing()
             try:
-                return Looked(listing, pick(listing, wanted.which, available_memory()), None)
+                return Looked(listing, pick(listing, asked.which, available_memory()), None)
             except GlyphscopeError as error:
                 return Looked(listing, None, error)
 
@@ -154,7 +154,7 @@ class ModelGetting(QObject):
     def _start(
         self, task: Search | Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]
     ) -> None:
-        """What an errand tells that nobody waits for any more is told to nobody."""
+        """The reports of a task that nobody waits for any more are dropped."""
 
         def if_current(then: Callable[[Any], None]) -> Callable[[Any], None]:
             return lambda outcome: then(outcome) if task is self._task else None

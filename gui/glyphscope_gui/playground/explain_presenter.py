@@ -99,11 +99,11 @@ class ExplainPresenter(QObject):
         if not self._dropped.now:
             self._context.show_error(error)
 
-    def _show(self, wanted: MaskImpact) -> None:
+    def _show(self, impact: MaskImpact) -> None:
         self._working = False
         started = self._runs.state.started
         if not self._dropped.now and started is not None:
-            self._view.show_impact(wanted, self._runs.state.registry)
+            self._view.show_impact(impact, self._runs.state.registry)
 
     # -- token boundaries --------------------------------------------------------------------------------------
 

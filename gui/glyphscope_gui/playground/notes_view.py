@@ -1,4 +1,4 @@
-"""What a row of the timeline tells, to read: results, differences, refusals, pictures."""
+"""The notes of a row of the timeline, to read: results, differences, refusals, pictures."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class NotesView(QTextBrowser):
         return format_
 
     def _piece_format(self, kind: str) -> QTextCharFormat:
-        """What is gone is struck out, what is new is underlined: not by colour alone."""
+        """Removed text is crossed out, new text is underlined: not by colour alone."""
         format_ = QTextCharFormat()
         format_.setFont(mono_font(0.5))
         role = _SIGNS.get(kind)

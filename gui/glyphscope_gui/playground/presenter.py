@@ -98,11 +98,11 @@ class PlaygroundPresenter(Page):
         if isinstance(failed := applied.events[-1], RunFailed) and applied.kind != "continuation":
             self._show_failure(failed, applied.state.started)
 
-    def not_started(self, told: NotStarted) -> None:
-        """The run that is shown stays; why there is no other one is told above it."""
-        self.context.recorder.keep(told.events)
-        if (failed := told.failed) is not None:
-            started = told.events[0]
+    def not_started(self, failure: NotStarted) -> None:
+        """The run that is shown stays; the reason is shown above it."""
+        self.context.recorder.keep(failure.events)
+        if (failed := failure.failed) is not None:
+            started = failure.events[0]
             self._show_failure(failed, started if isinstance(started, RunStarted) else None)
 
     def finish(self, applied: Applied) -> None:

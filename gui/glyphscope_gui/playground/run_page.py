@@ -180,7 +180,7 @@ class RunPage(QWidget):
             self._stage_ended()
 
     def show_row(self, row: TimelineRow) -> None:
-        """What a row of the timeline tells: its stage's text, or what was told there."""
+        """The details of a row of the timeline: its stage's text, or its notes."""
         stage = self._state.stages[row.stage]
         if not row.events and stage.kind != "tool":
             self.show_stream(row)
@@ -191,7 +191,7 @@ class RunPage(QWidget):
         self._set_noting(True)
 
     def show_stream(self, row: TimelineRow | None = None) -> None:
-        """The text of the stage, instead of what a row tells; from where the part of that row begins."""
+        """The text of the stage, instead of a row's notes; from where the part of that row begins."""
         self._row = None
         self.stream_card.heading.set_title(tr("Stream"))
         self._set_noting(False)
@@ -302,7 +302,7 @@ class RunPage(QWidget):
         return next((n for n, stage in enumerate(self._state.stages) if stage is self.stage), 0)
 
     def _set_noting(self, noting: bool) -> None:
-        """What a row tells has the room of all that shows a stage's text."""
+        """A row's notes have the room of all that shows a stage's text."""
         if noting == bool(self.stack.currentIndex()):
             return
         self.stack.setCurrentIndex(int(noting))

@@ -124,10 +124,10 @@ class StageRows:
         self._uncalled = uncalled
         before = len(self.rows)
         first = stage.tokens[0].t if stage.tokens else math.inf
-        told = stage.outline[self._seen :]
-        self._add_all(event for event in told if event.t <= first)
+        notes = stage.outline[self._seen :]
+        self._add_all(event for event in notes if event.t <= first)
         self._read_parts(stage)
-        self._add_all(event for event in told if event.t > first)
+        self._add_all(event for event in notes if event.t > first)
         self._seen = len(stage.outline)
         self._fill_stage(stage, now, over)
         if failed and stage.finished is None:

@@ -1,4 +1,4 @@
-"""What a strategy tells, in the few words of a timeline's row."""
+"""The events of a strategy, in the few words of a timeline's row."""
 
 from __future__ import annotations
 

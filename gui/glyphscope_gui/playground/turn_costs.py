@@ -25,7 +25,7 @@ _TITLES = (tr("part"), tr("tokens"), tr("forced"), tr("time"))
 
 
 class TurnCosts(QWidget):
-    """A line for each kind of part that the answer has; `has_any` tells whether there is anything to show."""
+    """A line for each kind of part that the answer has; `has_any` is whether there is anything to show."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,19 +69,19 @@ class TurnCosts(QWidget):
 
 def _narrowed(stage: StageState) -> str:
     """From where on which budget narrowed the mask, in sentences."""
-    told = []
+    notes = []
     if (token := _first(stage, "reasoning")) is not None:
-        told.append(
+        notes.append(
             tr("From token {token} on, the mask ends the reasoning: its budget is used up.", token=token)
         )
     if (token := _first(stage, "tokens")) is not None:
-        told.append(
+        notes.append(
             tr(
                 "From token {token} on, the mask makes sure that the answer fits in the remaining tokens.",
                 token=token,
             )
         )
-    return " ".join(told)
+    return " ".join(notes)
 
 
 def _first(stage: StageState, kind: Narrowed) -> int | None:

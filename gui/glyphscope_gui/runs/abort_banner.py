@@ -36,7 +36,7 @@ class StopMark(QWidget):
 
 
 class AbortBanner(QFrame):
-    """Hidden until a run aborts. `continueRequested`: the user asks what it would have said."""
+    """Hidden until a run aborts. `continueRequested`: the user asks for the rest of the answer."""
 
     continueRequested = Signal()
 
@@ -57,7 +57,7 @@ class AbortBanner(QFrame):
         self.hide()
 
     def show_abort(self, aborted: Aborted, *, may_continue: bool = True) -> None:
-        """`may_continue`: whether what it would have said can be asked for, once the run has ended."""
+        """`may_continue`: whether the rest of the answer can be generated, once the run has ended."""
         self.title.setText(
             tr(
                 "Stopped at character {char}, token {token}: {code}",

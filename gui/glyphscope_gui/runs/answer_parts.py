@@ -1,6 +1,6 @@
 """An answer of several parts in the stream's document: reasoning as a block that folds, each call as a card.
 
-Each part begins with an empty line of the document, in which its header stands: a widget, so that keys and screen
+Each part begins with an empty line of the document, in which its header is: a widget, so that keys and screen
 readers reach it. Line ends between parts are shown by their sign, so that markers take no more than a line.
 """
 
@@ -439,5 +439,5 @@ class AnswerParts(QObject):
 
 
 def is_header(block: QTextBlock) -> bool:
-    """Whether the line is a header's, and holds no text."""
+    """Whether the line is a header's, without text."""
     return block.userState() == _HEAD

@@ -29,7 +29,7 @@ class CopyMenu(QMenu):
         self.setObjectName("copyMenu")
         for form, words in COPIED.items():
             action = named(self.addAction(words), f"copy-{form}")
-            action.triggered.connect(lambda _checked=False, wanted=form: self.copyRequested.emit(wanted))
+            action.triggered.connect(lambda _checked=False, form=form: self.copyRequested.emit(form))
 
 
 def copied_words(form: str) -> str:

@@ -1,6 +1,6 @@
 """A run as files for others: what each form is called, where it goes, and what is in it; no Qt.
 
-What is told of a file before it is handed on is made from the run itself: keys are never in it, and the rest is said.
+The note on a file before it is handed on is made from the run itself: keys are never in it, and the rest is listed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RECORD_SUFFIX = ".jsonl"
 
 
 class FormWords(NamedTuple):
-    """`menu` stands in a menu, `file` is the ending of its file, `holds` says what is in it and what is not."""
+    """`menu` is the entry of a menu, `file` is the ending of its file, `holds` says what is in it and what is not."""
 
     menu: str
     file: str
@@ -99,8 +99,8 @@ class Exported(NamedTuple):
 def exported(events: Sequence[AnyEvent], form: ExportForm, text: str) -> Exported:
     """`text` is the run in that form."""
     note = FORMS[form].holds
-    if form in _GRAMMARS and (held := constraint_note(RecordedRun(events))):
-        note = f"{held} {note}"
+    if form in _GRAMMARS and (constrained := constraint_note(RecordedRun(events))):
+        note = f"{constrained} {note}"
     prefix = "test_" if form == "pytest" else ""
     slug = _slug(events).replace("-", "_") if prefix else _slug(events)
     return Exported(form, text, f"{prefix}{slug}{FORMS[form].file}", note)

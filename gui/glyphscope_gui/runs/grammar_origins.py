@@ -16,11 +16,11 @@ _SAID = (
     "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties",
     "additionalProperties",
 )  # fmt: skip
-"""Keywords that constrain a value, in the order in which they are told."""
+"""Keywords that constrain a value, in the order in which they are listed."""
 
 
 class RuleOrigin(NamedTuple):
-    """`argument` is None for a rule of the tool as a whole; `words` tells all of it."""
+    """`argument` is None for a rule of the tool as a whole; `words` describe all of it."""
 
     tool: str
     argument: str | None
@@ -29,7 +29,7 @@ class RuleOrigin(NamedTuple):
 
 
 def rule_origin(registry: ToolRegistry, origin: Origin) -> RuleOrigin:
-    """A rule's origin in words; what the registry does not have any more is told without constraints."""
+    """A rule's origin in words; what the registry does not have any more is described without constraints."""
     parts = steps_of(origin.pointer)
     argument = parts[1] if len(parts) > 1 and parts[0] == "properties" else None
     inner = [part for part in parts[2:] if part not in ("properties",)]
@@ -46,11 +46,11 @@ def constraint_words(schema: Any) -> str:
     """The constraints of one place of a schema: `minimum 1, maximum 100`; its type, where there are none."""
     if not isinstance(schema, dict):
         return ""
-    said = [
+    keywords = [
         f"{keyword} {json_excerpt(schema[keyword], LONGEST_VALUE)}" for keyword in _SAID if keyword in schema
     ]
     kind = schema.get("type")
-    return ", ".join(said) or (kind if isinstance(kind, str) else "")
+    return ", ".join(keywords) or (kind if isinstance(kind, str) else "")
 
 
 def rules_by_argument(origins: Mapping[str, Origin]) -> dict[tuple[str, str | None], str]:

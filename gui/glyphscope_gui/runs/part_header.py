@@ -24,7 +24,7 @@ _GAP = 10
 
 
 class PartWords(NamedTuple):
-    """`pill` is the verdict with its role, `aside` what stands at the right, `tip` explains it."""
+    """`pill` is the verdict with its role, `aside` the words at the right, `tip` explains it."""
 
     title: str
     facts: str = ""
@@ -84,7 +84,7 @@ def call_words(call: CallState, number: int, count: int) -> PartWords:
 
 
 class PartHeader(QAbstractButton):
-    """Reasoning can be folded by it, with the mouse, Space or Enter; of a call it only tells. `folding` carries the
+    """Reasoning can be folded by it, with the mouse, Space or Enter; a call has no fold. `folding` carries the
     place of the segment.
     """
 

@@ -1,4 +1,4 @@
-"""Runs that are kept: in the history by themselves, in files on request, and as the recordings that ship."""
+"""Runs that are stored: in the history by themselves, in files on request, and as the recordings that ship."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glyphscope_gui.shared.plain_text import copy_text
 
 FOLDER = "runs"
 FIRST_RUN = "search-mask.jsonl"
-"""The recording that stands in for the first run where there is no model."""
+"""The recording that replaces the first run where there is no model."""
 
 
 class Recorder(QObject):
@@ -30,9 +30,9 @@ class Recorder(QObject):
 
     `described` carries the id of a run of which the history has other words of the user now.
 
-    `saveFailed` carries the words of an error that `failed` told already: a history that cannot be written is no reason
-    for a dialog after every run. `written` says of a file what is in it, before it is handed on; `noticed` anything
-    else. `limit` is how many runs are kept.
+    `saveFailed` carries the words of an error that `failed` carried already: a history that cannot be written is no
+    reason for a dialog after every run. `written` carries a note on a file's content, `noticed` any other words.
+    `limit` is how many runs are stored.
     """
 
     runSaved = Signal(object)

@@ -49,7 +49,7 @@ Kind: TypeAlias = Literal["run", "replay", "continuation"]
 _BEFORE = (
     RunStarted, StageStarted, CandidatesFound, TransformActed, PromptRendered, RunFailed, RunFinished
 )  # fmt: skip
-"""What a run tells before the model has done anything for it, and what ends it there."""
+"""Events before the model has done anything for a run, and those that end it there."""
 
 
 class Phase(Enum):
@@ -63,9 +63,9 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Applied:
-    """Events that were folded into `state`, which stands after them.
+    """Events that were folded into `state`, which is that after them.
 
-    Those of a continuation tell what would have been said: they are not folded, the aborted run stands as it is.
+    Those of a continuation are not folded: the aborted run stays as it is.
     `at` is the token to choose now that all of a record is shown.
     """
 
@@ -89,7 +89,7 @@ class NotStarted:
 
 @dataclass(frozen=True)
 class Aside:
-    """What a run aside told; `ended` with its last word, and `stopped` where somebody wanted the model for himself."""
+    """Events of a run aside; `ended` with its last one, and `stopped` where another run needed the model."""
 
     job: int
     events: tuple[AnyEvent, ...]
@@ -216,7 +216,7 @@ class RunController(QObject):
     def run_aside(self, request: PreparedRequest | RunRequest) -> int:
         """Run it for somebody else than the playground, which keeps the run that it shows. Returns the job's id.
 
-        Called while the Aside that ended another one is told, it follows without a moment in which nothing runs.
+        Called while the end of another Aside is announced, it follows without a moment in which nothing runs.
         """
         job = RunJob(self._id(), request, aside=True)
         self._after_stop(lambda: self._start(job))
@@ -238,7 +238,7 @@ class RunController(QObject):
         self.replay(tuple(events), rate=0.0, at=at)
 
     def continue_aborted(self) -> None:
-        """What would it have said: goes on behind the aborted run, and measures what the stop saved."""
+        """Generate the rest of the aborted answer, and measure the tokens that the stop saved."""
         if self.can_continue and self.state.started is not None:
             request = self.state.prepared or self.state.started.request
             self._start(ContinueJob(self._id(), request, tuple(self.events)))
@@ -397,7 +397,7 @@ class RunController(QObject):
             waiting()
 
     def _end_aside(self, ended: Ended) -> None:
-        """It is told before the phase changes, so that the next one may follow at once."""
+        """Announced before the phase changes, so that the next one may follow at once."""
         self._job = None
         stopped = self.phase is Phase.STOPPING
         waiting, self._waiting = self._waiting, None
@@ -410,12 +410,12 @@ class RunController(QObject):
                 waiting()
 
     def _report_saving(self) -> None:
-        said = run_state(self._said)
+        continued = run_state(self._said)
         aborted = self.state.aborted
-        if aborted is None or said.finished is None or said.finished.reason == "cancelled":
+        if aborted is None or continued.finished is None or continued.finished.reason == "cancelled":
             self._said = []
             return
-        self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, said.finished.tokens))
+        self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, continued.finished.tokens))
 
     def _model_changed(self, status: ModelStatus) -> None:
         self.model = status

@@ -66,7 +66,7 @@ class _Run:
 
 
 class RunRules(QObject):
-    """`began` tells whether a grammar holds the run; `found` the first row and the TokenRules of the tokens from there;
+    """`began` carries whether a grammar constrains the run; `found` the first row and the TokenRules from there on;
     `refused` a Refusal; `judged` a text in a token's place and the Refusal of it alone, which says nothing where the
     grammar takes it; `priced` the RuleCosts of a run that is over. Tokens that could not be read have
     TokenRules that say why.
@@ -96,11 +96,11 @@ class RunRules(QObject):
 
     @property
     def grammar(self) -> str | None:
-        """The text of the user's own that the run was held to; None where it was the tools'."""
+        """The user's own grammar that constrained the run; None where it was the tools'."""
         return self._run.request.grammar if self._run is not None else None
 
     def apply(self, applied: Applied) -> None:
-        """Tokens that came; what would have been said is not held to anything that is shown here."""
+        """Tokens that came; a continuation is not constrained by any grammar that is shown here."""
         if applied.kind == "continuation":
             return
         for event in applied.events:
@@ -117,12 +117,12 @@ class RunRules(QObject):
             self._next()
 
     def ask(self, index: int | None) -> None:
-        """What was expected in the place of that token is told by `refused`; of several wishes, the last."""
+        """`refused` carries what was expected in the place of that token; the last request counts."""
         self._wanted = index
         self._next()
 
     def judge(self, index: int, text: str) -> None:
-        """What the grammar says to a text in the place of that token is told by `judged`; of several, to the last."""
+        """`judged` carries the grammar's answer to a text in the place of that token; the last request counts."""
         self._typed = index, text
         self._next()
 
@@ -176,7 +176,7 @@ class RunRules(QObject):
     def _start(
         self, run: _Run, work: Callable[[], Any], done: Callable[[Any], None], first: int | None = None
     ) -> None:
-        """`first`: the number of the first token that the job reads; if it cannot, it and all after it tell why."""
+        """`first`: the first token that the job reads; if it fails, that one and all after it get the reason."""
         self._working = True
 
         def show(value: Any) -> None:

@@ -14,7 +14,7 @@ from glyphscope_gui.runs.run_controller import Applied
 
 class StageChoice(QObject):
     """`shown` carries the StageState that the views begin anew with, as it is by now; `grew` that stage and the events
-    that it grew by. A stage without a text (a tool's) is never shown: what it tells is in the timeline's notes.
+    that it grew by. A stage without a text (a tool's) is never shown: its result is in the timeline's notes.
     """
 
     shown = Signal(object)

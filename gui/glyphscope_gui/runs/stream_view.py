@@ -1,4 +1,4 @@
-"""The stream: the call as it is being written, with the verdict on each field where the field stands."""
+"""The stream: the call as it is being written, with the verdict on each field at the field."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class StreamView(QTextEdit):
         self.viewport().update()
 
     def say(self, text: str) -> None:
-        """What the run would have said, struck out behind it."""
+        """The rest of the answer, crossed out after it."""
         if text and not self._said:
             self._insert_raw([(self._places.break_line(), self._said_format)])
             if self._parts.is_used:
@@ -280,7 +280,7 @@ class StreamView(QTextEdit):
             self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
 
     def _mark_decided(self) -> None:
-        """The deciding character, on the colour of its verdict; what stands behind the answer, struck out."""
+        """The deciding character, on the colour of its verdict; the continuation after it, crossed out."""
         marks = []
         stop = self._state.stop_string
         if stop is not None and stop.char < self._places.characters:
@@ -292,7 +292,7 @@ class StreamView(QTextEdit):
             mark.cursor = QTextCursor(self.document())
             mark.cursor.setPosition(self._places.position(character))
             mark.cursor.setPosition(self._places.position(character + 1), QTextCursor.MoveMode.KeepAnchor)
-            mark.cursor.setKeepPositionOnInsert(True)  # what is said behind it is not decided
+            mark.cursor.setKeepPositionOnInsert(True)  # the continuation after it is not decided
             mark.format.setForeground(theme().color("on-impossible"))
             marks.append(mark)
         self.setExtraSelections(marks)
@@ -362,7 +362,7 @@ class StreamView(QTextEdit):
         return menu
 
     def set_boundaries(self, cut: Boundaries) -> None:
-        """Which of the tokens are not the model's own: told in their hints."""
+        """Which of the tokens are not the model's own: shown in their hints."""
         self._cut = cut
 
     def tip(self, token: Token) -> str:
@@ -504,7 +504,7 @@ class StreamView(QTextEdit):
             painter.drawRoundedRect(box.adjusted(-1.5, -3, 1.5, 4), 3, 3)
 
     def _paint_parting(self, painter: QPainter) -> None:
-        """A broken line before what was put where the branch leaves its run, which stands behind it."""
+        """A broken line before what was put where the branch leaves its run, which comes after it."""
         boxes = self._boxes(self._parting, self._parting + 1) if self._parting is not None else []
         if boxes:
             left = boxes[0].left() - 1.5

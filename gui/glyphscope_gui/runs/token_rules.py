@@ -1,8 +1,8 @@
 """Which rule of the grammar read which token of a run, and what it says to a token that was masked: without Qt.
 
 A token belongs to the innermost rule that read one of its characters; where they belong to several, the one of an
-argument counts more than the one around it, so that `"}` is the value's. What a rule expects is told by the rules that
-were open before the token.
+argument counts more than the one around it, so that `"}` is the value's. The rules that were open before a
+token describe what was expected there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from glyphscope_gui.shared.token_words import is_masked
 MOST_TOKENS = 50_000
 """Of a run that are read; nobody looks at the rules of more."""
 FEW = 4
-"""Expectations that are told of a place."""
+"""Expectations that are listed for a place."""
 SECONDS = 6.0
 """For the reasons of all alternatives of a token: the likeliest come first, and the next wish waits for it."""
 END = tr("The end of the text: not part of a rule.")
@@ -80,7 +80,7 @@ class RuleCost:
 
 
 def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
-    """The grammar that the run was held to. Raises GrammarError."""
+    """The grammar that constrained the run. Raises GrammarError."""
     if request.grammar is not None:
         return load_gbnf(request.grammar)
     return answer_grammar(request, registry)
@@ -220,20 +220,20 @@ class RuleReader:
 
     def _expected(self, state: State) -> str:
         """`max_results expects 0-9 or "}": maximum 100`."""
-        wanted = state.expectations(FEW + 1)
-        if not wanted:
+        possible = state.expectations(FEW + 1)
+        if not possible:
             return ""
-        shown = list(dict.fromkeys(one.words for one in wanted))
+        shown = list(dict.fromkeys(one.words for one in possible))
         shown = [*shown[:FEW], tr("more")] if len(shown) > FEW else shown
         listed = tr(" or ").join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-        first = wanted[0]  # the innermost that goes on: one that is over expects nothing
+        first = possible[0]  # the innermost that goes on: one that is over expects nothing
         if first.origin is None and self._has_origins:
-            told = self._token_rule(_innermost(state.active_rules()))
+            rule_there = self._token_rule(_innermost(state.active_rules()))
         else:
-            told = self._token_rule((first.rule or self._grammar.root, first.origin))
-        name = told.argument or told.rule
+            rule_there = self._token_rule((first.rule or self._grammar.root, first.origin))
+        name = rule_there.argument or rule_there.rule
         return tr("{name} expects {expected}", name=name, expected=listed) + (
-            f": {told.constraint}" if told.constraint else ""
+            f": {rule_there.constraint}" if rule_there.constraint else ""
         )
 
 

@@ -33,7 +33,7 @@ MOST_FIELDS = 60
 LONGEST_TEXT = 200_000
 """Characters of arguments that are judged as they are typed."""
 _NO_OBJECT = parse_object("[]")
-"""What is told of any JSON that is no object, in the words for a schema."""
+"""The error for JSON that is no object, in the words for a schema."""
 
 
 @dataclass
@@ -93,11 +93,11 @@ class CallForm(QStackedWidget):
         self.editor.show_text(json.dumps(given, indent=2, ensure_ascii=False))
         self.setCurrentWidget(self._scroll if fields or plain else self.editor)
 
-    def set_json(self, wanted: bool) -> bool:
-        """Show the arguments as JSON, or in fields; False where they do not fit into fields, which is told."""
-        if self._tool is None or wanted == self.is_json:
+    def set_json(self, as_json: bool) -> bool:
+        """Show the arguments as JSON, or in fields; False where they do not fit into fields, which is shown."""
+        if self._tool is None or as_json == self.is_json:
             return True
-        if wanted:
+        if as_json:
             self.editor.show_text(json.dumps(self.filled(), indent=2, ensure_ascii=False))
             self.setCurrentWidget(self.editor)
         else:
@@ -171,7 +171,7 @@ class CallForm(QStackedWidget):
         return next((row.pill.status or "" for row in self._rows if row.name == name), "")
 
     def show_unreadable(self) -> None:
-        """Tell the fields that hold no JSON, or where the text holds none."""
+        """Mark the fields that contain no JSON, or where the text is none."""
         if self.is_json:
             found = parse_object(self.editor.toPlainText())
             self.editor.set_problems([] if isinstance(found, dict) else [found])

@@ -25,7 +25,7 @@ LONGEST_LINE = 1_000
 MOST_PIECES = 40
 IMAGE_SIDE = 640
 MOST_PIXELS = 50_000_000
-"""Of a picture that is decoded: what is larger is told."""
+"""Of a picture that is decoded: a larger one is described in words."""
 
 PieceKind = Literal["text", "json", "image", "link", "note", "problem"]
 """`note` and `problem` are our words, not the server's."""

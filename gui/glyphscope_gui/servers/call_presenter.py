@@ -119,16 +119,16 @@ class CallPresenter(QObject):
             self._answers.pop(self._called, None)
             self.jobs.call(work)
 
-    def _show_progress(self, told: Progressed) -> None:
-        self._panel.show_progress(told, "" if self._called == self._shown else self._called.tool)
+    def _show_progress(self, progress: Progressed) -> None:
+        self._panel.show_progress(progress, "" if self._called == self._shown else self._called.tool)
 
     def _ended(self, view: CallView) -> None:
         _remember(self._answers, self._called, view)
         self._panel.end(self._answers.get(self._shown))
 
 
-def _remember(kept: dict[_Place, Any], place: _Place, what: Any) -> None:
-    kept.pop(place, None)
-    kept[place] = what
-    while len(kept) > REMEMBERED:
-        del kept[next(iter(kept))]
+def _remember(remembered: dict[_Place, Any], place: _Place, what: Any) -> None:
+    remembered.pop(place, None)
+    remembered[place] = what
+    while len(remembered) > REMEMBERED:
+        del remembered[next(iter(remembered))]

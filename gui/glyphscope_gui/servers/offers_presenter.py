@@ -113,7 +113,7 @@ class OffersPresenter(QObject):
         self._show_subscription()
 
     def _complete(self, form: CallForm, offers: OfferList, name: str, asked: bool) -> None:
-        """Ask the server that is ready for values of an argument; the user is told why there are none if `asked`."""
+        """Ask the server that is ready for values of an argument; the user sees why there are none if `asked`."""
         self._completing.set()
         cancel = self._completing = threading.Event()
         source, offer = self._servers.server_source(self._shown), offers.current

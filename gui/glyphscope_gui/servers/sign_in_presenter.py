@@ -15,7 +15,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 
 
 class SignInPresenter(QObject):
-    """Shows one address at a time, the last that was wanted."""
+    """Shows one address at a time, the last requested one."""
 
     def __init__(self, context: AppContext, notice: NoticeBanner) -> None:
         super().__init__(context.window)

@@ -19,7 +19,7 @@ from glyphscope_gui.shared.language import tr
 SECONDS = 120.0
 """After which a call by hand is given up."""
 LOOK_MS = 120
-"""How often progress is looked at, however often a server tells it."""
+"""How often progress is looked at, however often a server reports it."""
 JUDGE_MS = 120
 
 
@@ -28,7 +28,7 @@ Work: TypeAlias = Callable[[threading.Event, Progress], Outcome]
 
 
 class Progressed(NamedTuple):
-    """How far a call is: `total` None where the tool does not know, both None before it told anything."""
+    """How far a call is: `total` None where the tool does not know, both None before its first report."""
 
     done: float | None
     total: float | None
@@ -65,12 +65,12 @@ class ToolCalls(QObject):
         return self._cancel is not None
 
     def judge(self, tool: Tool, arguments: dict[str, Any]) -> None:
-        """The verdict on these arguments, soon; only the last of several asked for is told."""
+        """The verdict on these arguments, soon; only the last of several is shown."""
         self._wanted = (tool, arguments)
         self._judge_later.start()
 
     def forget(self) -> None:
-        """No verdict is wanted any more."""
+        """No verdict is needed any more."""
         self._wanted = None
         self._judge_later.stop()
 

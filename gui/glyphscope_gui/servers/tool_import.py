@@ -24,8 +24,8 @@ def imported_name(tool: str, server: str, registry: ToolRegistry, sources: Mappi
     """What the registry calls that tool of that server; "" where it does not have it."""
     if registry.get(tool) is not None and sources.get(tool, DEMO) == server:
         return tool
-    wanted = f"{server}/{tool}"
-    return next((name for name, source in sources.items() if source == wanted and registry.get(name)), "")
+    alias = f"{server}/{tool}"
+    return next((name for name, source in sources.items() if source == alias and registry.get(name)), "")
 
 
 def clashes(

@@ -192,20 +192,20 @@ class ToolPanel(Card):
         self._notify(words)
         self.call_button.setEnabled(False)
 
-    def show_progress(self, told: Progressed, other: str = "") -> None:
+    def show_progress(self, progressed: Progressed, other: str = "") -> None:
         """How far the call is, of an `other` tool than the one that is shown."""
-        known = told.done is not None and bool(told.total)
+        known = progressed.done is not None and bool(progressed.total)
         self.bar.setRange(0, 1000 if known else 0)
-        if told.done is not None and told.total:
-            self.bar.setValue(round(1000 * min(max(told.done / told.total, 0), 1)))
-        parts = [tr("calling {tool}", tool=other[:60]) if other else "", told.message[:200]]
-        if told.done is not None:
+        if progressed.done is not None and progressed.total:
+            self.bar.setValue(round(1000 * min(max(progressed.done / progressed.total, 0), 1)))
+        parts = [tr("calling {tool}", tool=other[:60]) if other else "", progressed.message[:200]]
+        if progressed.done is not None:
             parts.append(
-                tr("{done:g} of {total:g}", done=told.done, total=told.total)
-                if told.total
-                else f"{told.done:g}"
+                tr("{done:g} of {total:g}", done=progressed.done, total=progressed.total)
+                if progressed.total
+                else f"{progressed.done:g}"
             )
-        parts.append(duration(told.seconds) if told.seconds >= 1 else "")
+        parts.append(duration(progressed.seconds) if progressed.seconds >= 1 else "")
         self.progress.setText(" · ".join(part for part in parts if part) or tr("Waiting for the answer…"))
 
     def begin(self) -> None:
@@ -292,11 +292,11 @@ class ToolPanel(Card):
         vbox(self.about, self.says, self.problem, (self._stack, 1), parent=body, spacing=6)
 
     def _fit(self) -> None:
-        height, wanted = self._split.height(), self.form.preferred_height
+        height, preferred = self._split.height(), self.form.preferred_height
         share = FORM_SHARE if self.result.view is not None else ALONE_SHARE
-        upper = min(wanted, round(height * share))
-        self._wanted = wanted
-        self.form.setMinimumHeight(min(wanted, LEAST_FORM))
+        upper = min(preferred, round(height * share))
+        self._wanted = preferred
+        self.form.setMinimumHeight(min(preferred, LEAST_FORM))
         self._split.setSizes([upper, max(height - upper, 1)])
 
     def _refit(self) -> None:

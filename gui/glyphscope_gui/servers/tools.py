@@ -1,4 +1,4 @@
-"""The tools of the chosen server: what each says, how much of it is kept, and which are to be imported."""
+"""The tools of the chosen server: their descriptions, how much of them is enforced, and which are to be imported."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ServerTools(QWidget):
             self.table.setCurrentIndex(self.model.index(row, NAME))
 
     def show_words(self, empty: str, problem: str) -> None:
-        """What is said where there are no tools, and what is wrong with the list."""
+        """The text in place of an empty list, and the problems of the list."""
         none = self.model.rowCount() == 0 and not self.filter_edit.text()
         self.empty.setText(empty)
         self.empty.setVisible(none)

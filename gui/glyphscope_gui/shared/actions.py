@@ -1,4 +1,4 @@
-"""What the user can do, once: the same action stands in the menu, on a button and behind its keys."""
+"""What the user can do, once: the same action is in the menu, on a button and behind its keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class Actions:
-    """`owner` holds their shortcuts."""
+    """`owner` has their shortcuts."""
 
     def __init__(self, owner: QWidget) -> None:
         self._owner = owner

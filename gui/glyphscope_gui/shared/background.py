@@ -18,7 +18,7 @@ class _Outcome(NamedTuple):
 
 
 class _Work(QThread):
-    """One call of `work`; its outcome is told once.
+    """One call of `work`; its outcome is reported once.
 
     It has no Qt parent: it is kept until it has ended. With a parent and deleteLater, garbage collection of the parent
     crashed (measured on PySide6 6.11.3).
@@ -34,7 +34,7 @@ class _Work(QThread):
     def run(self) -> None:
         try:
             outcome = _Outcome(self._number, self._work(), None)
-        except Exception as error:  # told to `failed` in the GUI thread, where it can be shown
+        except Exception as error:  # passed to `failed` in the GUI thread, where it can be shown
             outcome = _Outcome(self._number, None, error)
         self.outcome.emit(outcome)
 
@@ -82,14 +82,14 @@ class Background(QObject):
         return bool(self._jobs)
 
     def wait(self, slot: str) -> None:
-        """Wait for the jobs of `slot` and tell no outcome of theirs: what they were for is over."""
+        """Wait for the jobs of `slot` and report no outcome of theirs: nobody needs it any more."""
         self._newest.pop(slot, None)
         for number, job in list(self._jobs.items()):
             if job.slot == slot:
                 self._end(number)
 
     def close(self) -> None:
-        """Wait for all that still runs, and tell no outcome any more. Call it when the owner closes."""
+        """Wait for all that still runs, and report no outcome any more. Call it when the owner closes."""
         self._newest.clear()
         for number in list(self._jobs):
             self._end(number)

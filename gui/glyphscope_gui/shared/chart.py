@@ -61,7 +61,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         raise NotImplementedError
 
     def describe(self, place: QPointF) -> str:
-        """What stands at a place in the chart's coordinates; "" for nothing."""
+        """The words for a place in the chart's coordinates; "" for nothing."""
         raise NotImplementedError
 
     # -- looks -------------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(self.describe(place)), self)
 
     def wheelEvent(self, event: Any) -> None:
-        """The column it stands in scrolls."""
+        """The column that it is in scrolls."""
         event.ignore()
 
     # -- export ------------------------------------------------------------------------------------------------

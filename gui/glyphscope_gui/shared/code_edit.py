@@ -54,7 +54,7 @@ class CodeEdit(WrappingEdit):
 
     Tab indents, but whoever comes here by Tab and types nothing goes on by it, and so does who presses Escape first.
     Shift+Tab is always a way out, and in a read-only text both are.
-    `textEdited` is told for what the user typed only, not for `show_text`.
+    `textEdited` is emitted for what the user typed only, not for `show_text`.
     """
 
     textEdited = Signal(object)

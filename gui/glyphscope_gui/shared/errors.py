@@ -1,7 +1,7 @@
 """Errors as a person understands them, and what is kept of those that are ours.
 
-An error of the user's (GlyphscopeError) is told in three parts: what, where, what to do. Anything else is a mistake
-of this program: it is told as one, written to the crash log, and offered again when the program starts next.
+An error of the user's (GlyphscopeError) is shown in three parts: what, where, what to do. Anything else is a mistake
+of this program: it is shown as one, written to the crash log, and offered again when the program starts next.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Explanation(NamedTuple):
 
 
 def explain(error: BaseException) -> Explanation:
-    """What to tell of an error."""
+    """The texts about an error."""
     if isinstance(error, GlyphscopeError):
         details = ""
         if isinstance(error, RegistryError):
@@ -59,13 +59,13 @@ def explain(error: BaseException) -> Explanation:
 
 
 def report_of(error: BaseException) -> str:
-    """The traceback with the versions that decide what happened; it holds nothing the user wrote but the message."""
+    """The traceback with the versions that decide what happened; it contains nothing the user wrote but the message."""
     lines = "".join(traceback.format_exception(error))
     return f"{_versions()}\n{lines}".strip()
 
 
 def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
-    """A dialog that tells the error; it is shown at once and holds nobody up. Returns it (it deletes itself)."""
+    """A dialog with the error; it is shown at once and blocks nothing. Returns it (it deletes itself)."""
     dialog = ErrorDialog(*explain(error), parent=parent)
     dialog.open()
     return dialog

@@ -44,9 +44,9 @@ def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
     A translation whose parts are other than those of the English text is not used. Characters of a part that are not
     seen get their signs (`visible`).
     """
-    told = _CATALOGUE.text(text, comment, n) if _CATALOGUE else ""
+    translated = _CATALOGUE.text(text, comment, n) if _CATALOGUE else ""
     try:
-        return _filled(told or _english(text, n), n, parts)
+        return _filled(translated or _english(text, n), n, parts)
     except (LookupError, ValueError, AttributeError, TypeError):
         return _filled(_english(text, n), n, parts)
 
@@ -79,10 +79,10 @@ def translate_qt(app: QCoreApplication) -> None:
 def _languages() -> Iterator[str]:
     """Those that are asked for, the first one first, each with its country and without: `pt_BR`, `pt`."""
     if asked := os.environ.get(VARIABLE):
-        wanted = [asked]
+        preferred = [asked]
     else:
-        wanted = QLocale.system().uiLanguages()
-    for language in wanted:
+        preferred = QLocale.system().uiLanguages()
+    for language in preferred:
         name = language.replace("-", "_")
         yield name
         yield name.split("_")[0]

@@ -1,4 +1,4 @@
-"""A sentence that the user should read, with what can be done about it; no dialog, nothing is held up."""
+"""A sentence that the user should read, with what can be done about it; no dialog, nothing is blocked."""
 
 from __future__ import annotations
 

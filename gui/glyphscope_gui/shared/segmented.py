@@ -62,7 +62,7 @@ class Segmented(QWidget):
         return self._values[self._group.checkedId()]
 
     def set_value(self, value: str) -> None:
-        """Show a choice without telling it."""
+        """Show a choice without a signal."""
         self._buttons[value].setChecked(True)
 
     def button(self, value: str) -> QPushButton:

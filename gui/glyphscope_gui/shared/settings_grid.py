@@ -1,4 +1,4 @@
-"""A compact form in pairs of columns, and the fields that it is made of: each tells a value, and shows one untold."""
+"""A compact form in pairs of columns, and its fields: `edited` after an edit, no signal for a shown value."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SettingsGrid(QWidget):
         self._cells += self._columns if wide else 1
 
     def add_note(self, note: QLabel) -> QLabel:
-        """What is told beside the field before it."""
+        """Words beside the field before it."""
         line, column = divmod(self._cells, self._columns)
         note.setProperty("role", "hint")
         self._grid.addWidget(note, line, column * 2, 1, 2)
@@ -80,7 +80,7 @@ class StructForm(QWidget):
         self.grid = SettingsGrid(columns, self)
 
     def show_settings(self, settings: Any) -> None:
-        """Show them without telling."""
+        """Show them without `chosen`."""
         self._settings = settings
         for name, field in self._fields.items():
             field.show_value(getattr(settings, name))
@@ -123,7 +123,7 @@ class _Number:
         self.valueChanged.connect(self._changed)
 
     def show_value(self: Any, value: float) -> None:
-        """The nearest one that the box can show; nothing is told of it, whatever a file says."""
+        """The nearest one that the box can show; without a signal, whatever a file says."""
         value = min(max(value, self.minimum()), self.maximum())
         self._shown = round(value, self.decimals()) if isinstance(self, QDoubleSpinBox) else round(value)
         self.setValue(self._shown)
@@ -201,7 +201,7 @@ class FlagSetting(QCheckBox):
 
 
 class TextSetting(LineEdit):
-    """A line that means a value: told when the editing is finished; marked, with the reason as its hint, while none."""
+    """A line that means a value: `edited` when editing ends; marked, with the reason as its hint, while not."""
 
     edited = Signal(object)
 
@@ -240,7 +240,7 @@ class TextSetting(LineEdit):
 
 
 class LinesSetting(GrowingEdit):
-    """Lines that mean a value; told as they are typed, while they mean one."""
+    """Lines that mean a value; `edited` as they are typed, while they mean one."""
 
     edited = Signal(object)
 

@@ -217,7 +217,8 @@ class WholeTextDialog(QDialog):
     def _show_text(self, ready: _Ready) -> None:
         self.is_ready = True
         self._sent = self._shown = ready
-        show_words(self.hidden, tr("Contains invisible characters: {characters}", characters=ready.hidden))
+        words = tr("Contains invisible characters: {characters}", characters=ready.hidden)
+        show_words(self.hidden, words if ready.hidden else "")
         self.show_part(0)
         if ready.text[:64].lstrip()[:1] in ("{", "["):
             self._background.start("json", lambda: _formatted(ready.text), self._can_format, self._failed)
@@ -268,11 +269,11 @@ class WholeTextDialog(QDialog):
         self._show_matches()
 
     def _show_matches(self) -> None:
-        wanted, lower = self.search.text().lower(), self._shown.lower
-        total = lower.count(wanted) if wanted else 0
-        at = lower.count(wanted, 0, self._found + len(wanted)) if self._found >= 0 else 0
+        searched, lower = self.search.text().lower(), self._shown.lower
+        total = lower.count(searched) if searched else 0
+        at = lower.count(searched, 0, self._found + len(searched)) if self._found >= 0 else 0
         self.matches.setText(
-            "" if not wanted else tr("{at:,} of {total:,}", at=at, total=total) if total else tr("No match")
+            "" if not searched else tr("{at:,} of {total:,}", at=at, total=total) if total else tr("No match")
         )
         for button in (self.before_button, self.after_button):
             button.setEnabled(total > 0)

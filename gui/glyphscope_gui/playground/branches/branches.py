@@ -144,7 +144,7 @@ class Branches(QObject):
 
         self._background.start("branch", work, run, self._refuse)
 
-    def why_not(self, events: Events, told: Callable[[str], None]) -> None:
+    def why_not(self, events: Events, done: Callable[[str], None]) -> None:
         """Tells why nothing can branch off that run, in words; "" where something can."""
 
         def work() -> str:
@@ -154,7 +154,7 @@ class Branches(QObject):
                 return " ".join(part for part in (error.message, error.hint) if part)
             return ""
 
-        self._background.start("why", work, told, self.failed.emit)
+        self._background.start("why", work, done, self.failed.emit)
 
     def show(self, run: str) -> None:
         """Have a run of the tree shown."""

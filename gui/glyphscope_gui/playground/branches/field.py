@@ -32,7 +32,7 @@ class _Edit(LineEdit):
 
 
 class BranchField(QWidget):
-    """Hidden until it is opened. `typed` carries the text; `tokensRequested` a text whose tokens are to be told."""
+    """Hidden until it is opened. `typed` carries the text; `tokensRequested` a text whose tokens are to be shown."""
 
     typed = Signal(str)
     tokensRequested = Signal(str)
@@ -74,7 +74,7 @@ class BranchField(QWidget):
         self.hide()
 
     def show_pieces(self, text: str, words: str) -> None:
-        """What the model makes of `text`, unless another one stands there by now."""
+        """What the model makes of `text`, unless there is another one by now."""
         if text == self.edit.text():
             hidden = unseen(text)
             lines = [words, tr("Invisible characters: {characters}", characters=hidden) if hidden else ""]

@@ -68,9 +68,9 @@ class BranchPanel(QWidget):
 
     def commit_edits(self) -> None:
         """What is being written of the shown run is told now: it does not stay."""
-        for edit, tell in ((self.name_edit, self._name), (self.note_edit, self._note)):
+        for edit, commit in ((self.name_edit, self._name), (self.note_edit, self._note)):
             if edit.isModified():
-                tell()
+                commit()
 
     def show_paid(self, words: str) -> None:
         self._notify(self.paid, words)

@@ -1,4 +1,4 @@
-"""What a worker is given and what it tells: frozen snapshots, each with the id of its job."""
+"""The jobs of a worker and its reports: frozen snapshots, each with the id of its job."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunJob:
 
 @dataclass(frozen=True)
 class ContinueJob:
-    """What the aborted run of `events` would have said."""
+    """The rest of the answer of the aborted run of `events`."""
 
     id: int
     request: RunRequest | PreparedRequest
@@ -66,7 +66,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class ModelStatus:
-    """The model process as the window tells it; `progress` of opening is 0 to 1, None where it is not known."""
+    """The model process as the window shows it; `progress` of opening is 0 to 1, None where it is not known."""
 
     phase: ModelPhase
     name: str = ""
@@ -127,7 +127,7 @@ Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured | Asked
 
 @dataclass(frozen=True)
 class Batch:
-    """What one job told since the batch before, in order."""
+    """The events of one job since the batch before, in order."""
 
     job: int
     posts: tuple[Post, ...]

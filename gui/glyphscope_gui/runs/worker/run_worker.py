@@ -112,14 +112,14 @@ class RunWorker(QObject):
         except GlyphscopeError as error:  # the model could not be opened: the run's own errors are its events
             posts = () if self._is_stopped(job) else (failed(error),)
             self._mailbox.post(job.id, *posts, Ended(job.id))
-        except Exception as error:  # a mistake of ours is told as one, and the worker lives on
+        except Exception as error:  # a bug is reported as one, and the worker continues
             self._mailbox.post(job.id, Ended(job.id, error))
         else:
             self._mailbox.post(job.id, Ended(job.id))
 
     @Slot(str)
     def open(self, name: str) -> None:
-        """Open a model before it is needed; what is wrong with it is told by its status."""
+        """Open a model before it is needed; its status carries the error."""
         try:
             self._keeper.get(name, self._options_of(name))
         except GlyphscopeError:

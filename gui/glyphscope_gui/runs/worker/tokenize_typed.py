@@ -19,7 +19,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The tokens of a typed text. `count` is None where only the run itself will tell; `spelled` are the names of
+    """The tokens of a typed text. `count` is None where only the run itself shows it; `spelled` are the names of
     special tokens in the text, which are text there; `special` the ids of all special tokens.
     """
 
@@ -47,7 +47,7 @@ class _Cutting:
 def pieces_of(model: Model | None, typed: Typed) -> Pieces:
     """In the model's thread, while nothing is generated. Never raises for what a model does not know."""
     if model is None or model.info.kind == "remote":
-        return Pieces(typed)  # an endpoint may not tell, and would be asked at every key
+        return Pieces(typed)  # an endpoint may not know, and would be asked at every key
     try:
         vocabulary = model.vocabulary()
         special = frozenset(vocabulary.names.values())
