@@ -104,7 +104,7 @@ def test_the_styles_of_ids_are_distinguished(llama_data: Path) -> None:
 def test_the_proof_names_the_values_that_a_template_cannot_represent(llama_data: Path) -> None:
     renderer, form, found = derived(llama_data / "templates" / "MiniMax-M3.jinja")
     proof = prove(renderer, found, form, turns=20)
-    missing = {value.kind for value in proof.values if not value.carried}
+    missing = {value.kind for value in proof.values if not value.expressible}
     assert missing == {"null", "a list with true and null"}
     assert proof.proved
 

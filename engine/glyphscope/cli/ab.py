@@ -29,7 +29,7 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 TEMPERATURE = 0.7
-"""Of templates, which bring no sampling along: at 0 all seeds would draw the same."""
+"""For templates, which have no sampling settings: at 0 all seeds would give the same tokens."""
 _LONGEST = 72
 
 
@@ -146,7 +146,7 @@ def _request(
 
 
 def _names(first: Path, second: Path) -> tuple[str, str]:
-    """The files' names, where they tell them apart."""
+    """The files' names, where they differ."""
     return (first.stem, second.stem) if first.stem != second.stem else ("A", "B")
 
 
@@ -154,7 +154,7 @@ def _expecting(text: str) -> Judge:
     """Raises InputError."""
     try:
         document = msgspec.json.decode(text)
-    except (ValueError, RecursionError) as error:  # also text that is no UTF-8
+    except (ValueError, RecursionError) as error:  # also invalid UTF-8
         raise InputError(f"Invalid JSON: {error}.", where="--expect") from None
     if not isinstance(document, dict):
         raise InputError(

@@ -1,6 +1,6 @@
 """The command line: one file for each command, joined here, and one place where errors become exit codes.
 
-Exit codes: 0 ok, 1 the answer is no, 2 bad usage or input, 130 interrupted.
+Exit codes: 0 success, 1 a negative result, 2 bad usage or input, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def root(
 
 
 def _command(name: str) -> Any:
-    """What click runs for a name: a group of commands, or the function that is one."""
+    """The command of a name: a group of commands, or a function."""
     module, _, member = _COMMANDS[name].rpartition(".")
     found = getattr(import_module(f"glyphscope.cli.{module}"), member)
     holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -136,7 +136,7 @@ def main() -> None:
 
 
 def _fill_closed_streams() -> None:
-    """Answers and errors for which the caller closed the stream go nowhere, and no file of ours takes its number."""
+    """Discard output to streams that the caller closed, and keep their file numbers in use."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -147,9 +147,9 @@ def _fill_closed_streams() -> None:
 
 
 def _discard_output() -> None:
-    """What could not be written is not tried again when the program ends."""
+    """Discard unwritten output, so that it is not written again when the program ends."""
     with (
         suppress(OSError),
         open(os.devnull, "wb") as null,
-    ):  # an output that is no file of the system's has no number
+    ):  # an output other than a system file has no number
         os.dup2(null.fileno(), sys.stdout.fileno())

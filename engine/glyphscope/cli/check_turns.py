@@ -29,7 +29,7 @@ class CallAnswer(msgspec.Struct, frozen=True):
 
 
 class TurnAnswer(msgspec.Struct, frozen=True):
-    """What is printed for a line."""
+    """The output for a line."""
 
     content: str
     reasoning: str

@@ -77,7 +77,7 @@ def recorded_state(file: Path) -> RunState:
 def conversation_members(
     prompt: str | None, system: str | None, messages: str | None, before: RunState | None
 ) -> dict[str, Any]:
-    """The members of a request that hold its messages. `before` is the run that is continued. Raises InputError."""
+    """The members of a request with its messages. `before` is the continued run. Raises InputError."""
     if messages is not None and before is not None:
         raise InputError("--messages and --continue exclude each other.", hint="Give one of them.")
     words = read_text(STDIN) if prompt == STDIN else prompt

@@ -1,4 +1,4 @@
-"""`glyphscope doctor`: what is there, what is missing, and the command that mends it."""
+"""`glyphscope doctor`: the installed and missing parts, and the commands that fix them."""
 
 from __future__ import annotations
 

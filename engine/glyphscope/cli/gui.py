@@ -15,7 +15,7 @@ from glyphscope.errors import GlyphscopeError
 
 GROUP = "glyphscope.apps"
 NEEDED = {"PySide6": "PySide6", "pyqtgraph": "pyqtgraph", "railroad-diagrams": "railroad"}
-"""Packages of the window, by the modules that tell whether they are there."""
+"""Packages of the window, by the modules whose presence shows that they are installed."""
 
 
 def gui(

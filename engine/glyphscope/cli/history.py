@@ -34,7 +34,7 @@ def list_runs(
         print_json({"runs": [row._asdict() for row in rows]})
     elif rows:
         titles = ("run", "time", "name or prompt", "outcome", "model", "score", "tags")
-        table = PlainTable(*titles, fold=titles)
+        table = PlainTable(*titles, wrapped=titles)
         for row in rows:
             table.add_row(*_cells(row))
         console().print(table)

@@ -1,4 +1,4 @@
-"""What the commands read: files, standard input, registries. Whatever is wrong with them is named."""
+"""The inputs of commands: files, standard input, registries. Every error names its input."""
 
 from __future__ import annotations
 

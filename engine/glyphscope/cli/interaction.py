@@ -1,4 +1,4 @@
-"""Who stands beside a run in a terminal: asks the person there, if there is one, and holds the sources of tools."""
+"""The host of a run in a terminal: asks the user, if there is one, and has the sources of tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHOICES: dict[str, Literal["once", "run", "tool", "source"]] = {
 
 
 class TerminalInteraction:
-    """Asks on stderr and reads from the terminal; where stdin is none, nobody is there, and nothing is allowed."""
+    """Asks on stderr and reads from the terminal; without a terminal on stdin nothing is approved."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class TerminalInteraction:
             source.close()
 
     def _edited(self, out: Console, needed: ApprovalNeeded) -> Decision:
-        """Arguments typed anew, as JSON; what the schema says of them is judged before anything runs."""
+        """Edited arguments, typed as JSON; they are validated before the call runs."""
         text = self._ask(out, "Arguments as JSON", default=json.dumps(needed.arguments))
         try:
             arguments = json.loads(text)

@@ -1,6 +1,6 @@
 """`glyphscope models` lists the GGUF files of this machine; `models show` has the facts of one, and its memory.
 
-The other commands are in files of their own: `models get` and `search` ask the Hub, `inspect` reads chat templates.
+The other commands are in separate files: `models get` and `search` ask the Hub, `inspect` reads chat templates.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def models(
     out = console()
     if files:
         numbers = ("parameters", "size", "context")
-        table = PlainTable("name", "from", "quantisation", *numbers, "file", right=numbers, fold=("file",))
+        table = PlainTable("name", "from", "quantisation", *numbers, "file", right=numbers, wrapped=("file",))
         for each in files:
             place = Text(each.path)
             if each.problem:

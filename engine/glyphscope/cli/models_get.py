@@ -125,7 +125,7 @@ def _print_choices(listing: Listing, picked: Pick | None, as_json: bool) -> None
 
 def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> None:
     out.print(Text(f"{listing.repo} at {listing.endpoint}, commit {listing.commit[:7]}"))
-    table = PlainTable("", "file", "quantisation", "size", right=("size",), fold=("file",))
+    table = PlainTable("", "file", "quantisation", "size", right=("size",), wrapped=("file",))
     for choice in listing.choices:
         parts = f" and {len(choice.files) - 1} more parts" if len(choice.files) > 1 else ""
         lacking = f" ✗ {choice.missing} parts are missing" if choice.missing else ""

@@ -76,7 +76,7 @@ def _print(name: str, inspection: Inspection) -> None:
 
 
 def lost(inspection: Inspection) -> list[tuple[str, str]]:
-    """What the template does not write, each with `left out` or `refused`."""
+    """The parts that the template does not write, each with `left out` or `refused`."""
     history = msgspec.to_builtins(inspection.history) if inspection.history is not None else {}
     return [(key.replace("_", " "), loss) for key, loss in history.items() if loss]
 

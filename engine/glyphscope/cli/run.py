@@ -156,7 +156,7 @@ def run(
             request = msgspec.structs.replace(request, sampling=drawn)
     seeds = sampling.seeds
     if seeds is not None:
-        seeds_to_run(seeds, request)  # refused before a model is opened
+        seeds_to_run(seeds, request)  # rejected before a model is opened
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         writer = stack.enter_context(RecordWriter(record)) if record and seeds is None else None
@@ -186,7 +186,7 @@ def run(
 
 
 def _own_grammar(file: Path | None, constraint: ConstraintKind) -> str | None:
-    """The text of the grammar file, read before any model is opened. Raises GrammarError with its mistakes."""
+    """The text of the grammar file, read before any model is opened. Raises GrammarError with its errors."""
     if file is None:
         return None
     if constraint == "off":
@@ -200,7 +200,7 @@ def _own_grammar(file: Path | None, constraint: ConstraintKind) -> str | None:
 
 
 def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
-    """Prints the events, a JSON line each or live, and answers with what the run came to."""
+    """Print the events, a JSON line each or live, and return the exit code of the outcome."""
     state = RunState()
     if as_json:
         for event in events:

@@ -34,7 +34,7 @@ _SIGNS: dict[Status, tuple[str, str]] = {
 
 
 class RunView:
-    """What is shown of a `RunState`; rich asks for it again at every refresh."""
+    """The view of a `RunState`; rich renders it again at every refresh."""
 
     def __init__(self, state: RunState) -> None:
         self._state = state
@@ -107,7 +107,7 @@ def _narrowed(stage: StageState) -> list[RenderableType]:
 
 
 def _made(ready: ConstraintReady | None) -> str:
-    """What the stage's constraint cost, where the model had one to make."""
+    """The cost of the stage's constraint, where the model compiled one."""
     if ready is None:
         return ""
     return (
@@ -206,7 +206,7 @@ def _progress(state: RunState) -> Text:
 
 
 def _ending(state: RunState) -> list[RenderableType]:
-    """Why the run ended, what came of it, and what it cost."""
+    """The reason for the end of the run, its outcome, and its cost."""
     parts: list[RenderableType] = []
     if state.prompt is not None and state.prompt.note:
         parts.append(Text(f"! {visible(state.prompt.note)}", style="yellow"))
@@ -256,7 +256,7 @@ def _waited(state: RunState) -> str:
 
 
 def _begun(state: RunState) -> str:
-    """How much of a branch was there before the model went on."""
+    """The part of a branch before the model continued."""
     count = sum(token.step.origin != "model" for token in state.stages[0].tokens)
     return f", {count} kept or written" if count else ""
 

@@ -83,6 +83,6 @@ class SamplingOptions:
         return {name: value for name, value in values if value is not None}
 
     def of(self, model: str) -> Sampling:
-        """What the profile has for a model of that name, with what is given. Raises GlyphscopeError."""
+        """The profile's settings for a model of that name, with the given ones. Raises GlyphscopeError."""
         base = Sampling() if self.profile is None else profile_named(self.profile).of(model, self.seed)
         return msgspec.structs.replace(base, **self.given)

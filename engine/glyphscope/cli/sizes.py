@@ -1,4 +1,4 @@
-"""`glyphscope sizes`: what the same calls cost in each style, and what telling a model about the style costs."""
+"""`glyphscope sizes`: the cost of the same calls in each style, and of the instructions for the style."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.text.figures import percent_change
 
 BASELINE: Style = "json"
-"""What every other style is compared with: compact JSON, not the spaced form that flatters all others."""
+"""The baseline of all styles: compact JSON, not the spaced form, which would favour all others."""
 
 Call = tuple[str, dict[str, Any]]
 
@@ -135,7 +135,7 @@ def _taught(notation: Notation, registry: ToolRegistry, shape: Shape, model: Mod
 
 
 def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) -> list[str]:
-    """What is saved and what is not, each against the named baseline."""
+    """The savings and costs, each against the named baseline."""
     by_style = {size.style: size for size in totals}
     base = by_style[BASELINE]
     lines = []

@@ -1,4 +1,4 @@
-"""Who carries out the calls of a run: the demo tools, and the MCP servers of the files that were given."""
+"""The sources of tools of a run: the demo tools, and the MCP servers of the given files."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Sources:
 def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, yes: bool) -> Sources:
     """The demo tools, and every enabled server of the files, started after consent.
 
-    Where the registry is the user's `own`, it says what may be called, and a server carries out those tools of it that
-    it has; otherwise the servers' tools are the registry. Raises ServerError and InputError; nothing runs on then.
+    Where the registry is the user's `own`, only its tools may be called, and a server executes those that it has;
+    otherwise the servers' tools are the registry. Raises ServerError and InputError, with all servers stopped.
     """
     servers = [server for file in files for server in _configured(file)]
     clash = _twice(server.name for server in servers)
@@ -85,7 +85,7 @@ def _joined(opened: Sources, *, own: bool) -> Sources:
 
 
 def consent(server: ServerConfig, yes: bool) -> None:
-    """The command line, shown before it runs. Raises InputError where nobody said that it may."""
+    """Show the command line before it runs. Raises InputError without consent."""
     question = consent_question(server)
     if question is None or yes:
         return

@@ -1,4 +1,4 @@
-"""What a strategy did between two texts, in a line or a few: for people who read a run in a terminal."""
+"""The steps of a strategy between two texts, in a few lines, for people who read a run in a terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONGEST = 400
 
 
 def lines(event: AnyEvent) -> Iterator[Text]:
-    """The event in words; nothing for one that tells only of times."""
+    """The event in words; nothing for one with times only."""
     match event:
         case CandidatesFound(candidates=found):
             names = ", ".join(f"{one.name} ({one.kind}, {one.score:.0f})" for one in found)
@@ -75,7 +75,7 @@ def _repaired(event: RepairTried) -> Iterator[Text]:
 
 
 def _difference(before: str, after: str) -> Text:
-    """Both texts in one line: what went is struck, what came is underlined."""
+    """Both texts in one line: removed text is crossed out, added text is underlined."""
     text = Text("    ")
     for what, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if what == "equal":

@@ -28,11 +28,11 @@ from glyphscope.sessions.records import encode_record
 BAD_REQUEST = frozenset(
     {"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED"}
 )
-"""What fails by what was asked for, not by the model: bad input, exit code 2."""
+"""Failures by the request, not by the model: bad input, exit code 2."""
 
 
 def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterator[AnyEvent]:
-    """The events, written on the way. A disk that fills up on it does not end the run: the writer's end tells it."""
+    """Yield the events and write them. A full disk does not end the run: closing the writer reports it."""
     for event in events:
         if writer is not None:
             try:
@@ -46,7 +46,7 @@ def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterato
 def cancellable(
     events: Iterable[AnyEvent], model: Model, interaction: TerminalInteraction
 ) -> Generator[AnyEvent, None, None]:
-    """The first Ctrl-C cancels what goes on, so that the run ends by its own last event; the second interrupts."""
+    """The first Ctrl-C cancels the run, so that it ends with its own last event; the second interrupts."""
 
     def cancel() -> None:
         interaction.cancelled.set()

@@ -1,7 +1,7 @@
-"""What a lesson says of a run, and the request that this makes: the names of `RunRequest` and of its sampling, flat.
+"""The settings of a run in a lesson, and their request: the names of `RunRequest` and of its sampling, flat.
 
-Tools come from a registry of the program by its name, from a file beside the lesson, or from the block itself; a
-lesson names no MCP server, so nothing of it ever starts a program.
+Tools come from a bundled registry by its name, from a file beside the lesson, or from the block itself; a lesson names
+no MCP server, so it never starts a program.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from glyphscope.strategies.routing.candidates import router_preset
 MOST_TOKENS = 512
 """The longest answer of a lesson's run."""
 _MEMBERS = ("description", "enabled", "required", "additionalProperties")
-"""What a step after a tool's name means, where it is no argument."""
+"""Steps after a tool's name that are not arguments."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """What a block may say of a run. `change` and `remove` edit the registry at places such as
-    `search/max_results/maximum`; `written` is what the answer begins with. `calls` 0 is any number of calls.
+    """The settings of a run in a block. `change` and `remove` edit the registry at places such as
+    `search/max_results/maximum`; `written` is the prefix of the answer. `calls` 0 is any number of calls.
     """
 
     prompt: str = ""
@@ -108,7 +108,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 
 def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of a run that departs from another one: changes of the registry add up, all else is replaced."""
+    """The settings of a run based on another one: changes of the registry add up, all others are replaced."""
     whole = {**base, **given}
     if "change" in base and "change" in given:
         whole["change"] = {**base["change"], **given["change"]}
@@ -129,7 +129,7 @@ def bound_problems(said: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def request_of(said: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:
-    """The request, or every mistake in what it would be made of; kinds and bounds were looked at before."""
+    """The request, or every error in its settings; types and bounds were checked before."""
     found: list[Found] = []
     asking = msgspec.convert(dict(said), Asking)
     if not asking.prompt.strip():
@@ -183,7 +183,7 @@ def value_at(document: dict[str, Any], place: str) -> Any:
 
 
 def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | None:
-    """What is made, or None and a mistake at that name."""
+    """The result, or None and an error at that name."""
     try:
         return make()
     except RegistryError as error:

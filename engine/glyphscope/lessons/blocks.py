@@ -24,7 +24,7 @@ class Block(NamedTuple):
 
 
 class Section(NamedTuple):
-    """What stands below a heading; the first section has none."""
+    """The content below a heading; the first section has none."""
 
     title: str
     blocks: list[Block]

@@ -16,7 +16,7 @@ from glyphscope.runs import run_state
 
 
 def check_lesson(place: LessonPlace) -> Lesson:
-    """The lesson, once every part of it was tried. Raises LessonError with every mistake, and StorageError."""
+    """The lesson, after checking every part of it. Raises LessonError with every error, and StorageError."""
     lesson = place.read()
     problems = [*_recording_problems(lesson, place)]
     missing = {problem.pointer for problem in problems}

@@ -1,6 +1,6 @@
-"""A lesson: steps, each a row of parts in the order of the file. What is asked of a model is a run by its name.
+"""A lesson: steps, each a row of parts in the order of the file. Runs are referred to by name.
 
-A lesson that was read is whole: every run's request is made, every question's place is known. The answers are not in
+A lesson that was read is complete: every run's request is made, every question's place is known. The answers are not in
 it: `questions.py` works them out from the recorded runs and from grammars.
 """
 
@@ -113,7 +113,7 @@ AnyPart: TypeAlias = Prose | Note | Watch | NextQuestion | CharacterQuestion | C
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown at once."""
+    """A step of a lesson, shown at once."""
 
     title: str
     parts: tuple[AnyPart, ...]
@@ -141,7 +141,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     runs: dict[str, RunRequest]
     asked: dict[str, dict[str, object]] = {}
-    """What the file says of each run: experiments of the user go on from it."""
+    """The settings of each run in the file, on which the user's experiments are based."""
 
     def parts(self) -> Iterator[AnyPart]:
         """All parts of all steps."""

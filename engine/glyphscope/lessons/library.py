@@ -1,4 +1,4 @@
-"""Where lessons are: those that come with the program, the user's folder, and any file. Recordings lie beside them."""
+"""The places of lessons: bundled ones, the user's folder, and any file. Recordings are beside them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LessonPlace:
         return None if self.path is None else self.path.parent
 
     def read(self) -> Lesson:
-        """Raises LessonError with every mistake, and StorageError."""
+        """Raises LessonError with every error, and StorageError."""
         if self.path is None:
             data = resources.read_bytes(f"{FOLDER}/{self.file}")
         else:
@@ -74,7 +74,7 @@ class LessonPlace:
 
 
 def bundled_lessons() -> tuple[LessonPlace, ...]:
-    """Those that come with the program, in the order of their files' numbers."""
+    """The bundled lessons, in the order of their files' numbers."""
     return tuple(LessonPlace(name) for name in resources.names(FOLDER, SUFFIX))
 
 

@@ -42,14 +42,14 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress:
-    """All of it. Whoever changes something saves it: on a disk that is slow, aside."""
+    """The progress in all lessons. Code that changes it must save it, in the background as disks may be slow."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lessons: dict[str, LessonProgress] = {}
         try:
             self._lessons = msgspec.json.decode(read_file(path, MAX_BYTES), type=dict[str, LessonProgress])
-        except (StorageError, ValueError, RecursionError):  # also text that is no UTF-8
+        except (StorageError, ValueError, RecursionError):  # also invalid UTF-8
             self._lessons = {}
 
     def of(self, key: str) -> LessonProgress:
@@ -67,7 +67,7 @@ class Progress:
         self._lessons.pop(key, None)
 
     def encode(self) -> bytes:
-        """The file's content as it is now, for `write` in another thread."""
+        """The present content of the file, for `write` in another thread."""
         return msgspec.json.encode(self._lessons)
 
     def write(self, content: bytes) -> str:

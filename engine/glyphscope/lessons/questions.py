@@ -1,6 +1,6 @@
-"""What a question offers and which answers are right: read off a run, or asked of grammar and validator.
+"""The choices of a question and its correct answers: read from a run, or computed by grammar and validator.
 
-Nobody types the right answer of a question about tokens or characters, so none of them can be wrong or grow old.
+No author writes the answer of a question about tokens or characters, so it cannot be wrong or become outdated.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
 """The events of the recorded run of a name."""
 ITEMS = 200_000
-"""What matching the text before a token may cost: some tenths of a second."""
+"""The limit of matching the text before a token: some tenths of a second."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """Something to choose: its text, whether that is right, and why. `raw` is the model's own probability, if told."""
+    """A choice: its text, whether it is correct, and why. `raw` is the model's own probability, if known."""
 
     text: str
     right: bool
@@ -66,7 +66,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What an answer was: the right choices that it left out, the wrong ones that are in it, and all of it in words."""
+    """The result of an answer: the missing correct choices, the wrong ones, and both in words."""
 
     right: bool
     missed: frozenset[int]

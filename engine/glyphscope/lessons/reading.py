@@ -1,6 +1,6 @@
-"""Reading a lesson: every mistake of the file at once, each with line and column; nothing is read by halves.
+"""Reading a lesson: every error of the file at once, each with line and column; a lesson is read completely or not.
 
-What only a recording can show (that there is one, that a token is in it) is for `checking.py` to report.
+Errors that only a recording shows (that it is missing, or a token in it) are reported by `checking.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ VARY = (
     "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "seed", "temperature",
     "max_tokens",
 )  # fmt: skip
-"""What may be varied besides places in the registry."""
+"""The settings that can be varied besides places in the registry."""
 _NUMBER = re.compile(r"^\d+-")
 
 

@@ -24,9 +24,9 @@ def record_lesson(
     names: frozenset[str] = frozenset(),
     open_: Callable[[], Model] | None = None,
 ) -> Iterator[tuple[str, Path]]:
-    """Records the lesson's runs (or those of `names`) below `folder`, and tells each with its file once it is there.
+    """Record the lesson's runs (or those of `names`) below `folder`, and report each with its file.
 
-    The requests say all that decides them, so the same model gives the same tokens. Raises LessonError for a run that
+    The requests contain all settings, so the same model gives the same tokens. Raises LessonError for a run that
     fails, whose older recording stays, and whatever opening the model raises.
     """
     if unknown := names - lesson.runs.keys():
@@ -55,7 +55,7 @@ def _record(name: str, request: RunRequest, path: Path, open_: Callable[[], Mode
 
 
 def without_place(event: AnyEvent) -> AnyEvent:
-    """No recording that goes to others tells where somebody keeps the model."""
+    """The event without the folder of the model, which a published recording must not contain."""
     if not isinstance(event, RunStarted):
         return event
     model = msgspec.structs.replace(event.model, path=Path(event.model.path).name)

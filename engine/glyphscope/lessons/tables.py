@@ -1,4 +1,4 @@
-"""What may stand in a lesson's blocks: a struct for each kind, from which every mistake of form is told."""
+"""The content of a lesson's blocks: a struct for each kind, by which every error of form is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A block's TOML, and where in the block's text a value stands: what mistakes are told with."""
+"""A block's TOML, and the places of values in the block's text, for error messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _END = " (at end of document)"
 
 
 class TomlProblem(NamedTuple):
-    """What is wrong at a line and column of the block, both from 1."""
+    """The problem at a line and column of the block, both from 1."""
 
     message: str
     line: int
@@ -27,7 +27,7 @@ class TomlProblem(NamedTuple):
 
 
 def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
-    """The table of a block. A value that JSON does not know (a date, a number that is none) is a mistake too."""
+    """The table of a block. A value without a JSON type (a date, NaN) is an error too."""
     if len(text) > LONGEST:
         return {}, TomlProblem(f"The block has {len(text):,} characters; at most {LONGEST:,} are read.", 1, 1)
     for number, written in enumerate(text.split("\n"), 1):
@@ -40,7 +40,7 @@ def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
         return {}, TomlProblem("The block is nested too deeply.", 1, 1)
     except tomllib.TOMLDecodeError as error:
         return {}, _of_error(str(error), text)
-    except ValueError as error:  # a number of thousands of digits, a date that is none
+    except ValueError as error:  # a number of thousands of digits, an invalid date
         return {}, TomlProblem(f"The block cannot be read: {error}.", 1, 1)
     if problems:
         line, column = place(text, tuple(problems[0].pointer.split("/")[1:]))

@@ -133,7 +133,7 @@ def end_warnings(form: TurnForm, found: VocabularyMarkers, written: tuple[str, .
 
 def _proof_warnings(proof: Proof) -> list[str]:
     out = []
-    missing = [value.kind for value in proof.values if not value.carried]
+    missing = [value.kind for value in proof.values if not value.expressible]
     if missing:
         out.append(f"The template cannot carry {', '.join(missing)}: these are not read back as they were.")
     if proof.left_out:

@@ -26,8 +26,8 @@ def untyped(form: ArgumentsForm) -> tuple[str, ...]:
 def read_tagged(
     scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
 ) -> tuple[dict[str, Any] | None, int, bool]:
-    """The parameters from a place on: values, where they end, and whether the text ended in them. None as the values:
-    one is begun there that is none.
+    """The parameters from a place on: values, where they end, and whether the text ended in them. The values are None
+    where an invalid parameter begins.
 
     The place after the last parameter is returned; what follows is the call's own closing.
     """

@@ -366,7 +366,7 @@ class _OneCall:
         return scan.end if cut else end
 
     def _broken(self, start: int, at: int) -> int:
-        """A call in JSON that is none: its name, where it can be read."""
+        """An invalid call in JSON: its name, where it can be read."""
         named = _NAMED.match(self.scan.text, start)
         if named is None or (self.form.unmarked and named.group(1) not in self.tools.names):
             raise MissingPart(start)

@@ -1,4 +1,4 @@
-"""What rendering cannot show: a table of corrections to derived forms, each row with its condition and its reason.
+"""Corrections to derived forms, for facts that rendering cannot show: a table, each row with its condition and reason.
 
 A row is chosen by what was derived or rendered, never by a model's name. The table is data of the assets
 (`forms/corrections.toml`); docs/native-forms.md prints it.

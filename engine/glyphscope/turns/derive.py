@@ -109,7 +109,7 @@ def _form(
     reasoning = heading.reasoning
     skips: tuple[str, ...] = ()
     if reasoning is not None and header.strip() and reasoning.close.endswith(header):
-        # reasoning is a message of its own: what follows begins with the header again
+        # reasoning is a separate message: the next one begins with the header again
         reasoning = replace(reasoning, close=reasoning.close[: -len(header)])
         skips = (header,)
     if reasoning is not None:
@@ -189,7 +189,7 @@ def _ends(text: str, used: str) -> list[str]:
 
 
 def _next_headers(probe: Probe, found: FoundCalls | None) -> list[str]:
-    """What begins the next message, which ends a turn that has no marker of its own for that."""
+    """The beginning of the next message, which ends a turn without a marker for its end."""
     out = []
     user = {"role": "user", "content": "zqnext"}
     text = probe.turn(TEXT, after=(user,))
@@ -222,7 +222,7 @@ def _beside(probe: Probe, found: FoundCalls | None, drops: list[str], heading: H
     between = text[text.index(ONE.name) : text.index(TEXT)]
     header = heading.header.strip()
     if header and header in between:
-        drops.append("text beside a call")  # it becomes a turn of its own
+        drops.append("text beside a call")  # it becomes a separate turn
         return False, False
     return not between, bool(between)
 

@@ -126,7 +126,7 @@ def _types(probe: Probe, call: SampleCall, one: str, closing: str) -> _Types:
 
 
 def _escape(probe: Probe, call: SampleCall, link: str, closing: str) -> tuple[str, str]:
-    """What a template writes around a text with a line end and markup in it, such as CDATA."""
+    """The text that a template writes around a value with a line end and markup, such as CDATA."""
     value = f"{VALUES[0]}\n<b>&"
     text = probe.turn(calls=(call._replace(arguments={KEYS[0]: value}),))
     if text is None or value not in text or KEYS[0] not in text:

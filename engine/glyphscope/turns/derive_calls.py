@@ -53,7 +53,7 @@ def derive_calls(probe: Probe, text_end: str) -> FoundCalls | None:
 
 
 def _middle(two: str | None) -> str | None:
-    """What is written between two calls; None where the template does not write two."""
+    """The text between two calls; None where the template does not write two."""
     if two is None or NAMES[1] not in two:
         return None
     first, second = find_span(two, ONE), find_span(two, OTHER)
@@ -74,7 +74,7 @@ class Around(NamedTuple):
 
 
 def split_around(before: str, after: str, middle: str | None, text_end: str) -> Around:
-    """What is around a call in three parts: of the section, of the call, of the turn."""
+    """The text around a call in three parts: that of the section, of the call, of the turn."""
     opening, closing, separator = "", "", ""
     if middle is not None:
         opening, closing = common_suffix(before, middle), common_prefix(after, middle)
@@ -161,7 +161,7 @@ def _pieces(
 
 
 def _empty(probe: Probe, pieces: list[Piece]) -> str | None:
-    """What follows the name in a call without arguments; None where it is what the pieces say."""
+    """The text after the name in a call without arguments; None where it follows from the other pieces."""
     closing = pieces[-1].text if pieces[-1].kind == "text" else ""
     written = probe.turn(calls=(ONE._replace(arguments={}),))
     if not closing.strip() or written is None or ONE.name not in written:

@@ -100,7 +100,7 @@ def _from(prompt: str, header: str) -> str:
 
 
 def _with_reasoning(probe: Probe, found: FoundCalls | None) -> tuple[str, str, str] | None:
-    """What is before reasoning, between it and what follows, and what follows: "text" or "call"; None if dropped."""
+    """The texts before and after reasoning, and the kind of the next part: "text" or "call"; None if dropped."""
     for key in REASONING_KEYS:
         probe.dialect = probe.dialect._replace(reasoning=key)
         for thinking in (None, True):
@@ -155,7 +155,7 @@ def _rendered(
 def _closing(
     between: str, opening: str, kind: str, before_text: str | None, header: str, found: FoundCalls | None
 ) -> str:
-    """What closes reasoning: all up to the text or the call, without what comes before these anyway."""
+    """The closing marker of reasoning: all up to the text or the call, except for markers before these anyway."""
     openings, following = solid_tokens(opening), solid_tokens(between)
     if openings and following and mirrors(openings[0], following[0]) and len(openings) <= len(following):
         closing = through_solid(between, len(openings) if is_tag(openings[-1]) else 1)

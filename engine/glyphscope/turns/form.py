@@ -52,10 +52,10 @@ class CallObject(msgspec.Struct, frozen=True, omit_defaults=True):
 class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
     """How arguments are written.
 
-    `parameter` is one of them in pieces (tagged, pythonic, dict); `separator` comes between two. `quote` stands
-    around strings; empty where they are raw. `typed` is the text before the value by JSON type, where the type
-    changes it. `literals` is how the template writes values that are no strings; `item` names the tag of list items
-    where nested values are tags too; `escape` is what may be around a raw text with line ends or markup.
+    `parameter` is one of them in pieces (tagged, pythonic, dict); `separator` is between two. `quote` is around
+    strings; empty where they are raw. `typed` is the text before the value by JSON type, where the type changes it.
+    `literals` is the template's form of values other than strings; `item` is the tag of list items where nested values
+    are tags too; `escape` may be around a raw text with line ends or markup.
     """
 
     encoding: Encoding = "json"
@@ -81,11 +81,11 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def after_value(self) -> tuple[Piece, ...]:
-        """What closes a parameter; its key may be in it."""
+        """The text that closes a parameter; its key may be in it."""
         return self.parameter[self._place("value") + 1 :]
 
     def closing(self, key: str) -> str:
-        """What closes the parameter of that key."""
+        """The text that closes the parameter of that key."""
         return "".join(key if piece.kind == "key" else piece.text for piece in self.after_value)
 
     def _place(self, kind: PieceKind) -> int:
@@ -147,7 +147,7 @@ class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `prompt` says by state of thinking whether the prompt opens it, closes it, or leaves it to the model. `call_ends`:
     a tool call may end it without the closing marker. `kept`: the template writes the reasoning of earlier turns too.
-    `again`: it may also begin later in a turn, with tags of text on a line of its own.
+    `again`: it may also begin later in a turn, with tags of text on a separate line.
     """
 
     open: str
@@ -165,7 +165,7 @@ class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Wrap(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Markers around text for the user, which are no part of it."""
+    """Markers around text for the user, which do not belong to it."""
 
     open: str
     close: str = ""
@@ -182,10 +182,10 @@ class Correction(msgspec.Struct, frozen=True, omit_defaults=True):
 class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
     """A turn of the assistant.
 
-    `header` begins it in the prompt; `begun` is what the prompt writes after that by state of thinking, already a
-    part of the turn. `calls` are the ways of writing calls, the first one as the template writes it. `ends` are the
-    texts that end a turn; `skips` are boundaries inside of it, which are no text. `strays` are markers that models
-    write where none belongs: they are passed over when reading, and nothing else admits them. `generation_ends` are
+    `header` begins it in the prompt; `begun` is the prompt's text after that by state of thinking, already a part of
+    the turn. `calls` are the ways of writing calls, the first one as the template writes it. `ends` are the
+    texts that end a turn; `skips` are boundaries inside of it, which are not text. `strays` are misplaced
+    markers of models: they are skipped when reading, and rejected elsewhere. `generation_ends` are
     the texts at whose tokens a generation ends in the vocabulary, where that is known.
     """
 
@@ -211,7 +211,7 @@ class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def reasoning_markers(self) -> tuple[str, ...]:
-        """What opens and what closes reasoning; none without it."""
+        """The opening and closing markers of reasoning; empty without it."""
         return () if self.reasoning is None else (self.reasoning.open, self.reasoning.close)
 
     @property

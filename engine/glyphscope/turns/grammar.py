@@ -38,12 +38,12 @@ from glyphscope.turns.tools import TurnTools
 
 @dataclass(frozen=True)
 class TurnOptions:
-    """What a turn may be.
+    """The options of a turn.
 
     `choice`: "required" (a call), "auto" (a text, or a text and calls), "none" (a text), or the name of the only tool.
     `most_calls` None is any number. `constrain_from`: "start" leaves no reasoning, "reasoning" leaves it free, and
-    "call" the text up to a call's marker too, as `free_text` does for required calls. `notation` writes the calls in a
-    notation and shape of ours. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
+    "call" the text up to a call's marker too, as `free_text` does for required calls. `notation` writes the calls in
+    GLYPH or JSON. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
     """
 
     choice: str = "required"
@@ -186,7 +186,7 @@ class _Turn:
         return where, head
 
     def _inside(self) -> Node:
-        """What follows the opening marker of reasoning."""
+        """The grammar after the opening marker of reasoning."""
         reasoning = self.form.reasoning
         assert reasoning is not None
         close = reasoning.close.strip()
@@ -201,7 +201,7 @@ class _Turn:
         return alt(*(seq(self.book.inner("reasoning", text), rest) for text, rest in thoughts))
 
     def _after_message(self) -> Node:
-        """What follows a message that was closed: where a turn is made of several, the next one is opened."""
+        """The grammar after a closed message: in a turn of several messages, the next one opens."""
         skips = [self.markers.written(skip.strip()) for skip in self.form.skips if skip.strip()]
         return seq(alt(*skips), self._content()) if skips else self._content()
 
@@ -252,7 +252,7 @@ class _Turn:
         return [end for end in ends if end and (end not in names or (known and end not in known))]
 
     def _continued(self, head: str) -> Node:
-        """What continues a marker that the prompt has begun."""
+        """The rest of a marker that the prompt has begun."""
         options = [
             seq(self.markers.written(opening[len(head) :]), rest)
             for opening, rest in self.calls.items()
@@ -266,7 +266,7 @@ class _Turn:
             ]
         return alt(*options) if options else self._content()
 
-    # calls in a notation of ours
+    # calls in GLYPH or JSON
 
     def _in_our_notation(self, notation: Notation, shape: Shape) -> Grammar:
         options = self.options

@@ -115,7 +115,7 @@ def _check_keys(tool: str, keys: tuple[str, ...], form: ArgumentsForm) -> None:
 
 
 def _stop(form: ArgumentsForm) -> Node:
-    """What ends a value, whatever its key."""
+    """The text that ends a value, whatever its key."""
     after = form.after_value
     texts = [piece.text for piece in after]
     whole = "".join(texts).strip() if all(piece.kind == "text" for piece in after) else texts[0].strip()

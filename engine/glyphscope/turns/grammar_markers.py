@@ -62,7 +62,7 @@ class Markers:
     names: Mapping[str, int]
 
     def split(self, text: str) -> list[Literal | TokenMatch]:
-        """A marker in tokens and what is no token between them."""
+        """A marker in tokens and the text between them."""
         known = sorted((name for name in self.names if name and name in text), key=len, reverse=True)
         if not known:
             return [Literal(text)] if text else []
@@ -84,14 +84,14 @@ class Markers:
         return seq(terminal(seq(_GAP, own)), rest)
 
     def begun(self, without: Node, marker: str) -> tuple[str, Node]:
-        """What of a marker is one lexeme with the text before it, and the rest."""
+        """The part of a marker that is one lexeme with the text before it, and the rest."""
         literal, rest = self.first(marker)
         end = first_end(without, literal) if without != NEVER else None
         own = literal if end is None else literal[:end]
         return own, seq(literal[len(own) :], *rest)
 
     def first(self, marker: str) -> tuple[str, list[Literal | TokenMatch]]:
-        """What of a marker comes before its first token, and the rest."""
+        """The part of a marker before its first token, and the rest."""
         parts = self.split(marker)
         if parts and isinstance(parts[0], Literal):
             return parts[0].text, parts[1:]
@@ -104,7 +104,7 @@ class Markers:
 
 
 def text_to_end(without: Node, halves: Node = NEVER) -> Node:
-    """Any text for the user in which none of `without` is, and whose end is none of `halves`."""
+    """Any text for the user that contains none of `without` and ends with none of `halves`."""
     bad = alt(seq(without, ANYTHING) if without != NEVER else NEVER, halves)
     return terminal(SOME_TEXT if bad == NEVER else all_but(SOME_TEXT, seq(ANYTHING, bad)))
 
@@ -124,7 +124,7 @@ def loose_node(literal: str) -> Node:
 
 
 def stops_of(literals: Iterable[str]) -> Node:
-    """What any of the markers begins with, as far as it is a marker itself; as the reader takes it."""
+    """The prefixes of the markers that are markers themselves, as the reader treats them."""
     cores = dict.fromkeys(_core(literal.strip()) for literal in literals if literal.strip())
     shortest = [core for core in cores if not any(other in core and other != core for other in cores)]
     return alt(*map(loose_node, shortest))
@@ -136,7 +136,7 @@ def _core(marker: str) -> str:
 
 
 def call_stops(calls: Sequence[CallForm], tools: Sequence[str]) -> Node:
-    """What begins a call in any of these forms, for the reader."""
+    """The beginnings of calls in these forms, for the reader."""
     marked: list[str] = []
     bare: list[Node] = []
     named: list[Node] = []
@@ -184,7 +184,7 @@ def half_markers(form: TurnForm) -> Node:
 
 
 def _beginnings(text: str) -> Node:
-    """What a text begins with: two of its characters at least, and not all."""
+    """The proper prefixes of a text with at least two characters."""
     more: Node = EMPTY
     for char in reversed(text[2:-1]):
         more = optional(seq(char, more))

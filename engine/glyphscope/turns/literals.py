@@ -12,7 +12,7 @@ from typing import Any
 from glyphscope.text.json_values import read_json
 
 MAX_DEPTH = 200
-"""Levels of lists and objects; deeper values are refused."""
+"""Levels of lists and objects; deeper values are rejected."""
 
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -56,9 +56,9 @@ class Literals:
         """Whether a set was read, as a list."""
 
     def read(self, at: int) -> tuple[Any, int]:
-        """The value at a place and where it ends. `cut`: the text ended in it, and what was complete is returned.
+        """The value at a place and where it ends. `cut`: the text ended in it, and its complete part is returned.
 
-        Raises NotAValue, or CutOff where nothing of it was complete.
+        Raises NotAValue, or CutOff where no part of it is complete.
         """
         self.cut = False
         return self._value(at, 0)

@@ -29,25 +29,25 @@ def is_tag(token: str) -> bool:
 
 
 def solid_tokens(text: str) -> list[str]:
-    """Its tokens that are no white space."""
+    """Its tokens other than white space."""
     return [token for token in tokens(text) if token.strip()]
 
 
 def through_solid(text: str, count: int) -> str:
-    """A text up to and with so many of its tokens that are no white space."""
+    """A text up to and including so many of its tokens other than white space."""
     parts = tokens(text)
     ends = [end for end, token in enumerate(parts, 1) if token.strip()]
     return "".join(parts[: ends[count - 1]])
 
 
 def common_prefix(one: str, other: str) -> str:
-    """What both texts begin with, in whole tokens."""
+    """The common prefix of both texts, in whole tokens."""
     parts = tokens(one)
     return "".join(parts[: common_length(parts, tokens(other))])
 
 
 def common_suffix(one: str, other: str) -> str:
-    """What both texts end with, in whole tokens."""
+    """The common suffix of both texts, in whole tokens."""
     parts = tokens(one)
     return "".join(parts[len(parts) - common_length(parts[::-1], tokens(other)[::-1]) :])
 

@@ -1,7 +1,7 @@
 """Conversations that a template renders so that its form can be read from the differences.
 
-Names, keys and values in them are words that no template writes itself. How a template takes its messages (arguments
-as object or as string, an absent text as "" or null, reasoning under which key) is found by trying.
+Names, keys and values in them are words that no template writes itself. The form of messages that a template accepts
+(arguments as object or as string, an absent text as "" or null, the key of reasoning) is found by rendering.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SAMPLES: dict[str, Any] = {
 
 
 class Renders(Protocol):
-    """A chat template: messages in OpenAI's form to text. Raises PromptError for what the template refuses."""
+    """A chat template: messages in OpenAI's form to text. Raises PromptError where the template raises an error."""
 
     def render(
         self,
@@ -75,7 +75,7 @@ class Probe:
     _users: dict[bool | None, tuple[str, str | None]] = field(default_factory=dict)
 
     def prompt(self, thinking: bool | None = None) -> str | None:
-        """What follows the user's message when the turn is to be generated; None where the template refuses."""
+        """The text after the user's message before a generated turn; None where the template raises an error."""
         return self._after([], thinking=thinking, generate=True)
 
     def turn(
@@ -88,7 +88,7 @@ class Probe:
         after: tuple[dict[str, Any], ...] = (),
         generate: bool = False,
     ) -> str | None:
-        """What follows the user's message with this turn written; None where the template refuses it."""
+        """The text after the user's message with this turn written; None where the template raises an error."""
         message = assistant(text, calls, reasoning, self.dialect)
         return self._after([message, *after], thinking=thinking, generate=generate)
 

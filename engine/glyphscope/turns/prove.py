@@ -62,10 +62,10 @@ _SCHEMA_OF = {kind: schema for kind, schema, _ in _KINDS}
 
 
 class Transcription(msgspec.Struct, frozen=True):
-    """A kind of value: whether the form can express it; `read` is what came back for `example` where it does not."""
+    """A kind of value: whether the form can express it; `read` is the value read for `example` where it cannot."""
 
     kind: str
-    carried: bool
+    expressible: bool = msgspec.field(name="carried")
     example: Any = None
     read: Any = None
 
@@ -74,14 +74,14 @@ class Failure(msgspec.Struct, frozen=True):
     """A rendered turn that was not read back equal."""
 
     text: str
-    wanted: Any
+    expected: Any = msgspec.field(name="wanted")
     read: Any
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """What was tried: of `turns` rendered ones `equal` were read back equal, `strict` without any departure.
+    """The proof of a form: of `turns` rendered turns `equal` were read equal, `strict` without any departure.
 
-    `counts` are the turns by what was in them. `refused` were not rendered: the template refuses them.
+    `counts` are the turns by their content. `refused` were not rendered: the template raises an error.
     `left_out` are types of arguments with which the template cannot describe a tool.
     """
 
@@ -206,9 +206,9 @@ class _Prover:
 
     def _value(self, kind: str) -> Any:
         known = [
-            carried.example
-            for carried in self.values
-            if carried.carried and _SCHEMA_OF[carried.kind].startswith(kind)
+            value.example
+            for value in self.values
+            if value.expressible and _SCHEMA_OF[value.kind].startswith(kind)
         ]
         value = self.random.choice(known) if known else "words"
         plain = isinstance(value, str) and value.isascii() and value.isalpha()
@@ -220,7 +220,7 @@ class _Prover:
         return " ".join(self.random.choices(("so", "then", "Paris", "x-1", "über", "why?", "3.5"), k=5))
 
     def _read(self, plan: _Plan) -> tuple[str, Turn] | None:
-        """The turn as the template writes it, and as it is read; None where the template refuses it."""
+        """The turn as the template writes it, and as it is read; None where the template raises an error."""
         thinking = True if plan.reasoning else None
         written = self.probe.turn(plan.text, plan.calls, plan.reasoning, thinking=thinking)
         if written is None:

@@ -53,9 +53,9 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None = None) -> Turn:
-    """What the model wrote after a prompt that was rendered with that state of thinking.
+    """Read the model's text after a prompt that was rendered with that state of thinking.
 
-    Linear in the text. A call's validity is not judged here: see `judge`.
+    Linear in the text. Calls are not validated here: see `judge`.
     """
     begun = form.begun.get(state_of(thinking), "")
     return _Reader(text, begun, form, tools, thinking).read()
@@ -104,7 +104,7 @@ class _Reader:
                 end = self._marker(start, found, at)
                 if end is not None:
                     break
-            if end is None:  # it is no marker here
+            if end is None:  # it is not a marker here
                 searched = found.start() + 1
                 continue
             at = searched = end
@@ -223,7 +223,7 @@ class _Reader:
         return close.end()
 
     def _message_in_reasoning(self, start: int, end: int) -> int | None:
-        """Where text for the user begins between markers of its own, which end reasoning that is still open."""
+        """The place where text for the user begins between its markers, which end open reasoning."""
         openings = [text for wrap in self.form.wraps if (text := wrap.open.strip()) and text.startswith("<|")]
         texts = [*openings, *(skip.strip() for skip in self.form.skips if skip.strip().startswith("<|"))]
         found = [at for text in texts if (at := self.whole.find(text, start, end)) >= 0]
@@ -398,7 +398,7 @@ class _Reader:
 
 
 def _joined(pieces: list[str]) -> str:
-    """Texts around markers as one, on lines of their own where no white space is between them."""
+    """The texts around markers joined, on separate lines where there is no white space between them."""
     out: list[str] = []
     for piece in pieces:
         if out and piece and not (out[-1][-1].isspace() or piece[0].isspace()):

@@ -1,7 +1,7 @@
-"""Who would read an answer: the form strictly, servers leniently, and the notations of other models.
+"""Readings of an answer: by its form strictly, by servers leniently, and by the notations of other models.
 
 The other forms are data of the assets (`forms/known.json`), derived from the chat templates that llama.cpp ships;
-`packaging/known_forms.py` makes the file anew.
+`packaging/known_forms.py` remakes the file.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class ReadCall(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What a reader makes of an answer.
+    """One reading of an answer.
 
-    `reads`: it takes the answer. For a notation of its own or of others: it finds calls, or there are none to find.
+    `reads`: it accepts the answer; a lenient or other notation does so if it finds calls, or there are none to find.
     `left_at` is the first character that is not as this form writes it, with the reason; None where there is none.
     `left_expected` is the text that should be there, where it is one text.
     """
@@ -115,7 +115,7 @@ def own_notation(form: TurnForm) -> TurnForm:
 
 
 def same_calls(one: TurnForm, other: TurnForm) -> bool:
-    """Whether calls are written in the same way first of all, white space aside."""
+    """Whether the first form of calls is the same, apart from white space."""
     return _first_call(one) == _first_call(other)
 
 
@@ -148,7 +148,7 @@ def _reading(reader: str, kind: ReaderKind, turn: Turn, tools: TurnTools, *, tak
 
 
 class Departed(msgspec.Struct, frozen=True):
-    """The token with which an answer left the form, and the likeliest one that would not have; probabilities are raw.
+    """The token with which an answer left the form, and the most probable one within it; probabilities are raw.
 
     `right` is "" where no alternative of the token is known to be right: `right_probability` is None then.
     """
@@ -161,7 +161,7 @@ class Departed(msgspec.Struct, frozen=True):
 
 
 def departed(reading: Reading, steps: Sequence[TokenStep]) -> Departed | None:
-    """How likely the right token was where the text of these tokens left the form; None where nobody can say."""
+    """The probability of a token within the form where these tokens left it; None where it is not known."""
     if reading.left_at is None:
         return None
     size = reading.left_at  # of the token's characters before the departure

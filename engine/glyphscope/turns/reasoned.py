@@ -15,16 +15,16 @@ from glyphscope.turns.form import State, TurnForm
 from glyphscope.validation import CallValidator, FreeTextValidator, TurnCall, TurnValidator, WordsValidator
 
 CallJudge: TypeAlias = CallValidator | TurnValidator | WordsValidator
-"""What judges the text after the reasoning."""
+"""A validator of the text after the reasoning."""
 
 
 class ReasonedValidator:
-    """Feed it an answer in any chunking: reasoning between the form's markers, then what `judge` judges.
+    """Feed it an answer in any chunking: reasoning between the form's markers, then the text for `judge`.
 
     Reasoning that the prompt opened begins with the text; where it leaves that to the model, only an opening marker at
-    the text's beginning opens it, and with the form's `again` any that has a line of its own; a closing marker alone,
-    before any call, ends what the prompt of a server may have opened. Reasoning that is never closed leaves the judge
-    without a call. The markers with which a message begins and ends are no part of the call.
+    the text's beginning opens it, and with the form's `again` any on a separate line; a closing marker alone, before
+    any call, ends reasoning that a server's prompt may have opened. Reasoning that is never closed leaves the judge
+    without a call. The markers around a message do not belong to the call.
     """
 
     def __init__(self, judge: CallJudge, form: TurnForm, state: State) -> None:
@@ -43,7 +43,7 @@ class ReasonedValidator:
         self._unopened = part == "leaves"  # what is read may turn out to be reasoning
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._pending = ""
-        self._read = 0  # characters before those that are held back
+        self._read = 0  # characters before the withheld ones
         self._start: int | None = None  # of the reasoning
         self._after = -1  # where the text to judge begins
         self._token = -1
@@ -141,7 +141,7 @@ class ReasonedValidator:
         return min(_before(self._pending, marker) for marker in markers)
 
     def _was_thinking(self) -> list[RunEvent]:
-        """What was read is reasoning that the text itself did not open."""
+        """Mark the text read so far as reasoning that the text itself did not open."""
         self._unopened = False
         start, end = max(self._after, 0), self._read
         self._start, self._after, self._parted = start, -1, True
@@ -230,7 +230,7 @@ class ReasonedValidator:
         return [SegmentOpened(kind="reasoning", start=self._read)]
 
     def _skip(self, count: int) -> int:
-        """Takes characters that are none of the call's: the judge sees white space in their place. Returns `count`."""
+        """Skip characters outside the call: the judge gets white space instead. Returns `count`."""
         if count:
             self._judge.feed(" " * count, self._token)
             self._read += count

@@ -12,7 +12,7 @@ from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose, tokens
 
 CALL_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
-"""What a JSON object that is a call begins with, where no marker says so."""
+"""The first keys of a JSON object that is a call, where there is no marker."""
 _BARE_OBJECT = rf"\{{\s*[\"'](?:{'|'.join(CALL_KEYS)})[\"']\s*:"
 
 
@@ -58,7 +58,7 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
 
 @lru_cache(maxsize=64)
 def openings_alone(key: bytes) -> re.Pattern[str]:
-    """What is no text right before a call in another notation: a tag that opens calls of the form, or a fence."""
+    """Markup right before a call in another notation: a tag that opens calls of the form, or a fence."""
     form = msgspec.json.decode(key, type=TurnForm)
     tags = {token for call in form.calls for token in tokens(call.opening) if is_tag(token)}
     return re.compile("(?:" + "|".join((r"```\w*", *map(re.escape, sorted(tags)))) + r")\s*\Z")
@@ -76,7 +76,7 @@ def marker_like(text: str) -> bool:
 def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
     found = [(loose_or_nothing(text), Start("call", call, whole, text)) for text, whole in starts(call)]
     if call.object is not None:
-        # a JSON object follows, so that a marker that is only spoken of is none
+        # only before a JSON object, as text may mention a marker
         found = [(f"{pattern}(?=\\s*(?:\\{{|\\Z))", start) for pattern, start in found]
     if call.section_open.strip() and call.section_close.strip() and call.opening != call.section_open:
         nothing = f"{loose(call.section_open)}(?=\\s*{loose(call.section_close)})"  # a section without calls

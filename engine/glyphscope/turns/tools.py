@@ -17,7 +17,7 @@ _CACHED = 10_000
 
 @dataclass
 class ArgumentTypes:
-    """What one argument may be: `kinds` are bits of `notation.scalars`; 0 for an argument that nothing names."""
+    """The types of one argument: `kinds` are bits of `notation.scalars`; 0 for an argument that nothing names."""
 
     kinds: int
     places: tuple[tuple[Place, ...], ...] = ()
@@ -98,7 +98,7 @@ class TurnTools:
         return self.registry.get(name)
 
     def _schemas(self, name: str) -> SchemaSet | None:
-        """The schemas of a tool's arguments; None for a tool that is none of the registry."""
+        """The schemas of a tool's arguments; None for a tool outside the registry."""
         tool = self.get(name)
         closed = self.registry.unknown_arguments == "refuse"
         return None if tool is None else SchemaSet(tool.parameters, closed=closed)

@@ -41,10 +41,10 @@ Mode: TypeAlias = Literal["text", "reasoning", "calls"]
 
 
 class FormValidator:
-    """Feed it a turn in any chunking, from behind the prompt; it answers with events, `call_index` in those of calls.
+    """Feed it the turn after the prompt in any chunking; it returns events, with `call_index` in those of calls.
 
     `thinking` is the state with which the prompt was rendered. `choice` is `required`, `auto` (text alone is an answer
-    too), `none` (text only) or the name of the one tool to call; `most_calls` None is no limit. `free_text`: there may
+    too), `none` (text only) or the name of the tool to call; `most_calls` None means no limit. `free_text`: there may
     be text before the calls under `required` too. The text is `complete` when nothing may follow, or has ended.
     """
 
@@ -90,7 +90,7 @@ class FormValidator:
         self._trial_mode: Mode = "text"
         self._saved_out: list[RunEvent] = []
         self._segment: tuple[SegmentKind, int] | None = None
-        self._text_end = 0  # where the last character that is no white space ends
+        self._text_end = 0  # the end of the last character other than white space
         self._blank_before = 0
         self._unread = False  # what follows arguments that cannot be read
         self._has_text = self._has_reasoning = self._refused_text = self._broken = False
@@ -296,7 +296,7 @@ class FormValidator:
     # text and reasoning
 
     def _take_text(self, text: str, at: int, left: int) -> None:
-        """A piece without markers; `left` is the character at which it could be no marker of the form any more."""
+        """Feed a piece without markers; `left` is the character at which it could no longer be a marker of the form."""
         if self._unread:
             return
         if at < 0:
@@ -388,7 +388,7 @@ class FormValidator:
 
     @property
     def _possible(self) -> tuple[Marker, ...]:
-        """The markers; those of calls are not the form's any more after as many as there may be."""
+        """The possible markers; those of calls no longer belong to the form after the most allowed calls."""
         if self._room is None or len(self._records) < self._room:
             return self._markers
         return tuple(m._replace(strict=False) if m.kind == "call" else m for m in self._markers)
@@ -515,7 +515,7 @@ class FormValidator:
         return end
 
     def _no_call(self, calls: Calls, again: list[tuple[str, int]]) -> None:
-        """What looked like a call is text."""
+        """Treat an apparent call as text."""
         assert self._trial is not None
         written, at = "".join(self._trial), self._trial_at
         self._trial, self._calls, self._out = None, None, self._saved_out

@@ -148,7 +148,7 @@ class JsonCall(_Json):
             self._inside = False
 
     def _outside(self, event: Structural) -> None:
-        """What is around the wrapped call."""
+        """The structure around the wrapped call."""
         if event[0] in (s.SYNTAX, s.TOO_DEEP):
             self.judge.drive([event])
         elif event[0] == s.DOCUMENT_END and not self.judge.depth and not self.judge.complete:

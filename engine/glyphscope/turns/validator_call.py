@@ -59,7 +59,7 @@ class Calls:
         new_judge: Callable[[CallForm], CallJudge],
         room: int | None,
     ) -> None:
-        """`room`: how many calls there may be; None is no limit."""
+        """`room`: the number of allowed calls; None means no limit."""
         self.state: Literal["open", "done", "failed", "left"] = "open"
         self.again, self.again_at = "", at
         self.certain = False
@@ -110,7 +110,7 @@ class Calls:
 
     @property
     def is_none(self) -> bool:
-        """Whether what might be a call of a known tool is none, or none that can be read."""
+        """Whether a possible call of a known tool is not one, or cannot be read."""
         wrong = self.last_judge.violations if self.last_judge else ()
         return self.state == "failed" or self._left_form or any(v.code in _NO_CALL for v in wrong)
 
@@ -351,7 +351,7 @@ class Calls:
                 self._once_more(driver.again, at)
 
     def _once_more(self, text: str, at: int) -> None:
-        """What showed a value's end is what follows it."""
+        """Feed the text that ended a value again, to the part after it."""
         read = self.feed(text, 0, at)
         if self.state != "open":
             self.again_at = self.again_at if self.again else at + read

@@ -70,7 +70,7 @@ class CallJudge(CallValidator):
         """Those of the value that has begun."""
         return self._value.left
 
-    # the call around the arguments, where it is no JSON object
+    # the call around the arguments, where it is not a JSON object
 
     @property
     def _own_level(self) -> CallLevel:

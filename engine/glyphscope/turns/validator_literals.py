@@ -25,10 +25,10 @@ _LOW = range(0xDC00, 0xE000)
 
 
 class LiteralReader:
-    """One value, or with `closer` the members of an object up to that bracket, which is left.
+    """One value, or with `closer` the members of an object up to that bracket, which is not read.
 
-    `feed` returns the place in the text after what was read. `done`: the value, or the members, are complete.
-    `broken`: the reader has refused a character, with SYNTAX as its last event, and reads no further. `quote` is a
+    `feed` returns the place in the text up to which it has read. `done`: the value, or the members, are complete.
+    `broken`: the reader has rejected a character, with SYNTAX as its last event, and reads no further. `quote` is a
     text around strings, beside the usual quotation marks.
     """
 

@@ -112,9 +112,9 @@ class FoundMarker(NamedTuple):
 
 
 class Finder:
-    """Finds the next marker of a text; what may become one is held back. Feed it character by character.
+    """Finds the next marker of a text; a possible beginning of one is withheld. Feed it character by character.
 
-    `strict_at` says of a marker that begins at a place whether it may, by the form.
+    `strict_at` tests whether the form allows a marker at a place.
     """
 
     def __init__(self, markers: tuple[Marker, ...]) -> None:
@@ -174,7 +174,7 @@ class Finder:
         return found
 
     def dropped(self) -> str:
-        """What was held back and can be no marker any more."""
+        """The withheld text that can no longer be a marker."""
         if self._found is not None:
             return ""
         begin = min((start for start, _, _ in self._alive), default=self.start + len(self.buffer))

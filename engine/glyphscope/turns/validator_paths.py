@@ -30,9 +30,9 @@ class Op:
 class Path(msgspec.Struct, frozen=True):
     """A way to continue: `ops[op]`, with `read` characters of `text`, if that is a marker, or of a word.
 
-    `strict`: nothing departed from the form so far. `refused`: the name is no tool's. `named`: it is complete.
-    `beyond`: no further parameter can come. `begun`: the piece that a driver reads has begun. `surplus`: this is a call
-    more than there may be.
+    `strict`: nothing departed from the form so far. `refused`: no tool has the name. `named`: it is complete.
+    `beyond`: no further parameter can come. `begun`: the piece that a driver reads has begun. `surplus`: this call is
+    beyond the limit.
     """
 
     form: CallForm
@@ -191,7 +191,7 @@ class Steps:
 
 
 def expected(path: Path) -> str:
-    """What has to come, in words."""
+    """The expected text, in words."""
     if path.kind in ("text", "parameter"):
         return repr(path.text[path.read :])
     following = path.ops[path.op + 1] if path.kind == "name" and path.name else None

@@ -17,7 +17,7 @@ from glyphscope.validation.turn import TurnCall
 MOST_CALLS = 1000
 """Calls that are read in one turn."""
 _OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
-"""Violations that are no call's."""
+"""Violations that belong to no call."""
 
 
 @dataclass

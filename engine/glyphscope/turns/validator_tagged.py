@@ -1,8 +1,8 @@
 """One tagged parameter, read while it is written: its key, the marker before its value, the value, and its end.
 
-A value's text ends at the first closing marker that something of the form follows, so what looks like the end is held
-back until that is decided. What the text is read as goes by the schema, as in `arguments_tagged`: a raw string, a value
-in JSON or Python, or, where both are allowed, whichever of the two remains possible.
+A value's text ends at the first closing marker that a part of the form follows, so an apparent end is withheld until
+that is decided. The schema decides how the text is read, as in `arguments_tagged`: as a raw string, as a value in JSON
+or Python, or, where both are allowed, as whichever of the two remains possible.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Parameter(Driver):
     # its end
 
     def _lost_markers(self) -> tuple[Marker, ...]:
-        """What begins another parameter of the tool on a line of its own."""
+        """The beginnings of other parameters of the tool on a separate line."""
         opening = self.form.opening.strip()
         if not opening or self.form.item:
             return ()
@@ -217,7 +217,7 @@ class Parameter(Driver):
         return self._read_text(text, at, base)
 
     def _close_lost(self, found: FoundMarker, at: int) -> None:
-        """Another parameter of the tool begins on a line of its own before this value was closed."""
+        """Handle another parameter of the tool that begins on a separate line before this value was closed."""
         finder = self._lost_closing
         opening = "".join(finder.buffer)[found.start + 1 - finder.start :]
         place = found.start + 1
@@ -260,9 +260,7 @@ class Parameter(Driver):
         )
 
     def _break(self, broke: int, at: int) -> int:
-        """What was held back is text: its first character certainly, the rest may be the beginning of a marker
-        again.
-        """
+        """Release withheld text: its first character is text, the rest may be the beginning of a marker again."""
         if self._follow is not None and self._value.may_end:
             self.judge.raise_floor(broke)
             self._ended(broke, noting=False)  # this value has no markers in it: what follows it is wrong

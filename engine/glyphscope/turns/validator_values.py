@@ -1,4 +1,4 @@
-"""What the text of a tagged parameter is read as, while it is written: a string, another value, or either."""
+"""The readings of a tagged parameter's text while it is written: as a string, as another value, or either."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from glyphscope.validation.streaming_validator import Limits
 
 
 class Piece(NamedTuple):
-    """A part of a value's text. `broke`: the character that showed that it is no marker, -1 where none was held
-    back.
-    """
+    """A part of a value's text. `broke`: the character that showed that it is not a marker, -1 where none was withheld."""
 
     at: int
     text: str
@@ -63,7 +61,7 @@ class TypedValue:
             self.refused_at = max(piece.at + at, piece.broke)
 
     def _drive(self, events: list[Structural]) -> None:
-        """A text that is no value is a string: the wrong type, not an error of notation."""
+        """Read an invalid value as a string: a wrong type, not a syntax error."""
         self._judge.drive([event for event in events if event[0] not in (s.SYNTAX, s.TOO_DEEP)])
 
     @property
@@ -131,10 +129,10 @@ class EitherValue:
 
 
 class ValueText:
-    """The value of a parameter, or of a tag in one: its text goes to the reading that its types ask for.
+    """The value of a parameter, or of a tag in one: its text goes to the reading for its types.
 
-    `as_string`: the marker before it says that it is one. `empty`: no text at all may be an empty list or object.
-    A text that can be no value of these types is refused at the character that shows it.
+    `as_string`: the marker before it declares a string. `empty`: no text at all may be an empty list or object.
+    A text that cannot be a value of these types is rejected at the character that shows it.
     """
 
     def __init__(
@@ -154,7 +152,7 @@ class ValueText:
 
     @property
     def may_end(self) -> bool:
-        """Whether the text is a whole value that is no string."""
+        """Whether the text is a complete value other than a string."""
         return isinstance(self._reading, TypedValue) and self._reading.may_end
 
     def text(self, piece: Piece) -> None:
@@ -180,7 +178,7 @@ class ValueText:
             self._judge.end_value(reading.read_text, start, end - 1)
 
     def _refuse(self) -> None:
-        """Says so to the judge, once, where the text is no value."""
+        """Report an invalid value to the judge, once."""
         reading = self._reading
         if isinstance(reading, TypedValue) and reading.refused_at >= 0 and not self._refused:
             self._refused = True

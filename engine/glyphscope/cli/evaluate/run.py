@@ -193,7 +193,7 @@ def run(
         options.setdefault(name, (Loading() if is_address(name) else loading).options(name))
     before = None
     if resume:
-        # a result of before the order of arguments was an axis has the schema's everywhere
+        # an earlier result, without the axis of the order of arguments, has the schema's order
         plans = (plan,) if order else (plan, plan_of(msgspec.structs.replace(matrix, orders=("schema",))))
         plan, before = _before(out, plans)
     control = Control()
@@ -226,7 +226,7 @@ def run(
 
 
 def _is_good(summary: Summary, least: float | None) -> bool:
-    """Whether anything was answered, and by each arm enough of what asks for tools; of no answer nobody knows."""
+    """Whether there were answers, and each arm had enough correct ones for prompts that need tools."""
     answered = sum(arm.tools.answered + (arm.control.answered if arm.control else 0) for arm in summary.arms)
     asked = [arm.tools for arm in summary.arms if arm.tools.n]
     return answered > 0 and (

@@ -1,4 +1,4 @@
-"""`glyphscope grammar build`: the grammar that holds a model to a registry or a schema."""
+"""`glyphscope grammar build`: the grammar that constrains a model by a registry or a schema."""
 
 from __future__ import annotations
 

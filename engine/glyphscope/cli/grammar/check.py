@@ -1,4 +1,4 @@
-"""`glyphscope grammar check`: everything that is wrong with a GBNF grammar, with its place and what mends it."""
+"""`glyphscope grammar check`: all problems of a GBNF grammar, with their places and fixes."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def check(
 
 
 def report(result: GbnfCheck) -> dict[str, Any]:
-    """The contract's answer: lines and columns from 1, in code points; an end is where the next character stands."""
+    """The JSON answer: lines and columns from 1, in code points; an end is the place of the next character."""
     lines = Lines(result.document.text)
     return {"ok": result.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in result.diagnostics]}
 
 
 def _entry(diagnostic: Diagnostic, lines: Lines) -> dict[str, Any]:
-    mend = diagnostic.fix
-    edits = [{**_span(start, end, lines), "text": text} for start, end, text in mend.edits] if mend else []
+    fix = diagnostic.fix
+    edits = [{**_span(start, end, lines), "text": text} for start, end, text in fix.edits] if fix else []
     return {
         "severity": diagnostic.severity,
         "code": diagnostic.code,
         "message": diagnostic.message,
         **_span(diagnostic.start, diagnostic.end, lines),
-        "fix": {"title": mend.title, "edits": edits} if mend else None,
+        "fix": {"title": fix.title, "edits": edits} if fix else None,
     }
 
 

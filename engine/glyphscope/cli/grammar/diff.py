@@ -1,4 +1,4 @@
-"""`glyphscope grammar diff`: the shortest text that one grammar accepts and the other refuses."""
+"""`glyphscope grammar diff`: the shortest text that one grammar accepts and the other rejects."""
 
 from __future__ import annotations
 

@@ -65,6 +65,6 @@ def read_any_grammar(
 
 
 def looks_like_schema(document: Any) -> bool:
-    """Whether a document that is no registry may be meant as a JSON Schema."""
+    """Whether a document other than a registry may be meant as a JSON Schema."""
     known = {"$schema", "type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
     return isinstance(document, bool) or (isinstance(document, Mapping) and not known.isdisjoint(document))

@@ -62,7 +62,7 @@ def report(
 
 
 def print_report(proved: Report) -> None:
-    """A line for each constraint; below them, what gets through and what nobody decides."""
+    """A line for each constraint; below them, unenforced and undecided ones."""
     out = console()
     by_place: dict[tuple[str, str], dict[EngineName, Proof]] = {}
     for proof in proved.proofs:
@@ -121,7 +121,7 @@ def _section(title: str, proofs: Sequence[Proof]) -> None:
 def print_unenforced(
     unenforced: Sequence[Unenforced], ordered: Sequence[Ordered] = (), *, as_json: bool, beside: bool = False
 ) -> None:
-    """A line for each; on stderr where they stand `beside` a grammar. `ordered`: where any order was asked for."""
+    """A line for each; on stderr where they are `beside` a grammar. `ordered`: any order was requested."""
     if as_json:
         print_json(unenforced_json(unenforced, ordered))
         return

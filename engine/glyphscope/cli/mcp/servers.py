@@ -37,7 +37,7 @@ _SET_LEVEL_SECONDS = 10.0
 
 
 class ServerRequest:
-    """The servers that are meant, those of a file that are switched off, and what is wrong with the file."""
+    """The requested servers, the disabled ones of a file, and the problems of the file."""
 
     def __init__(self, words: Sequence[str], name: str | None) -> None:
         self.problems: tuple[Problem, ...] = ()
@@ -60,7 +60,7 @@ class ServerRequest:
             self.servers = tuple(server for server in file.servers if not server.disabled)
 
     def allow(self, *, yes: bool) -> None:
-        """Shows each command line of a file and asks. Raises InputError where nobody is there to be asked."""
+        """Show each command line of a file and ask for consent. Raises InputError where there is no one to ask."""
         if self.is_file:
             for server in self.servers:
                 consent(server, yes)
@@ -200,7 +200,7 @@ def _heard(_server: McpServer) -> None:
 
 
 def print_file_problems(problems: Sequence[Problem]) -> None:
-    """What is wrong with single servers of a file; the others are used."""
+    """Print the problems of single servers of a file; the others are used."""
     for problem in problems:
         print_note(f"! {problem.pointer}: {problem.message}", "yellow")
 
