@@ -13,7 +13,7 @@ from glyphscope.validation.streaming_validator import Limits
 
 
 class Piece(NamedTuple):
-    """A part of a value's text. `broke`: the character that showed that it is not a marker, -1 where none was withheld."""
+    """A part of a value's text. `broke`: the character that ruled out a marker, -1 where none was withheld."""
 
     at: int
     text: str
