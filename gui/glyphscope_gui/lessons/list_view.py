@@ -55,7 +55,9 @@ class LessonListModel(ListModel[LessonRow]):
     def extra(self, row: LessonRow, column: int, role: int) -> Any:
         if role == FACTS_ROLE:
             return _facts(row)
-        lesson = row.found if role == DONE_ROLE and isinstance(row.found, Lesson) else None
+        if role != DONE_ROLE:
+            return None
+        lesson = row.found if isinstance(row.found, Lesson) else None
         return lesson is not None and row.progress.is_done(len(lesson.steps), len(lesson.questions))
 
 
