@@ -24,8 +24,8 @@ from glyphscope.notation.scalars import (
 )
 from glyphscope.notation.structure import Structural
 
-_BLANK = re.compile(r"[ \t\r]+")
-_GAP = re.compile(r"[ \t\r\n,]+")
+_BLANK = " \t\r"
+_GAP = " \t\r\n,"
 _IDENT = re.compile(r"[\w\-./@+]+")
 
 

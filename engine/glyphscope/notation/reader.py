@@ -10,20 +10,22 @@ from typing import ClassVar, TypeAlias, TypeVar, cast
 from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
 
-SPACE = re.compile(r"[ \t\r\n]+")
+SPACE = " \t\r\n"
 _HEX = re.compile(r"[0-9a-fA-F]+")
 
 State: TypeAlias = Callable[[str, int, list[Structural]], int]
 _Method = TypeVar("_Method", bound=Callable[..., int])
 
 
-def after(space: re.Pattern[str]) -> Callable[[_Method], _Method]:
+def after(blanks: str) -> Callable[[_Method], _Method]:
     """Makes a state eat the white space before what it reads; it is not called while nothing else has come."""
+
+    match_blanks = re.compile(f"[{re.escape(blanks)}]+").match
 
     def skipping(state: _Method) -> _Method:
         @wraps(state)
         def skip(self: Reader, text: str, at: int, out: list[Structural]) -> int:
-            if found := space.match(text, at):
+            if text[at] in blanks and (found := match_blanks(text, at)):
                 at = found.end()
                 if at == len(text):
                     return at

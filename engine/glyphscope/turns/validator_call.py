@@ -126,8 +126,8 @@ class Calls:
     def attach(self, out: list[RunEvent], token: int) -> None:
         """Events go there from now on."""
         self.out, self.token = out, token
-        if self.last_judge is not None:
-            self.last_judge.attach(out, token)
+        if (judge := self.last_judge) is not None:
+            judge.attach(out, token)
 
     def feed(self, text: str, at: int, base: int) -> int:
         """Reads on from a place of the text; returns where it ended."""

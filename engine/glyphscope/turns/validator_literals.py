@@ -14,7 +14,7 @@ from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.literals import CLOSING, ESCAPES
 
-_SPACE = re.compile(r"\s+")
+_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _KEY = re.compile(r"[^\s:={}\[\],\"'<>()]+")
 _WORD = re.compile(r"[0-9A-Za-z_.+\-]+")
 _PLAIN = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
