@@ -6,7 +6,7 @@ not know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -64,37 +64,44 @@ def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> 
 _PLAIN: Any = jsonschema.Draft202012Validator.VALIDATORS
 
 
-def _pattern(validator: Validator, expected: str, instance: Any, schema: Any) -> Iterator[Any]:
-    if not isinstance(instance, str):
-        return
-    found = pattern.found(expected, instance)
-    if found is None:
-        yield jsonschema.ValidationError(f"the pattern {expected!r} could not be checked in time")
-    elif not found:
-        yield jsonschema.ValidationError(f"{instance!r} does not match {expected!r}")
+def pattern_keywords(found: Callable[[str, str], bool | None]) -> dict[str, Any]:
+    """The keywords that match patterns, by a `found` that cannot hang: None where it does not decide."""
 
+    def pattern_(validator: Validator, expected: str, instance: Any, schema: Any) -> Iterator[Any]:
+        if not isinstance(instance, str):
+            return
+        matches = found(expected, instance)
+        if matches is None:
+            yield jsonschema.ValidationError(f"the pattern {expected!r} could not be checked in time")
+        elif not matches:
+            yield jsonschema.ValidationError(f"{instance!r} does not match {expected!r}")
 
-def _pattern_properties(validator: Validator, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, dict):
-        for expected, subschema in patterns.items():
-            for key, value in instance.items():
-                if pattern.found(expected, key):
-                    yield from validator.descend(value, subschema, path=key, schema_path=expected)
+    def pattern_properties(validator: Validator, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if isinstance(instance, dict):
+            for expected, subschema in patterns.items():
+                for key, value in instance.items():
+                    if found(expected, key):
+                        yield from validator.descend(value, subschema, path=key, schema_path=expected)
 
+    def additional_properties(
+        validator: Validator, additional: Any, instance: Any, schema: Any
+    ) -> Iterator[Any]:
+        if not isinstance(instance, dict):
+            return
+        named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+        for key, value in instance.items():
+            if key in named or any(found(expected, key) for expected in patterns):
+                continue
+            if additional is False:
+                yield jsonschema.ValidationError(f"{key!r} is not one of the properties", path=[key])
+            else:
+                yield from validator.descend(value, additional, path=key)
 
-def _additional_properties(
-    validator: Validator, additional: Any, instance: Any, schema: Any
-) -> Iterator[Any]:
-    if not isinstance(instance, dict):
-        return
-    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    for key, value in instance.items():
-        if key in named or any(pattern.found(expected, key) for expected in patterns):
-            continue
-        if additional is False:
-            yield jsonschema.ValidationError(f"{key!r} is not one of the properties", path=[key])
-        else:
-            yield from validator.descend(value, additional, path=key)
+    return {
+        "pattern": pattern_,
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional_properties,
+    }
 
 
 def _multiple_of(validator: Validator, step: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -124,10 +131,8 @@ SafeValidator: Any = jsonschema.validators.extend(
     {
         "enum": _enum,
         "multipleOf": _multiple_of,
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
         "unevaluatedProperties": unevaluated_properties,
+        **pattern_keywords(pattern.found),
     },
 )
 """A validator of draft 2020-12."""

@@ -78,7 +78,7 @@ class Shortest:
         self._measure = measure or _Characters()
         self.choices: dict[int, int] = {}
         """For the id of an `Alt`, the index of the option with the shortest text."""
-        self.meetings: dict[int, Automaton] = {}
+        self.intersections: dict[int, Automaton] = {}
         """For the id of an `Intersect`, its automaton."""
         self._costs: dict[int, int] = {}
         self._separators: list[Node] = []  # referenced, because costs are known by identity
@@ -193,14 +193,14 @@ class Shortest:
             ranges = chars.complement(node.ranges) if node.negated else node.ranges
             return self._measure.one_of(chars.intersection(ranges, chars.ALL))
         if isinstance(node, tree.Intersect):
-            automaton = self.meetings.get(id(node))
+            automaton = self.intersections.get(id(node))
             if automaton is None:
-                automaton = self.meetings[id(node)] = Automaton.of(node)
-            return self._meeting_price(automaton)
+                automaton = self.intersections[id(node)] = Automaton.of(node)
+            return self._price_of_intersection(automaton)
         # otherwise the repetition is less often than it must be
         return self._measure.token if isinstance(node, tree.TokenMatch) else None
 
-    def _meeting_price(self, automaton: Automaton) -> int | None:
+    def _price_of_intersection(self, automaton: Automaton) -> int | None:
         most = None if isinstance(self._measure, _Characters) else MAX_PLACES
         cost = _costs_to_end(automaton, automaton.start, self._measure.one_of, most)[automaton.start]
         return None if cost >= TOO_MUCH else cost

@@ -22,6 +22,7 @@ from glyphscope.notation import shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
+from glyphscope.text.lines import common_length
 
 MOST_LISTED = 5  # problems of a schema in one message
 MAX_ALTERNATIVES = 100  # names offered side by side; more are reached by way of their first letters
@@ -256,8 +257,7 @@ def choice_of(book: RuleBook, names: list[tuple[str, Node]]) -> Node:
 def _common_start(names: list[tuple[str, Node]]) -> str:
     """What all the names begin with; each one continues after it, because none ends with another's quote."""
     first, last = min(name for name, _ in names), max(name for name, _ in names)
-    size = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first) - 1)
-    return first[:size]
+    return first[: min(common_length(first, last), len(first) - 1)]
 
 
 def impossible(context: ToolContext, root: str, what: str) -> GrammarError:

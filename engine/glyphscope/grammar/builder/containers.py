@@ -69,33 +69,25 @@ def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
     return seq(context.surface.open_object, inside, context.surface.close_object)
 
 
-def arguments_node(context: ToolContext, name: str, parts: Parts, entries: Entries) -> Node:
-    """An object's inside: its members as `entries` write them."""
+def arguments_node(
+    context: ToolContext, name: str, parts: Parts, entries: Entries, *, leading: bool = False
+) -> Node:
+    """An object's inside: its members as `entries` write them. With `leading`, it follows another entry."""
     members = _members(context, name, parts, entries)
     if context.order == "any":
-        inside = any_order(context, parts, members, entries.separator)
+        inside = any_order(context, parts, members, entries.separator, leading=leading)
         if inside is not None:
             return inside
-    low, high = _free_counts(context, parts, members)
+    low, high = _free_counts(context, parts, members, leading=leading)
     if high is not None and high < low:
         return NEVER
+    if leading:
+        return after_another(_listed(entries.separator, members, low, high))
     needs_one = bool(members.named) and sizes_of(parts, "minProperties", "maxProperties")[0] == 1
     listed = _listed(entries.separator, members, low, high)._replace(needs_one=needs_one)
     inside = in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
     # many members are many ways to begin, and many objects may have the same ones
     return context.book.inner(f"{name}-members", inside) if len(members.named) > _FEW else inside
-
-
-def members_node(context: ToolContext, name: str, parts: Parts) -> Node:
-    """The inside of an object after an entry that is already there."""
-    entries = SurfaceEntries(context.surface)
-    members = _members(context, name, parts, entries)
-    if context.order == "any":
-        inside = any_order(context, parts, members, entries.separator, leading=True)
-        if inside is not None:
-            return inside
-    low, high = _free_counts(context, parts, members, leading=True)
-    return after_another(_listed(entries.separator, members, low, high))
 
 
 def _listed(separator: Node, members: Members, low: int, high: int | None) -> Listed:
@@ -113,7 +105,7 @@ def _listed(separator: Node, members: Members, low: int, high: int | None) -> Li
 
 
 def _free_counts(
-    context: ToolContext, parts: Parts, members: Members, *, leading: bool = False
+    context: ToolContext, parts: Parts, members: Members, *, leading: bool
 ) -> tuple[int, int | None]:
     """How many free keys may follow the members; notes the counts that this does not decide."""
     low, high = sizes_of(parts, "minProperties", "maxProperties")

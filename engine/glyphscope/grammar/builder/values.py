@@ -15,10 +15,9 @@ from glyphscope.grammar.builder.containers import (
     arguments_node,
     array_node,
     forbids_one,
-    members_node,
     object_node,
 )
-from glyphscope.grammar.builder.context import Choice, Form, ToolContext, Written
+from glyphscope.grammar.builder.context import Choice, Form, SurfaceEntries, ToolContext, Written
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
 from glyphscope.grammar.builder.schema import (
     TYPES,
@@ -61,8 +60,7 @@ def _may_both(schema: Schema, a: Place, b: Place, looks: int) -> bool:
         return False
     if types != {"object"} or looks == 0:
         return True
-    (left_names, left_required), (right_names, right_required) = names_of(left), names_of(right)
-    del left_names, right_names
+    (_, left_required), (_, right_required) = names_of(left), names_of(right)
     return not any(
         _property_excludes(schema, key, left, right, looks) for key in left_required & right_required
     )
@@ -129,7 +127,8 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
     types = types_of(parts)
     _note_beyond(context, types, parts)
     if form == "members":
-        node = members_node(context, name, parts) if "object" in types else NEVER
+        entries = SurfaceEntries(context.surface)
+        node = arguments_node(context, name, parts, entries, leading=True) if "object" in types else NEVER
     elif form == "arguments":
         node = arguments_node(context, name, parts, context.entries) if "object" in types else NEVER
     elif isinstance(form, Written):

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.checking import pattern_keywords
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import way_out
@@ -66,21 +67,7 @@ _BY_NAME = {
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
-def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
-    if isinstance(value, str) and not found(pattern, value):
-        yield ValidationError(f"{value!r} does not match {pattern!r}")
-
-
-def _pattern_properties(
-    validator: Any, rules: dict[str, Any], value: Any, _: Any
-) -> Iterator[ValidationError]:
-    for pattern, rule in rules.items():
-        for name in value if isinstance(value, dict) else ():
-            if found(pattern, name):
-                yield from validator.descend(value[name], rule, path=name)
-
-
-_Validator = extend(Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties})
+_Validator = extend(Draft202012Validator, pattern_keywords(found))
 """jsonschema's own matching may backtrack for ever on a schema's pattern, in the thread of whoever shows a prompt."""
 
 
@@ -143,7 +130,7 @@ class _Maker:
         self._left -= 1
         if not isinstance(schema, dict) or depth > _DEEPEST or self._left < 0:
             return "value"
-        schema = self._merged(schema)
+        schema = merged_schema(self._root, schema)
         if depth:
             for keyword in ("examples", "enum"):
                 if isinstance(values := schema.get(keyword), list) and values:
@@ -155,7 +142,7 @@ class _Maker:
             if isinstance(choices := schema.get(keyword), list) and choices:
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 chosen = choices[0] if depth < _DEEPEST_OPTIONAL else _ending(choices)
-                return self.value(_both(rest, self._merged(chosen)), name, depth + 1)
+                return self.value(_both(rest, merged_schema(self._root, chosen)), name, depth + 1)
         kind = _kind(schema)
         if kind == "object":
             return self._object(schema, depth)
@@ -164,25 +151,6 @@ class _Maker:
         if kind in ("integer", "number"):
             return _number(schema, kind)
         return {"boolean": True, "null": None}[kind] if kind in ("boolean", "null") else _text(schema, name)
-
-    def _merged(self, schema: Any) -> dict[str, Any]:
-        """The schema with its `$ref` and `allOf` written into it, as far as they can be."""
-        merged: dict[str, Any] = {}
-        stack = [schema]
-        for _ in range(_DEEPEST):
-            if not stack:
-                break
-            part = stack.pop()
-            if not isinstance(part, dict):
-                continue
-            merged = _both(
-                merged, {key: value for key, value in part.items() if key not in ("$ref", "allOf")}
-            )
-            # in the order in which a grammar writes their properties: what is referred to, then each of allOf
-            stack.extend(reversed(part.get("allOf", ())))
-            if isinstance(ref := part.get("$ref"), str) and (target := follow_reference(self._root, ref)):
-                stack.append(target[1])
-        return merged
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         properties = schema.get("properties", {})
@@ -242,7 +210,20 @@ def example_value(
 
 def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
     """Schemas that hold at once as one, their `$ref` and `allOf` written into it, as far as they can be."""
-    return _Maker(root, optional=False)._merged({"allOf": list(schemas)})
+    merged: dict[str, Any] = {}
+    stack: list[Any] = [{"allOf": schemas}] if len(schemas) > 1 else [*schemas]
+    for _ in range(_DEEPEST):
+        if not stack:
+            break
+        part = stack.pop()
+        if not isinstance(part, dict):
+            continue
+        merged = _both(merged, {key: value for key, value in part.items() if key not in ("$ref", "allOf")})
+        # in the order in which a grammar writes their properties: what is referred to, then each of allOf
+        stack.extend(reversed(part.get("allOf", ())))
+        if isinstance(ref := part.get("$ref"), str) and (target := follow_reference(root, ref)):
+            stack.append(target[1])
+    return merged
 
 
 _LARGER = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"})

@@ -180,7 +180,7 @@ class _Walk:
                 waiting += [(part, depth, inner) for part, inner in reversed(self._entries(node, free, way))]
             else:
                 assert isinstance(node, tree.Intersect), "a token has no text"
-                written.append(self._meeting(node, free))
+                written.append(self._intersection(node, free))
         return "".join(written)
 
     def _affordable(self, node: Node) -> int | None:
@@ -256,8 +256,8 @@ class _Walk:
             chosen.insert(0, forced)
         return chosen
 
-    def _meeting(self, node: tree.Intersect, free: bool) -> str:
-        automaton = self.shortest.meetings[id(node)]
+    def _intersection(self, node: tree.Intersect, free: bool) -> str:
+        automaton = self.shortest.intersections[id(node)]
         state = automaton.start
         written = []
         steps = int(self.random.expovariate(0.08)) if free else 0

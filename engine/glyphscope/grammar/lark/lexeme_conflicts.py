@@ -31,6 +31,10 @@ MAX_REMEMBERED = 5_000  # lexemes
 _FEW = 4  # repetitions that are counted at first
 
 
+class _TooManyStates(Exception):
+    pass
+
+
 class _Automata(NamedTuple):
     """A lexeme's first state, that without the upper bounds of its repetitions, and its first characters.
 
@@ -150,26 +154,32 @@ class LexemeConflicts:
             self.searches += 1
             try:
                 known = self._search(one, other)
-            except GrammarError:  # more ways at once than an automaton takes
+            except (GrammarError, _TooManyStates):  # or more ways at once than an automaton takes
                 known = _Continuation(chars.ALL, MAX_STATES)
             self._pairs[one, other] = known
         return known
 
     def _search(self, one: Place, other: Place) -> _Continuation:
-        waiting = self._after_a_character(one, other)
-        seen = set(waiting)
         characters: list[Ranges] = []
-        while waiting:
-            left, right = waiting.pop()
+        states = 0
+        for left, right in self._pairs_from(self._after_a_character(one, other)):
+            states += 1
             if left.final:
                 characters.append(self._next(right))
+        return _Continuation(chars.union(*characters), states)
+
+    def _pairs_from(self, waiting: list[tuple[Place, Place]]) -> Iterator[tuple[Place, Place]]:
+        """The pairs of states that the same texts lead to from these. Raises _TooManyStates."""
+        seen = set(waiting)
+        while waiting:
+            left, right = waiting.pop()
+            yield left, right
             for pair in self._after_a_character(left, right):
                 if pair not in seen:
                     seen.add(pair)
                     waiting.append(pair)
             if len(seen) > MAX_STATES:
-                return _Continuation(chars.ALL, len(seen))
-        return _Continuation(chars.union(*characters), len(seen))
+                raise _TooManyStates
 
     def _after_a_character(self, one: Place, other: Place) -> list[tuple[Place, Place]]:
         """The pairs of states that the same character leads to."""
@@ -185,19 +195,13 @@ class LexemeConflicts:
 
     def _is_within(self, one: Place, other: Place) -> bool:
         """Whether every text of the one is among the other's; False also where that is too much to decide."""
-        waiting = [(one, other)]
-        seen = set(waiting)
-        while waiting:
-            left, right = waiting.pop()
-            if (left.final and not right.final) or chars.subtract(self._next(left), self._next(right)):
-                return False
-            for pair in self._after_a_character(left, right):
-                if pair not in seen:
-                    seen.add(pair)
-                    waiting.append(pair)
-            if len(seen) > MAX_STATES:
-                return False
-        return True
+        try:
+            return not any(
+                (left.final and not right.final) or chars.subtract(self._next(left), self._next(right))
+                for left, right in self._pairs_from([(one, other)])
+            )
+        except _TooManyStates:
+            return False
 
     def _next(self, place: Place) -> Ranges:
         """The characters that may come next."""

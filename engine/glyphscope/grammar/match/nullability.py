@@ -42,19 +42,19 @@ def may_be_empty(node: Node) -> bool:
     return isinstance(node, tree.Terminal) and may_be_empty(node.body)
 
 
-def productive_rules(grammar: Grammar, meets: Callable[[tree.Intersect], bool]) -> set[str]:
-    """The rules that derive a text (or a token) at all; `meets` decides whether anything is in an intersection."""
+def productive_rules(grammar: Grammar, has_text: Callable[[tree.Intersect], bool]) -> set[str]:
+    """The rules that derive a text (or a token) at all; `has_text` decides whether anything is in an intersection."""
 
     def leaf(node: Node) -> bool:
         if isinstance(node, tree.CharClass):
             return bool(chars.complement(node.ranges) if node.negated else node.ranges)
         return True
 
-    return _least(grammar, leaf, meets)
+    return _least(grammar, leaf, has_text)
 
 
 def _least(
-    grammar: Grammar, leaf: Callable[[Node], bool], meets: Callable[[tree.Intersect], bool] | None
+    grammar: Grammar, leaf: Callable[[Node], bool], has_text: Callable[[tree.Intersect], bool] | None
 ) -> set[str]:
     # Each node of the trees is a claim that needs some of the claims below it: all of a sequence's, one of a choice's.
     names = list(grammar.rules)
@@ -75,7 +75,7 @@ def _least(
         node, user = waiting.pop()
         if isinstance(node, tree.RuleRef):
             users[claim_of[node.name]].append(user)
-        elif isinstance(node, tree.Seq) or (isinstance(node, tree.Intersect) and meets is None):
+        elif isinstance(node, tree.Seq) or (isinstance(node, tree.Intersect) and has_text is None):
             mine = claim(len(node.parts), user)
             waiting += [(part, mine) for part in node.parts]
         elif isinstance(node, tree.Alt):
@@ -92,7 +92,7 @@ def _least(
             waiting += _parts_needed(node, user, claim)
         elif isinstance(node, tree.Terminal):
             waiting.append((node.body, claim(1, user)))
-        elif meets(node) if isinstance(node, tree.Intersect) and meets is not None else leaf(node):
+        elif has_text(node) if isinstance(node, tree.Intersect) and has_text is not None else leaf(node):
             claim(0, user)
     while true:
         for user in users[true.pop()]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.strings import ANYTHING
-from glyphscope.grammar.tree import EMPTY, Alt, CharClass, Node, RuleRef, alt, repeat, seq
+from glyphscope.grammar.tree import EMPTY, Alt, CharClass, Node, RuleRef, Seq, alt, refs, repeat, seq
 
 MAX_NESTING = 60
 MAX_REPEAT = 10_000
@@ -67,7 +67,7 @@ def _variants(node: Node) -> list[_Variant]:
         return [_Variant(False, True, EMPTY)]
     if isinstance(node, Alt):
         return [variant for option in node.options for variant in _variants(option)]
-    parts = getattr(node, "parts", None)
+    parts = node.parts if isinstance(node, Seq) else ()
     if not parts or not _anchored(node):
         if _anchored(node):
             raise PatternNotEnforced("it repeats an anchor")
@@ -88,11 +88,7 @@ def _variants(node: Node) -> list[_Variant]:
 
 
 def _anchored(node: Node) -> bool:
-    if isinstance(node, RuleRef):
-        return True
-    inner = getattr(node, "parts", None) or getattr(node, "options", None) or ()
-    body = getattr(node, "body", None)
-    return any(_anchored(part) for part in inner) or (body is not None and _anchored(body))
+    return any(refs(node))
 
 
 class _Parser:
