@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 from collections import OrderedDict
+from functools import lru_cache
 
 from glyphscope.compilers import wire
 from glyphscope.compilers.masks import TextReader, has_text
@@ -22,10 +23,9 @@ _READERS, _STRINGS = 4, 512
 
 
 class Compilers:
-    """Answers questions. The last used readers and strings are kept."""
+    """Answers questions. The last used strings are kept."""
 
     def __init__(self) -> None:
-        self._readers: OrderedDict[tuple[bytes, bool], TextReader] = OrderedDict()
         self._strings: OrderedDict[int, StringMatcher] = OrderedDict()
 
     def answer(self, question: wire.Question) -> wire.Answer:
@@ -33,10 +33,10 @@ class Compilers:
         try:
             match question:
                 case wire.Compile(grammar=grammar, is_schema=is_schema):
-                    self._reader(grammar, is_schema)
+                    _reader(grammar, is_schema)
                     return wire.Answer()
                 case wire.ReadTexts(grammar=grammar, is_schema=is_schema, texts=texts):
-                    reader = self._reader(grammar, is_schema)
+                    reader = _reader(grammar, is_schema)
                     return wire.Answer(read=[reader.accepts(text) for text in texts])
                 case wire.FindText(grammar=grammar):
                     return wire.Answer(found=has_text(_text(grammar)))
@@ -53,16 +53,6 @@ class Compilers:
             reason = str(error).partition("<backtrace>")[0].strip()  # of a panic, with no names in it
             return wire.Answer(refused=whole_text(reason) or type(error).__name__)
 
-    def _reader(self, grammar: bytes, is_schema: bool) -> TextReader:
-        key = (grammar, is_schema)
-        reader = self._readers.get(key)
-        if reader is None:
-            reader = self._readers[key] = TextReader(_text(grammar), is_schema=is_schema)
-            if len(self._readers) > _READERS:
-                self._readers.popitem(last=False)
-        self._readers.move_to_end(key)
-        return reader
-
     def _feed(self, language: bytes, number: int, text: str, before: bytes | None, ends: bool) -> wire.Answer:
         string = self._strings.get(number)
         if string is None:
@@ -78,6 +68,11 @@ class Compilers:
         except GaveUp:
             del self._strings[number]
             raise
+
+
+@lru_cache(maxsize=_READERS)
+def _reader(grammar: bytes, is_schema: bool) -> TextReader:
+    return TextReader(_text(grammar), is_schema=is_schema)
 
 
 def _state(string: StringMatcher, fed: int, ends: bool = False) -> wire.Answer:

@@ -85,10 +85,10 @@ class NotationSyntax:
         if self.strings and isinstance(value, str):
             return alt(*(node for style in self.strings if (node := style.constant(value)) != NEVER))
         if self.strings and isinstance(value, list):
-            return self._row(self.open_list, [self.constant(item) for item in value], self.close_list)
+            return self.row(self.open_list, [self.constant(item) for item in value], self.close_list)
         if self.strings and isinstance(value, dict):
             entries = [seq(self.key(key), self.constant(item)) for key, item in value.items()]
-            return self._row(self.open_object, entries, self.close_object)
+            return self.row(self.open_object, entries, self.close_object)
         try:
             return seq(write_value(value, self.notation))
         except NotationError:
@@ -101,10 +101,10 @@ class NotationSyntax:
         letter = "t" if value else "f"
         return alt(*(word for word in words if isinstance(word, Literal) and word.text[0].lower() == letter))
 
-    def _row(self, opening: Node, parts: list[Node], closing: Node) -> Node:
-        return seq(
-            opening, *(seq(self.separator if place else EMPTY, p) for place, p in enumerate(parts)), closing
-        )
+    def row(self, opening: Node, parts: list[Node], closing: Node) -> Node:
+        """The parts with separators between them."""
+        separated = (seq(self.separator if place else EMPTY, part) for place, part in enumerate(parts))
+        return seq(opening, *separated, closing)
 
     def any_string(self, contents: tuple[Node, ...] = (), low: int = 0, high: int | None = None) -> Node:
         """A string in all of `contents`, in any of the ways to write one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.traversal import reachable
@@ -101,7 +101,8 @@ class RuleBook:
             return RuleRef(name) if name in productive else NEVER
 
         rules: dict[str, Rule] = {}
-        for name in reachable(root, lambda name: refs(rules[name].body)) if root in productive else ():
+        roots = [root] if root in productive else []
+        for name in reachable(roots, lambda name: refs(rules[name].body)):
             rule = self.rules[name]
             if not productive.issuperset(refs(rule.body)):
                 rule = Rule(name, replace_refs(rule.body, productive_node), rule.origin)
@@ -157,16 +158,7 @@ def _missing(node: Node, productive: set[str]) -> Iterator[str]:
     if isinstance(node, RuleRef):
         yield node.name
         return
-    parts: Sequence[Node] = ()
-    if isinstance(node, Seq):
-        parts = node.parts
-    elif isinstance(node, Alt):
-        parts = node.options
-    elif isinstance(node, Repeat):
-        parts = (node.body,)
-    elif isinstance(node, Unordered):
-        parts = (*node.members, node.free)
-    for part in parts:
+    for part in node.inner:
         if not _derives(part, productive):
             yield from _missing(part, productive)
 

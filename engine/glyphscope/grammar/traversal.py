@@ -49,13 +49,13 @@ def callees_first(roots: Iterable[K], callees: Callable[[K], Iterable[K]]) -> It
                 yield node
 
 
-def reachable(root: K, callees: Callable[[K], Iterable[K]]) -> Iterator[K]:
-    """The root and all that it leads to, in the order in which a reader meets them, each once.
+def reachable(roots: Iterable[K], callees: Callable[[K], Iterable[K]]) -> Iterator[K]:
+    """The roots and all that they lead to, in the order in which a reader meets them, each once.
 
     `callees` is asked for a node after the node was yielded.
     """
     seen: set[K] = set()
-    waiting = [root]
+    waiting = [*roots][::-1]
     while waiting:
         node = waiting.pop()
         if node not in seen:

@@ -11,6 +11,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -94,20 +95,6 @@ def closed_schema(root: dict[str, Any]) -> dict[str, Any]:
 _NOTHING = object()
 
 
-class _Later:
-    """The items of an iterator, computed on demand, for any number of readers."""
-
-    def __init__(self, source: Iterator[Any]) -> None:
-        self._source = source
-        self._made: list[Any] = []
-
-    def __iter__(self) -> Iterator[Any]:
-        yield from self._made
-        for item in self._source:
-            self._made.append(item)
-            yield item
-
-
 @dataclass
 class _Found:
     """The examples found for one constraint."""
@@ -158,8 +145,9 @@ class _Finder:
     def _break(self, constraint: Constraint) -> tuple[list[Boundary], str]:
         if constraint.why_not:
             return [], constraint.why_not
-        bases = _Later(self._bases_of(constraint))
-        if next(iter(bases), _NOTHING) is _NOTHING:
+        # copies of it make the same valid arguments once, when they are asked for
+        (bases,) = itertools.tee(self._bases_of(constraint), 1)
+        if next(copy(bases), _NOTHING) is _NOTHING:
             return [], "no valid arguments were found that have a value there"
         relaxed = _relaxed(self._root, constraint)
         without = Checker(relaxed)
@@ -172,7 +160,7 @@ class _Finder:
             (self._candidates, min(enough, _OWN) if shared else enough),
             (self._pool, enough),
         ):
-            for base in bases:
+            for base in copy(bases):
                 if len(strict) >= _ENOUGH and candidates == self._candidates:
                     break  # further valid arguments, which are longer, would show no more
                 for candidate in _some(candidates(constraint, base)):
@@ -275,7 +263,7 @@ class _Finder:
                 and not other.of_name
             ):
                 schema = {**inner, **other.schema}
-                streams.append(iter(_first(broken(other.keyword, other.value, value, schema), 12)))
+                streams.append(itertools.islice(broken(other.keyword, other.value, value, schema), 12))
         for turn in itertools.zip_longest(*streams[:20]):
             for candidate in turn:
                 if candidate is not None:
@@ -341,23 +329,13 @@ def _some(candidates: Iterator[tuple[Path, Any, str]]) -> Iterator[tuple[Path, A
             return
 
 
-def _first(candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
-    return (candidate for _, candidate in zip(range(count), candidates, strict=False))
-
-
 def _relaxed(root: dict[str, Any], constraint: Constraint) -> Any:
     """The schema without the constraint; everything else is shared with it."""
-    path = constraint.holder
-
-    def copy(value: Any, depth: int) -> Any:
-        if depth == len(path):
-            if constraint.keyword == FALSE:
-                return True
-            # what reads the neighbour of a keyword must still find it: false becomes true
-            rest = {key: part for key, part in value.items() if key != constraint.keyword}
-            return rest | {constraint.keyword: True} if constraint.value is False else rest
-        changed = list(value) if isinstance(value, list) else dict(value)
-        changed[path[depth]] = copy(value[path[depth]], depth + 1)  # type: ignore[index]
-        return changed
-
-    return copy(root, 0)
+    if constraint.keyword == FALSE:
+        return with_value(root, constraint.holder, True)
+    rest = {key: part for key, part in constraint.schema.items() if key != constraint.keyword}
+    if (
+        constraint.value is False
+    ):  # what reads the neighbour of a keyword must still find it: false becomes true
+        rest[constraint.keyword] = True
+    return with_value(root, constraint.holder, rest)

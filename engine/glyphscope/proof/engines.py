@@ -11,10 +11,9 @@ from glyphscope.compilers.service import CompilerDied
 from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
-from glyphscope.grammar.builder.json_schema import moved
+from glyphscope.grammar.builder.json_schema import one_call
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.models.grammar_probe import GrammarProbe
-from glyphscope.notation import shape_keys
 from glyphscope.proof.boundary import closed_schema
 from glyphscope.registry import Tool, ToolRegistry
 
@@ -113,21 +112,7 @@ class Judge:
 
 def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, Any]:
     """The JSON Schema of a tool's calls, as one would write it for an engine that takes schemas."""
-    parameters = closed_schema(tool.parameters) if closed else tool.parameters
-    name_key, args_key = shape_keys(shape)
-    name = {"const": tool.name}
-    if args_key is not None:
-        return {
-            "type": "object",
-            "properties": {name_key: name, args_key: moved(parameters, f"/properties/{args_key}")},
-            "required": [name_key, args_key],
-            "additionalProperties": False,
-        }
-    return {
-        **parameters,
-        "properties": {name_key: name, **parameters.get("properties", {})},
-        "required": [name_key, *parameters.get("required", ())],
-    }
+    return one_call(tool.name, closed_schema(tool.parameters) if closed else tool.parameters, shape)
 
 
 class Asked:

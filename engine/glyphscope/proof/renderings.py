@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeAlias
 
 from glyphscope.errors import NotationError
@@ -92,21 +93,18 @@ def as_written(arguments: Any) -> Any:
 
 def reversed_members(arguments: Any) -> Any:
     """The last member first, in every object: what no grammar accepts that has the schema's order."""
-    if isinstance(arguments, dict):
-        return {name: reversed_members(arguments[name]) for name in reversed(arguments)}
-    return [reversed_members(item) for item in arguments] if isinstance(arguments, list) else arguments
+    return _reordered(arguments, reversed)
 
 
 def required_first(required: frozenset[str]) -> Order:
     """Required properties before optional ones, as llama.cpp's converter orders them."""
+    return lambda value: _reordered(value, partial(sorted, key=lambda name: name not in required))
 
-    def order(value: Any) -> Any:
-        if isinstance(value, dict):
-            names = sorted(value, key=lambda name: name not in required)
-            return {name: order(value[name]) for name in names}
-        return [order(item) for item in value] if isinstance(value, list) else value
 
-    return order
+def _reordered(value: Any, order: Callable[[dict[str, Any]], Iterable[str]]) -> Any:
+    if isinstance(value, dict):
+        return {name: _reordered(value[name], order) for name in order(value)}
+    return [_reordered(item, order) for item in value] if isinstance(value, list) else value
 
 
 def required_names(schema: Any) -> frozenset[str]:
@@ -117,9 +115,8 @@ def required_names(schema: Any) -> frozenset[str]:
         value = waiting.pop()
         if isinstance(value, dict):
             listed = value.get("required")
-            names.update(name for name in listed if isinstance(name, str)) if isinstance(
-                listed, list
-            ) else None
+            if isinstance(listed, list):
+                names.update(name for name in listed if isinstance(name, str))
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value

@@ -108,14 +108,10 @@ def _constant(context: ToolContext, part: Part, value: Any) -> Node:
         return whole
     if isinstance(value, list):
         items = [_constant(context, part, item) for item in value]
-        return seq(surface.open_list, _in_a_row(items, surface.separator), surface.close_list)
+        return surface.row(surface.open_list, items, surface.close_list)
     entries = [seq(surface.key(key), _constant(context, part, inner)) for key, inner in value.items()]
     if len(entries) > BITS:
         context.keep_order(part, _TOO_MANY)
-        return seq(surface.open_object, _in_a_row(entries, surface.separator), surface.close_object)
+        return surface.row(surface.open_object, entries, surface.close_object)
     members = unordered([(entry, True) for entry in entries], surface.separator)
     return seq(surface.open_object, members, surface.close_object)
-
-
-def _in_a_row(parts: list[Node], separator: Node) -> Node:
-    return seq(parts[0], *(piece for part in parts[1:] for piece in (separator, part)))

@@ -187,8 +187,12 @@ def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
 
 def _opening(spelling: NotationSyntax, shape: Shape, options: GrammarOptions) -> tuple[Node, ...]:
     """The nodes before the tool's name."""
-    if options.words or options.free_text or options.most_calls != 1:
-        _one_way(options, spelling.notation)
+    begins_in_one_way = spelling.notation != "json" or options.white_space == "none"
+    if not begins_in_one_way and (options.words or options.free_text or options.most_calls != 1):
+        raise GrammarError(
+            "Text and several calls need calls that begin in one way only.",
+            hint="Build the grammar without white space.",
+        )
     if options.words:
         return (words_to_call(spelling.notation, shape),)
     if not options.free_text:
@@ -207,14 +211,6 @@ def _whole(
     most = None if options.most_calls is None else options.most_calls - 1
     calls = seq(*opening, named, repeat(seq(next_call(spelling.notation, shape), named), 0, most))
     return alt(calls, words_only(spelling.notation, shape)) if options.words else calls
-
-
-def _one_way(options: GrammarOptions, notation: Notation) -> None:
-    if notation == "json" and options.white_space != "none":
-        raise GrammarError(
-            "Text and several calls need calls that begin in one way only.",
-            hint="Build the grammar without white space.",
-        )
 
 
 def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:

@@ -7,6 +7,7 @@ from typing import Any
 from glyphscope.events import Shape
 from glyphscope.grammar.builder.calls import GrammarOptions, chosen_tools
 from glyphscope.grammar.builder.schema import join
+from glyphscope.grammar.traversal import bottom_up
 from glyphscope.notation import call_document, shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 
@@ -23,48 +24,48 @@ def call_schema(registry: ToolRegistry, shape: Shape, options: GrammarOptions) -
     if options.part == "name":
         return {"$schema": DIALECT, "enum": [tool.name for tool in tools]}
     if options.part == "arguments":
-        return {"$schema": DIALECT} | _arguments(tools[0], "")
-    calls = [_call(tool, shape, f"/oneOf/{place}") for place, tool in enumerate(tools)]
+        return {"$schema": DIALECT} | _arguments(tools[0])
+    calls = [
+        one_call(tool.name, _arguments(tool), shape, f"/oneOf/{place}") for place, tool in enumerate(tools)
+    ]
     return {"$schema": DIALECT, "oneOf": calls}
 
 
-def _call(tool: Tool, shape: Shape, pointer: str) -> dict[str, Any]:
+def one_call(tool: str, parameters: dict[str, Any], shape: Shape, pointer: str = "") -> dict[str, Any]:
+    """The schema of one tool's calls, to be put at a JSON Pointer of another."""
     name_key, args_key = shape_keys(shape)
-    name = {"const": tool.name}
+    name = {"const": tool}
     if args_key is not None:
-        arguments = _arguments(tool, join(pointer, "properties", args_key))
-        return _object({name_key: name, args_key: arguments}, [name_key, args_key])
-    arguments = _arguments(tool, pointer)
+        inner = _moved(parameters, join(pointer, "properties", args_key))
+        required = [name_key, args_key]
+        return {
+            "type": "object", "properties": {name_key: name, args_key: inner}, "required": required,
+            "additionalProperties": False,
+        }  # fmt: skip
+    arguments: dict[str, Any] = _moved(parameters, pointer)
     properties = arguments.get("properties", {})
-    call_document(tool.name, properties, shape)  # raises where an argument has the key of the name
+    call_document(tool, properties, shape)  # raises where an argument has the key of the name
     required = [name_key, *arguments.get("required", ())]
     return arguments | {"properties": {name_key: name} | properties, "required": required}
 
 
-def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def _arguments(tool: Tool) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False} | tool.parameters
 
 
-def _arguments(tool: Tool, pointer: str) -> dict[str, Any]:
-    parameters = moved(tool.parameters, pointer)
-    assert isinstance(parameters, dict)
-    return {"type": "object", "additionalProperties": False} | parameters
+def _moved(value: Any, pointer: str) -> Any:
+    """The schema with its references leading to where it is put."""
 
-
-def moved(value: Any, pointer: str) -> Any:
-    """The schema, at a JSON Pointer of another, with its references leading there. As deep as it is: no recursion."""
-    out: list[Any] = [None]
-    waiting: list[tuple[Any, Any, Any]] = [(value, out, 0)]
-    while waiting:
-        inner, holder, key = waiting.pop()
+    def make(inner: Any, parts: list[Any]) -> Any:
         if isinstance(inner, dict):
-            holder[key] = made = dict.fromkeys(inner)
-            waiting += [(item, made, name) for name, item in inner.items()]
-        elif isinstance(inner, list):
-            holder[key] = items = [None] * len(inner)
-            waiting += [(item, items, place) for place, item in enumerate(inner)]
-        elif key == "$ref" and isinstance(inner, str) and (inner == "#" or inner.startswith("#/")):
-            holder[key] = f"#{pointer}{inner[1:]}"
-        else:
-            holder[key] = inner
-    return out[0]
+            made = dict(zip(inner, parts, strict=True))
+            ref = made.get("$ref")
+            if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")):
+                made["$ref"] = f"#{pointer}{ref[1:]}"
+            return made
+        return parts if isinstance(inner, list) else inner
+
+    def inside(inner: Any) -> list[Any]:
+        return [*inner.values()] if isinstance(inner, dict) else inner if isinstance(inner, list) else []
+
+    return bottom_up(value, inside, make)

@@ -7,7 +7,7 @@ place twice in a conjunction says nothing new, references that lead back to wher
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -62,7 +62,6 @@ class Schema:
         self.root = root
         self._validator = SafeValidator(root)
         self._found: dict[str, Any] = {}
-        self._anchors: dict[str, str] | None = None
 
     def at(self, pointer: str) -> Any:
         """The schema at a place. Raises GrammarError where there is none."""
@@ -98,10 +97,6 @@ class Schema:
         reference = part.schema["$ref"]
         if reference == "#" or reference.startswith("#/"):
             return unquote(reference[1:])
-        if self._anchors is None:
-            self._anchors = dict(_anchors(self.root))
-        if reference.startswith("#") and reference[1:] in self._anchors:
-            return self._anchors[reference[1:]]
         raise GrammarError(
             f"The reference {reference!r} leads out of the schema.",
             where=f"{self.tool}: {join(part.place.pointer, '$ref')}",
@@ -116,18 +111,6 @@ class Schema:
                 short = isinstance(error.validator_value, str | int | float)
                 return f"{error.validator} {error.validator_value}" if short else str(error.validator)
         return None
-
-
-def _anchors(root: Any) -> Iterable[tuple[str, str]]:
-    waiting: list[tuple[str, Any]] = [("", root)]
-    while waiting:
-        pointer, value = waiting.pop()
-        if isinstance(value, dict):
-            if isinstance(value.get("$anchor"), str):
-                yield value["$anchor"], pointer
-            waiting += [(join(pointer, key), item) for key, item in value.items()]
-        elif isinstance(value, list):
-            waiting += [(join(pointer, i), item) for i, item in enumerate(value)]
 
 
 def type_of(value: Any) -> str:

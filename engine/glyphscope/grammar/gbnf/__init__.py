@@ -1,11 +1,17 @@
 """GBNF text, whole: read without ever failing, checked, with a fix for each problem, formatted, made a rule tree."""
 
 from glyphscope.grammar.gbnf.cancellation import CheckCancelled
-from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf, check_gbnf_bytes, load_gbnf
+from glyphscope.grammar.gbnf.check import (
+    GbnfCheck,
+    apply_fixes,
+    check_gbnf,
+    check_gbnf_bytes,
+    diagnose,
+    load_gbnf,
+)
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, Severity
 from glyphscope.grammar.gbnf.emit.emit import GbnfText, emit_gbnf
 from glyphscope.grammar.gbnf.emit.printer import print_gbnf
-from glyphscope.grammar.gbnf.lint.diagnose import diagnose
 from glyphscope.grammar.gbnf.parse.parser import read_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import Comment, GbnfDocument, GbnfRule, Reference
 

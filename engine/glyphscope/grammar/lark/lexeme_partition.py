@@ -145,7 +145,7 @@ class _Partition:
         """The rules that the root needs, and their lexemes."""
         rules: dict[str, Rule] = {}
         lexemes: dict[Node, None] = {}
-        for name in reachable(self._grammar.root, lambda name: refs(rules[name].body)):
+        for name in reachable([self._grammar.root], lambda name: refs(rules[name].body)):
             if name not in self._rewritten:
                 self._lexemes = {}
                 self._rewritten[name] = _Rewritten(self._rule(name), self._lexemes)
@@ -302,7 +302,8 @@ def _side_by_side(parts: Iterable[Node]) -> Node:
 
 def _below(rules: dict[str, Rule], root: str) -> Grammar:
     """The rule and those that it leads to."""
-    return Grammar({name: rules[name] for name in reachable(root, lambda name: refs(rules[name].body))}, root)
+    names = reachable([root], lambda name: refs(rules[name].body))
+    return Grammar({name: rules[name] for name in names}, root)
 
 
 def _renamed(node: Node, names: dict[str, str]) -> Node:

@@ -119,7 +119,7 @@ class State:
     A state is dead when no text can follow that the grammar accepts; its words are those of the last living one.
     """
 
-    __slots__ = ("_before", "_compiled", "_items", "_limits", "_seen", "_step", "_work", "position")
+    __slots__ = ("_before", "_compiled", "_limits", "_seen", "_step", "_work", "items", "position")
 
     def __init__(
         self, compiled: RuleAutomata, limits: Limits, items: tuple[Item, ...], position: int, step: int, work: int,
@@ -131,38 +131,34 @@ class State:
         self._work = work
         self._before = before
         self._seen: _View | None = None
-        self._items = items
+        self.items = items
+        """The items before any rule ends or begins here. States of equal items have the same future."""
         self.position = position
         """Characters read while it was alive."""
 
     @property
-    def items(self) -> tuple[Item, ...]:
-        """The items before any rule ends or begins here. States of equal items have the same future."""
-        return self._items
-
-    @property
     def alive(self) -> bool:
         """Whether an accepted text begins with what was read."""
-        return bool(self._items)
+        return bool(self.items)
 
     @property
     def failed_at(self) -> int | None:
         """The index of the character that no accepted text has there; None while alive."""
-        return None if self._items else self.position
+        return None if self.items else self.position
 
     @property
     def accepted(self) -> bool:
         """Whether what was read is a text of the grammar."""
-        return bool(self._items) and self._view().accepted
+        return self._view().accepted
 
     def feed(self, text: str, *, cancel: Callable[[], bool] | None = None) -> State:
         """The state after the text. Linear in it unless the grammar is ambiguous.
 
         `cancel` is asked every few milliseconds. Raises MatchLimit, MatchCancelled.
         """
-        if not self._items or not text:
+        if not self.items or not text:
             return self
-        compiled, items, step, last = self._compiled, self._items, self._step, self
+        compiled, items, step, last = self._compiled, self.items, self._step, self
         plan_of = compiled.plan
         size, at = len(text), 0
         budget = Budget(self._limits, compiled.automaton, self._work, self.position + size, cancel)
@@ -201,10 +197,10 @@ class State:
 
     def feed_token(self, token: int, text: str) -> State:
         """The state after a token of a vocabulary: by its characters, or by itself where the grammar asks for it."""
-        if not self._items:
+        if not self.items:
             return self
         spelled = self.feed(text)
-        items = tuple(dict.fromkeys([*self._by_itself(token, text), *(spelled._items if text else ())]))
+        items = tuple(dict.fromkeys([*self._by_itself(token, text), *(spelled.items if text else ())]))
         before = None if items else (spelled._before or self)
         where = self.position + len(text) if items else spelled.position
         return State(
@@ -213,7 +209,7 @@ class State:
 
     def feed_special(self, token: int, name: str) -> State:
         """The state after a token that spells no text: by itself only, where the grammar asks for it."""
-        items = tuple(dict.fromkeys(self._by_itself(token, name))) if self._items else ()
+        items = tuple(dict.fromkeys(self._by_itself(token, name))) if self.items else ()
         before = None if items else (self._before or self)
         return State(self._compiled, self._limits, items, self.position, self._step + 1, self._work, before)
 
@@ -228,15 +224,12 @@ class State:
     def token_matches(self) -> tuple[TokenMatch, ...]:
         """The tokens of a vocabulary that the grammar asks for by themselves here."""
         steps = self._compiled.automaton.steps
-        items = self._view().items if self._items else ()
-        return tuple(dict.fromkeys(match for place, _ in items for match, _ in steps(place).tokens))
+        return tuple(dict.fromkeys(match for place, _ in self.ways for match, _ in steps(place).tokens))
 
     def next_chars(self) -> Ranges:
         """The characters after which it is still alive: exactly these."""
-        if not self._items:
-            return ()
         steps = self._compiled.automaton.steps
-        return chars.union(*(move.ranges for place, _ in self._view().items for move in steps(place).moves))
+        return chars.union(*(move.ranges for place, _ in self.ways for move in steps(place).moves))
 
     def expected(self, limit: int = 12) -> tuple[str, ...]:
         """What may come next, in words; of a dead state, what might have come instead."""
@@ -244,8 +237,8 @@ class State:
 
     def expectations(self, limit: int = 12) -> tuple[Expectation, ...]:
         """What may come next, each with the rule that says so."""
-        state = self._living()
-        if not state._items:
+        state = self._before or self
+        if not state.items:
             return ()
         view = state._view()
         origins = self._compiled.grammar.rules
@@ -259,17 +252,17 @@ class State:
         a reason); where it only waits for another rule, the one that begins here, with this position as its start.
         Of more than 200, the outermost 100 and the innermost 100.
         """
-        state = self._living()
-        if not state._items:
+        state = self._before or self
+        if not state.items:
             return ()
         automaton = self._compiled.automaton
         items = state._view().items
-        telling = (
+        informative = (
             item
             for item in items
             if item[0].longest == 0 or (steps := automaton.steps(item[0])).moves or steps.tokens
         )
-        _, begun = next(telling, items[0])
+        _, begun = next(informative, items[0])
         found = []
         while True:
             found.append(ActiveRule(begun.rule, begun.start, self._compiled.grammar.rules[begun.rule].origin))
@@ -284,15 +277,12 @@ class State:
     @property
     def ways(self) -> tuple[Item, ...]:
         """The items, with those of rules that end or begin here."""
-        return tuple(self._view().items) if self._items else ()
-
-    def _living(self) -> State:
-        return self if self._before is None else self._before
+        return tuple(self._view().items)
 
     def _view(self) -> _View:
         view = self._seen
         if view is None:
-            view = self._seen = _all_next(self._compiled, self._items, self.position, self._step)
+            view = self._seen = _all_next(self._compiled, self.items, self.position, self._step)
         return view
 
 

@@ -23,10 +23,8 @@ Continuation: TypeAlias = Hashable
 
 def open_moves(state: State) -> list[Ranges]:
     """The sets of characters of each way on: characters in the same of them lead to the same state."""
-    if not state.alive:
-        return []
     steps = state._compiled.automaton.steps
-    return [move.ranges for place, _ in state._view().items for move in steps(place).moves]
+    return [move.ranges for place, _ in state.ways for move in steps(place).moves]
 
 
 class Futures:

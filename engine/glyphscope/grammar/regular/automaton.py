@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, pairwise
+from operator import attrgetter
 from weakref import WeakValueDictionary
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.regular.derivatives import Both, Move, Other, Place, Steps, Term, Terms
 from glyphscope.grammar.regular.merging import merged
-from glyphscope.grammar.regular.node_terms import term_of
+from glyphscope.grammar.traversal import bottom_up, reachable
 from glyphscope.grammar.tree import Node
 
 MAX_KEPT = 60_000
@@ -66,14 +67,7 @@ class Automaton:
 
     def states(self) -> Iterator[Place]:
         """The first state and all that it leads to, each made when it is asked for."""
-        seen = {self.start: None}
-        waiting = [self.start]
-        while waiting:
-            state = waiting.pop()
-            yield state
-            fresh = [target for _, target in self.moves(state) if target not in seen]
-            seen |= dict.fromkeys(fresh)
-            waiting += dict.fromkeys(fresh)
+        return reachable([self.start], lambda state: [target for _, target in self.moves(state)])
 
     def after(self, state: Place, char: str) -> Place | None:
         """The state that the character leads to; None where it leads nowhere."""
@@ -107,7 +101,49 @@ class Automaton:
 
     def term_of(self, body: Node) -> Term:
         """The term of a body. Raises GrammarError."""
-        return term_of(body, self.terms, self._meet, self._other, self._call, backwards=self._backwards)
+        return bottom_up(body, attrgetter("inner"), self._term)
+
+    def _term(self, node: Node, parts: list[Term]) -> Term:
+        """The term of a node and of the terms in it."""
+        terms, backwards = self.terms, self._backwards
+        if isinstance(node, tree.Literal):
+            return terms.text(node.text[::-1] if backwards else node.text)
+        if isinstance(node, tree.CharClass):
+            ranges = chars.complement(node.ranges) if node.negated else node.ranges
+            return terms.chars(chars.intersection(ranges, chars.ALL))
+        if isinstance(node, tree.Seq):
+            whole = terms.empty
+            for part in parts if backwards else reversed(parts):
+                whole = terms.cat(part, whole)
+            return whole
+        if isinstance(node, tree.Alt):
+            return terms.choice(parts)
+        if isinstance(node, tree.Repeat):
+            return terms.loop(parts[0], node.minimum, node.maximum)
+        if isinstance(node, tree.RuleRef):
+            if self._call is None:
+                raise GrammarError("A lexeme cannot refer to a rule.", where=node.name)
+            return self._call(node.name)
+        if isinstance(node, tree.Intersect):
+            return terms.never if terms.never in parts else self._intersection(parts)
+        if isinstance(node, tree.Except):
+            return terms.other(self.place(parts))
+        if isinstance(node, tree.Unordered):
+            return self._members(node, parts)
+        return terms.token(node) if isinstance(node, tree.TokenMatch) else parts[0]
+
+    def _members(self, node: tree.Unordered, parts: list[Term]) -> Term:
+        *listed, separator = parts
+        terms = self.terms
+        entries = terms.entries(node, tuple(listed), separator)
+        last = len(node.members)
+        possible = sum(term is not terms.never for term in listed[:last])
+        if entries.dead & node.required or (listed[last] is terms.never and possible < node.low):
+            return terms.never
+        some = terms.members(entries, due=True)
+        if node.leading:
+            some = terms.cat(some, separator) if self._backwards else terms.cat(separator, some)
+        return terms.choice((terms.empty, some)) if node.may_end(0, 0) else some
 
     def place(self, terms: Iterable[Term]) -> Place:
         """The state in which all these are open."""
@@ -155,12 +191,9 @@ class Automaton:
             by_place.setdefault(place, []).extend(ranges)
         return tuple(sorted(((chars.union(r), place) for place, r in by_place.items()), key=lambda m: m[0]))
 
-    def _meet(self, parts: list[Term]) -> Term:
+    def _intersection(self, parts: list[Term]) -> Term:
         both = self.terms.both(self.place([part]) for part in parts)
         return both if self._is_possible(both) else self.terms.never
-
-    def _other(self, term: Term) -> Term:
-        return self.terms.other(self.place([term]))
 
     def _product(self, both: Both) -> list[tuple[Ranges, Both]]:
         """The moves of an intersection, also those that lead to nothing."""
@@ -208,21 +241,10 @@ class Automaton:
                     f"Whether an intersection holds any text is not decided after {MAX_SEARCH:,} states.",
                     hint="Make the bounds of its lengths smaller, or its patterns simpler.",
                 )
-        for both in _leading_to([s for s in sources if s.possible], sources):
+        for both in reachable([s for s in sources if s.possible], sources.__getitem__):
             both.possible = True
-        undecided = _leading_to(waiting, sources)
+        undecided = set(reachable(waiting, sources.__getitem__))
         for both in sources:
             if both.possible is None and both not in undecided:
                 both.possible = False
         return bool(start.possible)
-
-
-def _leading_to(ends: list[Both], sources: dict[Both, list[Both]]) -> set[Both]:
-    found = set(ends)
-    waiting = list(ends)
-    while waiting:
-        for source in sources[waiting.pop()]:
-            if source not in found:
-                found.add(source)
-                waiting.append(source)
-    return found

@@ -121,7 +121,7 @@ class _Emitter:
                 self.origins[name] = rule.origin
             self.rules[name] = self._node(rule.body, rule)
         lines = []
-        for name in reachable(ROOT, lambda name: refs(self.rules[name])):
+        for name in reachable([ROOT], lambda name: refs(self.rules[name])):
             if notes is not None and name in self.origins:
                 lines.append(_comment(self.origins[name], notes))
             lines.append(self.speller.rule(name, self.rules[name]))

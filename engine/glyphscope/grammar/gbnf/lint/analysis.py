@@ -30,7 +30,7 @@ class Survey:
         """The rules that `root` comes to, itself included; all of them if there is none."""
         if ROOT not in self.facts:
             return set(self.facts)
-        return set(reachable(ROOT, self._callees))
+        return set(reachable([ROOT], self._callees))
 
     def _callees(self, name: str) -> list[str]:
         names = self.facts[name].names

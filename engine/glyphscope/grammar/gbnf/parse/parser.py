@@ -14,26 +14,6 @@ from itertools import islice
 from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
-from glyphscope.grammar.gbnf.parse.lexer import (
-    ANY,
-    BAD_NAME,
-    BAR,
-    BRACES,
-    CLASS,
-    CLOSE,
-    COMMENT,
-    DEFINE,
-    END,
-    HEAD,
-    LEXER,
-    NAME,
-    NEWLINE,
-    OPEN,
-    OTHER,
-    QUOTED,
-    STAR,
-    TOKEN,
-)
 from glyphscope.grammar.gbnf.parse.literals import read_class, read_quoted
 from glyphscope.grammar.gbnf.parse.recovery import (
     HEAD_ALIKE,
@@ -55,6 +35,53 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Repetition,
     Sequence,
     Token,
+)
+
+# The tokens: one compiled expression, so that reading a keystroke's text again costs milliseconds. Each alternative of
+# it is a group, and the group's number is the token's kind: plain numbers, because comparing members of an enumeration
+# takes longer than matching a token. Quantifiers are possessive: nothing is tried twice, on any text.
+NAME = 1
+HEAD = 2
+"""A name with `::=` behind it."""
+BAD_NAME = 3
+"""Letters, digits, `_` and `-`, but not only those that a name may have."""
+QUOTED = 4
+CLASS = 5
+NEWLINE = 6
+COMMENT = 7
+BAR = 8
+OPEN = 9
+CLOSE = 10
+STAR = 11
+"""`*`, `+` or `?`."""
+BRACES = 12
+ANY = 16
+TOKEN = 17
+DEFINE = 18
+"""`::=` without a name before it."""
+OTHER = 19
+END = 20
+
+LEXER = re.compile(
+    r"""[ \t]*+(?:
+      ([A-Za-z0-9-]++)(?!\w)(?:[ \t]*+(::=))?+            # 1 name, 2 head
+    | ([\w-]++)                                           # 3
+    | ("(?:[^"\\\r\n]++|\\[^\r\n])*+")                    # 4
+    | (\[(?:[^\]\\\r\n]++|\\[^\r\n])*+\])                 # 5
+    | (\r\n|\n|\r)                                        # 6
+    | (\#[^\r\n]*+)                                       # 7
+    | (\|)                                                # 8
+    | (\()                                                # 9
+    | (\))                                                # 10
+    | ([*+?])                                             # 11
+    | (\{SPACE([0-9]++)SPACE(?:(,)SPACE([0-9]++)?+SPACE)?+\})  # 12, with the minimum, the comma and the maximum
+    | (\.)                                                # 16
+    | (!?<(?:\[[0-9]++\]>|[^\s<>()\[\]{}"']{1,200}+>))       # 17
+    | (::=)                                               # 18
+    | ([\s\S])                                            # 19
+    | (\Z)                                                # 20
+    )""".replace("SPACE", r"(?:[ \t\r\n]++|\#[^\r\n]*+)*+"),
+    re.VERBOSE,
 )
 
 
@@ -145,7 +172,7 @@ LOOK = 2_000
 MOST = 1_000
 """Problems after which reading stops: a text with more is not a grammar."""
 
-_UNTOLD = re.compile("[\\0\ud800-\udfff]")
+_UNREADABLE = re.compile("[\\0\ud800-\udfff]")
 _LONG_QUOTED = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"')
 _LONG_CLASS = re.compile(r"\[(?:[^\]\\]++|\\[\s\S])*+\]")
 _LINE = re.compile(r"[^\r\n]*+")
@@ -251,7 +278,9 @@ class _Reader:
             self.fresh, self.last = False, position
         self._end_rule()
         self.problems += bad_names(self.bad, self.rules)
-        self.problems += [_untold(found) for found in islice(_UNTOLD.finditer(text, 0, self.ends), MOST)]
+        self.problems += [
+            _unreadable(found) for found in islice(_UNREADABLE.finditer(text, 0, self.ends), MOST)
+        ]
 
     # --- the tokens of a rule ----------------------------------------------------------------------------------
 
@@ -533,7 +562,7 @@ def _number(digits: str) -> int:
     return int(digits) if len(digits) < 20 else 10**20
 
 
-def _untold(found: re.Match[str]) -> Diagnostic:
+def _unreadable(found: re.Match[str]) -> Diagnostic:
     """A character that llama.cpp cannot be given at all."""
     start, end = found.span()
     repair = fix("Delete it", (start, end, ""))
