@@ -175,10 +175,27 @@ def way_around(
     return [first, *way[::-1]]
 
 
-def sums(calls: Mapping[str, Iterable[tuple[str, int]]], own: Mapping[str, int]) -> dict[str, int]:
-    """For each name its own figure and, as often as it calls them, those of others; a call in a circle adds nothing."""
+def callees_order(begins: Mapping[str, Beginnings]) -> list[str]:
+    """The names, each after those with which its rule begins."""
+    return list(
+        callees_first(begins, lambda name: [other for other in begins[name].rules if other in begins])
+    )
+
+
+def sums(order: Iterable[str], begins: Mapping[str, Beginnings], own: int = 0) -> dict[str, int]:
+    """For each rule its ways and `own`, and those of the rules that it begins with, as often; a circle adds nothing."""
     done: dict[str, int] = {}
-    for name in callees_first(calls, lambda name: [other for other, _ in calls[name] if other in calls]):
+    for name in order:
         checkpoint()
-        done[name] = min(MANY, own[name] + sum(times * done.get(other, 0) for other, times in calls[name]))
+        calls = sum(times * done.get(other, 0) for other, times in begins[name].calls)
+        done[name] = min(MANY, own + begins[name].ways + calls)
+    return done
+
+
+def depths(order: Iterable[str], begins: Mapping[str, Beginnings]) -> dict[str, int]:
+    """For each rule the length of its longest chain of rules that begin with each other, without circles."""
+    done: dict[str, int] = {}
+    for name in order:
+        checkpoint()
+        done[name] = 1 + max((done.get(other, 0) for other in begins[name].rules), default=0)
     return done
