@@ -123,6 +123,7 @@ def test_answering_a_question_shows_the_next_part_and_completes_the_lesson(witho
     row = view.model.index(view.model.row_of(place.key), 0)
     assert "completed" not in row.data(Qt.ItemDataRole.AccessibleTextRole)
     assert "0 of 3 questions answered" in row.data(Qt.ItemDataRole.AccessibleTextRole)
+    assert row.data(Qt.ItemDataRole.StatusTipRole) is None
     back = view.before_button
     lessons.show_slide(3)
     QTest.mouseClick(back, Qt.MouseButton.LeftButton)
