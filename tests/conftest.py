@@ -1,4 +1,4 @@
-"""What every test gets: a home of its own, no screen, and a look at what it left behind."""
+"""The surroundings of every test: a separate home, no screen, and a check for leftovers afterwards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from hypothesis import HealthCheck, settings
 from pytestqt.qtbot import QtBot
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # nobody's own is touched or asked for
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # the user's keyring is not used
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # or what the tests start would not hear Ctrl-C
 
-# Side by side each worker has a core of its own, with all that it starts: llama.cpp takes one thread for each core that
+# With several workers each has a separate core, with all that it starts: llama.cpp takes one thread for each core that
 # it may use, and two models with two threads each wait for one another most of the time.
 worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 if worker and hasattr(os, "sched_setaffinity"):
@@ -86,7 +86,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 WEIGHTS = Path(__file__).parent / "weights.txt"
-"""How many seconds the longest files take, as `--durations=0` tells."""
+"""Seconds that the longest files take, as `--durations=0` reports them."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def keep_from_collector() -> None:
-    """What is there stays: no collection and no look at all objects needs to go through it after each test."""
+    """Exempt all existing objects from garbage collection, so that no collection after a test goes through them."""
     gc.collect()
     gc.freeze()
 
@@ -118,7 +118,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(autouse=True, scope="module")
 def without_the_files_before() -> None:
-    """What their tests left in caches, which grow to a million objects."""
+    """Exempt the caches that earlier files filled from garbage collection; they grow to a million objects."""
     keep_from_collector()
 
 
@@ -196,7 +196,7 @@ def collected_in_this_thread(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     gc.disable()
-    keep_from_collector()  # after a collection, as pytest held the test before until now
+    keep_from_collector()  # after a collection, which is when the test before is released
     yield
     gc.collect(1)  # all that the test made, as nothing was collected since
     gc.enable()
@@ -257,7 +257,7 @@ def _running_in_qt() -> list[Any]:
     core, widgets = sys.modules.get("PySide6.QtCore"), sys.modules.get("PySide6.QtWidgets")
     if core is None or widgets is None or widgets.QApplication.instance() is None or not _running(core):
         return []
-    # what was told to delete itself later, or hangs in a cycle of references, is not left behind
+    # objects deleted later, or in a reference cycle, are not leftovers
     core.QCoreApplication.sendPostedEvents(None, core.QEvent.Type.DeferredDelete.value)
     gc.collect()
     return _running(core)
@@ -271,7 +271,7 @@ def _running(core: Any) -> list[Any]:
 
 
 def _stop(thing: Any) -> str:
-    """What it is, and whose; it runs no longer."""
+    """Stop a leftover timer or thread; return its description, with its owner."""
     owner = thing.parent()
     of = "" if owner is None else f" of {owner.objectName() or type(owner).__name__}"
     if hasattr(thing, "interval"):

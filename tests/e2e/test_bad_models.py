@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.model]
 HEADER = 1_785_664
 """Bytes of the embedded model before its tensors."""
 FIRST_VALUES = 1200
-"""Bytes that hold the numbers and short texts of its header: damage there passes our own look at the file."""
+"""Bytes of the header with numbers and short texts, in which damage passes the program's own check of the file."""
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def flipped(data: bytes, low: int, high: int, count: int, seed: int) -> bytes:
 
 
 def reported(path) -> str:
-    """What opening the file and generating a little ends with; nothing, where the damage does no harm."""
+    """Return the error of opening the file and generating a few tokens; empty if the damage does no harm."""
     try:
         model = open_model(str(path), options=LoadOptions(context=256))
         try:
@@ -132,9 +132,7 @@ def test_a_model_larger_than_the_memory_is_rejected(whole, tmp_path):
     path = tmp_path / "large.gguf"
     path.write_bytes(whole)
     try:
-        os.truncate(
-            path, 1 << 43
-        )  # eight terabytes with nothing in them: the disk holds the first hundred megabytes
+        os.truncate(path, 1 << 43)  # eight terabytes, of which a hundred megabytes are on disk
     except OSError:
         pytest.skip("this disk holds no file of that size, also with nothing in it")
     done = command("run", "--model", str(path), "x")

@@ -1,4 +1,4 @@
-"""Branches with the embedded model: what was drawn comes again, what is struck out is refused, the cache is used."""
+"""Branches with the embedded model: sampled tokens are reproduced, masked ones rejected, and the cache is used."""
 
 import threading
 
@@ -159,7 +159,7 @@ def test_an_incomplete_character_can_be_continued(model):
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, seed=3)])
 def test_the_continuation_of_an_aborted_branch_is_its_rest(model, sampling):
-    prompt = 'Write exactly {action="frobnicate" x=1}'  # which is no tool
+    prompt = 'Write exactly {action="frobnicate" x=1}'  # not one of the tools
     asked = request(prompt=prompt, constraint="off", sampling=sampling, stop_on="never", max_tokens=30)
     events = list(run(asked, model))
     whole = branched(model, events, 0, text='{action="')

@@ -15,14 +15,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("engine/glyphscope/", "gui/glyphscope_gui/", "assets/glyphscope_assets/")
 OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git|pre-commit)")
-"""What a checkout alone needs."""
+"""Files that only a checkout needs."""
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def files() -> set[str]:
-    """What git knows, and what it would take: others may be at work in the same checkout."""
+    """Return the files that git tracks or would add: other files may appear in the checkout meanwhile."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

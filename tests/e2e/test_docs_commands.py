@@ -1,4 +1,4 @@
-"""What README and docs tell a reader to type, typed in a clean clone. `docs_commands.py` of tests/support says how."""
+"""The commands of README and docs, run in a clean clone by `tests/support/docs_commands.py`."""
 
 import pytest
 

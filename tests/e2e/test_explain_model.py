@@ -1,4 +1,4 @@
-"""A struck alternative of the embedded model: why, what it costs to let it through, and how the text is cut."""
+"""A masked alternative of the embedded model: its reason, the cost of allowing it, and shortened texts."""
 
 from copy import deepcopy
 
@@ -72,7 +72,7 @@ def test_the_preferred_token_is_explained_and_available_without_its_constraint(m
 
 
 def test_a_masked_alternative_is_allowed_when_its_constraint_is_relaxed(model, limited):
-    """Every one that the run tells, of every step."""
+    """Relax the constraints of up to four masked alternatives of the run."""
     registry = parse_document(small_limit())
     refusals = Attributor(limited[0].request, registry)
     state = run_state(limited)

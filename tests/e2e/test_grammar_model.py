@@ -40,7 +40,7 @@ def test_a_custom_grammar_is_enforced_by_either_engine_and_the_registry_validate
 
 
 def test_both_engines_leave_the_model_the_same_choices(model):
-    """Drawn with the same seed: what an engine decides is the language, not a spelling of its own."""
+    """Sampled with the same seed: engines differ in how they compile a language, not in the language."""
     texts = {
         constraint: outcome(model, constraint=constraint, notation="json", grammar=OWN).text
         for constraint in ("mask", "gbnf")

@@ -1,4 +1,4 @@
-"""Every lesson with the embedded model: its experiments live, which write what their recordings tell."""
+"""Every lesson with the embedded model: its live experiments produce the events of its recordings."""
 
 from __future__ import annotations
 

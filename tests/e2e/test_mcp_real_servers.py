@@ -1,4 +1,4 @@
-"""Against servers that nobody here wrote, installed once into the user's cache; skipped where they cannot be."""
+"""Third-party MCP servers, installed once into the user's cache; skipped where that is impossible."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INSTALL_SECONDS = 150.0
 
 
 def installed(command: list[str], made: Path) -> Path:
-    """What that command makes, made at most once."""
+    """Return a path that the command creates; run it at most once."""
     if made.exists():
         return made
     try:
@@ -46,7 +46,7 @@ def installed(command: list[str], made: Path) -> Path:
 
 
 def python_server(name: str) -> Path:
-    """Each in an environment of its own: it may need another version of the SDK than we do."""
+    """Install the server into its own environment: it may need another version of the SDK than Glyphscope does."""
     home = CACHE / name
     python = home / "bin" / "python"
     if not python.exists():

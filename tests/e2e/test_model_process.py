@@ -1,4 +1,4 @@
-"""The embedded model in its process: what it generates, what it keeps, and how it is stopped, killed and refused."""
+"""The embedded model in its process: generation, caching, stopping, killing, and rejected requests."""
 
 import contextlib
 import os
@@ -315,7 +315,7 @@ def test_the_process_ends_with_its_parent():
 
 
 def _runs(pid):
-    """Whether the process is there and no zombie, which nobody may be there to collect."""
+    """Whether the process exists and is not a zombie, which may never be reaped."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"

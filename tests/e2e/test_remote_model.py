@@ -23,7 +23,7 @@ pytest.importorskip("starlette_context")
 PROMPTS = ("Search for AI news, 10 results", "Read notes.txt")
 REGISTRY = default_registry().to_document()
 NEAR = 0.7
-"""How near to the likeliest token another one must lie, by the ratio of their probabilities, to win in its place."""
+"""The lowest ratio of another token's probability to the most likely one's at which it may win instead."""
 
 
 @pytest.fixture(scope="module")

@@ -27,9 +27,7 @@ REQUESTS = (
 
 
 def reported() -> list[AnyEvent | int | None]:
-    """All events of these requests in a new process, without what a clock says in them, and what of each prompt its
-    cache held.
-    """
+    """Return all events of these requests in a new process, without times, and the cached tokens of each prompt."""
     events: list[AnyEvent | int | None] = []
     with closing(open_model(EMBEDDED)) as model:
         for changes in REQUESTS:

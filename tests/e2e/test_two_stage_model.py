@@ -52,7 +52,7 @@ def test_the_second_stage_evaluates_only_its_new_tokens(model, notation, shape):
 
 
 def test_a_token_across_the_end_of_the_arguments_is_allowed(model):
-    """Under a mask that ended with the object, `}}` could not come, and arguments went on until the tokens ran out."""
+    """Under a mask that ended with the object, `}}` was impossible, and arguments continued to the limit of tokens."""
     events = list(run(request(notation="json", shape="name-arguments"), model))
     assert events[-1].valid and events[-1].tokens < 30
 

@@ -1,4 +1,4 @@
-"""What if it had said this instead, in the real window with the embedded model: from a struck alternative to a file."""
+"""Branches in the real window with the embedded model: from a masked alternative to a file."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_stop_takes_less_than_a_tenth_of_a_second(qtbot, window):
         click(qtbot, window, "stopButton")
     took = time.perf_counter() - begin
     assert window.runs.state.outcome == "cancelled"
-    assert took < 0.1 + 0.06, f"{took * 1000:.0f} ms"  # and two intervals until the window is told
+    assert took < 0.1 + 0.06, f"{took * 1000:.0f} ms"  # and two intervals until the window is notified
     assert window.runs.phase is Phase.IDLE
 
 

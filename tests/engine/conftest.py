@@ -1,4 +1,4 @@
-"""What several files of this folder test."""
+"""Fixtures that several files of this folder use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two prompts on the same seeds: counted, paired and tested; nobody wins by a few seeds."""
+"""Two prompts on the same seeds: counted, paired and tested; a few seeds decide nothing."""
 
 from __future__ import annotations
 

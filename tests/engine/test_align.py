@@ -1,4 +1,4 @@
-"""Fields of several runs beside each other: which stand in one row, which differ, and where first."""
+"""Fields of several runs side by side: their rows, their differences, and the first one."""
 
 import msgspec
 import pytest

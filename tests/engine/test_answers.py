@@ -1,4 +1,4 @@
-"""What an answer may be: text, one call or several, any tool or a named one."""
+"""The kinds of answers: text, one call or several, any tool or a named one."""
 
 import pytest
 

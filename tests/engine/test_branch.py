@@ -1,4 +1,4 @@
-"""Branches over models that say what they are told to: what is kept, what is put there, and what comes after it."""
+"""Branches over scripted models: the kept tokens, the replacement, and the continuation."""
 
 import json
 
@@ -54,7 +54,7 @@ def branched(events, token, script=GOOD, changes=None, **more):
 
 
 class Choosing(ScriptedModel):
-    """Tells with each token another that it might have been."""
+    """Reports an alternative with each token."""
 
     def generate(self, request):
         for output in super().generate(request):

@@ -1,4 +1,4 @@
-"""Text, on its way to the model: cut into tokens, held by the constraint, told with the model's figures."""
+"""A text for the model: cut into tokens, checked against the constraint, and shown with the model's figures."""
 
 import numpy as np
 import pytest

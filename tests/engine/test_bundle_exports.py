@@ -1,4 +1,4 @@
-"""What a run is exported to holds what the run was: the tests pass and notice a change, the line asks the same."""
+"""Exports of a run: the tests pass and notice a change, and the command line makes the same request."""
 
 import json
 import re
@@ -71,7 +71,7 @@ CAMEL = {
 
 
 def again(request, *turns):
-    """The events of that request, as a record holds them."""
+    """Return the events of a run of the request, as in a record."""
     return [decode_event(encode_event(event)) for event in run(request, ScriptedModel(turns=turns))]
 
 
@@ -182,7 +182,7 @@ def test_a_call_of_a_renamed_tool_is_not_exported_as_a_test():
 
 
 class AtOnce(ScriptedModel):
-    """Tells all its tokens in one batch, as forced ones come."""
+    """Sends all its tokens in one batch, as a model does with forced ones."""
 
     def generate(self, request):
         first, *steps = super().generate(request)

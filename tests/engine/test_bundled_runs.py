@@ -1,4 +1,4 @@
-"""The recorded runs that come with the program: what they tell is what a run tells today."""
+"""The bundled recorded runs: their events are those of a run today."""
 
 import json
 

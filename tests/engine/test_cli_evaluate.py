@@ -51,7 +51,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCommand
 
 @pytest.fixture
 def glyphscope(commands: ForkedCommands, tmp_path: Path) -> Glyphscope:
-    """`glyphscope eval …` in a process of its own, which has to end with that code."""
+    """Run `glyphscope eval …` in a separate process and check its exit code."""
 
     def run(*arguments: str | Path, code: int = 0) -> Ended:
         done = commands.run(["eval", *map(str, arguments)], cwd=tmp_path)
@@ -228,7 +228,7 @@ def _made(folder: Path) -> int:
 
 
 def _plain(samples: list[dict]) -> list[dict]:
-    """Without what tells the time."""
+    """Return the samples without times and durations, sorted by id."""
     saved = [
         {k: v for k, v in each.items() if k not in ("time", "first_token_ms", "total_ms")} for each in samples
     ]

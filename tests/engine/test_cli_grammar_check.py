@@ -84,7 +84,7 @@ def test_fix_applies_unambiguous_fixes_and_leaves_the_rest(tmp_path: Path) -> No
     file = tmp_path / "g.gbnf"
     file.write_bytes(b'root ::= "a" | \n "b"\n | x_y\nx_y ::= "\\d\n# \xe9\n')
     result = run("--fix", str(file))
-    assert result.exit_code == 1  # a byte that is no UTF-8 is left
+    assert result.exit_code == 1  # a byte that is invalid UTF-8 is left
     assert file.read_bytes() == b'root ::= ("a" | \n "b"\n | x-y)\nx-y ::= [0-9]\n# \xe9\n'
 
 

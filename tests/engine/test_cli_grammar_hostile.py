@@ -1,6 +1,6 @@
-"""`glyphscope grammar …` on input made to hurt: each ends in bounded time and memory, with an answer or a reason.
+"""`glyphscope grammar …` on hostile input: each command ends in bounded time and memory, with a result or an error.
 
-Every command runs in a process of its own that may use two gigabytes of addresses and a bounded time of the processor.
+Every command runs in a separate process, limited to two gigabytes of addresses and a bounded CPU time.
 """
 
 from __future__ import annotations

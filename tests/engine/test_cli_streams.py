@@ -1,4 +1,4 @@
-"""What stands around a command: streams that are closed or full, files with a byte order mark, odd places."""
+"""The surroundings of a command: streams that are closed or full, files with a byte order mark, unusual folders."""
 
 from __future__ import annotations
 

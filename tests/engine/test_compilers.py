@@ -1,4 +1,4 @@
-"""Native compilers on foreign text: in a process of their own, where a crash or a hang is a reason in words."""
+"""Native compilers on untrusted text: in a separate process, where a crash or a hang becomes an error message."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_string_is_validated_although_its_engine_is_killed() -> None:
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    # the question that finds it dead is given up over; its successor is asked the next ones
+    # the request that finds it dead fails; its successor gets the next ones
     assert matcher.feed("d1") == 2 and matcher.matches()
     other = start(StringLanguage(("^[a-z]+[0-9]$",), 0, 8))
     assert other is not None

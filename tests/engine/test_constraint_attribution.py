@@ -1,4 +1,4 @@
-"""The constraint that refuses a token: of every keyword kind the right one, and none where no one constraint is it."""
+"""The constraint that masks a token: the right one for every kind of keyword, and none where several do together."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from glyphscope.runs.relaxation import parts_of, relaxed
 from glyphscope.strategies.constraints import call_options
 
 BEYOND = {"uniqueItems"}
-"""What no grammar holds, so that no token is struck for it."""
+"""Keywords that no grammar enforces, so that no token is masked for them."""
 
 
 def request(registry, **changes):
@@ -80,7 +80,7 @@ def test_a_syntax_error_is_attributed_to_no_constraint():
     assert refusals.find('{action="sea', "x") is None  # no tool is known yet
     assert refusals.find("", "x") is None
     assert refusals.find('{action="search" query="a"', "x") is None
-    assert refusals.find('{action="search" query="a" max_results=', "10") is None  # it is not refused
+    assert refusals.find('{action="search" query="a" max_results=', "10") is None  # the token is allowed
     assert refusals.find("no call at all", "x") is None
     assert refusals.find('{action="search" query="', "<|im_end|>") is None  # no text at all
     own = Attributor(request(registry, grammar='root ::= "a"'), registry)
@@ -156,7 +156,7 @@ def test_a_pointer_is_split_into_place_keyword_and_member():
     ],
 )
 def test_a_duplicate_key_is_attributed_to_no_constraint(notation, before, text):
-    """Without additionalProperties the token would go on only to another key."""
+    """Without additionalProperties the token could only continue another key."""
     registry = default_registry()
     refusals = Attributor(request(registry, notation=notation), registry)
     assert refusals.unrelated(before, text) == "duplicate"

@@ -165,7 +165,7 @@ def test_a_mask_that_ends_in_an_error_is_dropped_from_the_cache():
 
 
 class Compiling(ScriptedModel):
-    """Tells of a constraint as the model's process does."""
+    """Reports a constraint as the model's process does."""
 
     hits = 0
 

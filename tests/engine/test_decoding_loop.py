@@ -1,4 +1,4 @@
-"""The loop over a model made of a table: what is decoded, in which batches, and what is told of it."""
+"""The decoding loop over a model made of a table: the decoded tokens, their batches, and the events."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The calculator: Python's arithmetic where it is exact, bounded everywhere, and words for every mistake."""
+"""The calculator: Python's arithmetic where it is exact, bounded everywhere, and a message for every error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ expressions = st.recursive(numbers, _wider, max_leaves=12)
 
 
 def pythons_own(expression: str) -> Any:
-    """What Python makes of the text when each number in it is a fraction."""
+    """Return Python's value of the text, each number in it being a fraction."""
     literal = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
     text = literal.sub(lambda m: f"Fraction('{'0' * m[0].startswith('.')}{m[0].rstrip('.')}')", expression)
     return eval(text, {"Fraction": Fraction, "__builtins__": {}})

@@ -1,4 +1,4 @@
-"""The demo tools: each does what its schema says, and tells mistakes as the tool's own."""
+"""The demo tools: each does what its schema says and reports errors as tool errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""state_get and state_patch: pointers, operations that are all done or none, and mistakes that teach."""
+"""state_get and state_patch: pointers, operations that are all done or none, and helpful errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`doctor` names each missing, broken or wrong thing, and the command that mends it."""
+"""`doctor` names each missing, broken or wrong thing, and the command that fixes it."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_axes_that_are_not_varied_leave_the_digest_unchanged():
 
 
 def test_the_default_order_of_arguments_is_that_of_the_constraint():
-    """And part of it: what it does is no second thing in which arms differ."""
+    """The order is part of the constraint: its effect is not a second difference between arms."""
     plan = plan_of(replaced(constraints=("off", "mask", "gbnf"), orders=(None,)))
     assert [(arm.constraint, arm.order) for arm in plan.arms] == [
         ("off", "schema"),

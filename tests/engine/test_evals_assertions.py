@@ -199,7 +199,7 @@ def suite_of(folder: Path, *expects: dict[str, Any], **members: Any) -> str:
 
 
 class Models:
-    """Opens a model that searches for tea, and a judge that says what it is told to."""
+    """Opens a model that searches for tea, and a judge with a scripted answer."""
 
     def __init__(self, *verdicts: str) -> None:
         self.judge = ScriptedModel(turns=verdicts or (PASS,), name="judge")

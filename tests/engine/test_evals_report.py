@@ -1,4 +1,4 @@
-"""The report: read by a parser as a browser would, fed with hostile texts, and held to what it promises its readers."""
+"""The report: parsed as a browser would, fed with hostile texts, and checked for accessibility."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOSTILE = (
 
 
 class Page(HTMLParser):
-    """What is in a page: its elements with attributes, its text, and whether all that was opened was closed."""
+    """A page's elements with attributes, its text, and whether all its elements were closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

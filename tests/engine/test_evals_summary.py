@@ -1,4 +1,4 @@
-"""What a summary says beside its figures, which arms it compares, and what a spreadsheet gets of it."""
+"""A summary: its figures and notes, the arms that it compares, and its export to a spreadsheet."""
 
 from __future__ import annotations
 

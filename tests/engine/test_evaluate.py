@@ -47,7 +47,7 @@ def result(reported: list[Progress]) -> ResultFolder:
 
 
 def plain(samples: list[Sample]) -> list[dict]:
-    """What is not a time of them."""
+    """Return the samples' values without times and durations, sorted by id."""
     times = {"time", "first_token_ms", "total_ms"}
     return sorted(
         ({k: getattr(s, k) for k in s.__struct_fields__ if k not in times} for s in samples),

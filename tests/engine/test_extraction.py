@@ -1,4 +1,4 @@
-"""Taking a call out of a text that is none: what is changed, what never is, and what is left alone."""
+"""Extraction of a call from a text that is not a valid call: the changes made, and the texts left alone."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_each_json_error_is_corrected_and_named(text: str, after: str, changes: 
     [
         "",
         "no object at all",
-        '{"action":"sea',  # the string may go on
+        '{"action":"sea',  # the string may continue
         '{"action":"a","n":12',  # so may the number
         '{"action":"a",',  # and another member was to come
         '{"action":"a","args":{',
@@ -140,7 +140,7 @@ def test_each_json_error_is_corrected_and_named(text: str, after: str, changes: 
         '{"action":search}',
         '{"action":"a","l":[1,2}',
         '{"action" "a"}',
-        '{"action":{"x":oops},"args":{"query":"x"}}',  # its arguments are no call
+        '{"action":{"x":oops},"args":{"query":"x"}}',  # its arguments are not a call
         '{"action":"a","args":{"query":"x"},"b":oops}',
         "{" * 300,
         "{}",

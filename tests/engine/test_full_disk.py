@@ -1,4 +1,4 @@
-"""A disk that is really full: a small one of our own, filled to the last byte, under everything that is saved."""
+"""A disk that is really full: a small one for these tests, filled to the last byte, under everything that is saved."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ print(json.dumps([told, before, again[-1], len(samples), len({s.id for s in samp
 
 
 def on_a_small_disk(tmp_path: Path, text: str, *arguments: str) -> Any:
-    """What the script prints, as JSON. Its first argument is a disk of 1 MiB."""
+    """Run the script and return its output, parsed as JSON. Its first argument is a disk of 1 MiB."""
     unshare = shutil.which("unshare")
     script, disk = tmp_path / "script.py", tmp_path / "disk"
     script.write_text(text)

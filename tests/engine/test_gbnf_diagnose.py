@@ -1,4 +1,4 @@
-"""What is wrong with a grammar is what llama.cpp makes of it; every fix mends what it says."""
+"""Diagnoses of a grammar agree with llama.cpp's parser, and every fix removes its error."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def test_complete_grammars_of_the_guide_are_valid_and_the_others_name_what_is_mi
     assert missing(tour) == {"item"}
     assert missing(several_tools) == {"ws", "navigate-args", "search-args", "file-args"}
     assert [d.code for d in check_gbnf(enumeration).diagnostics] == ["no-root"]
-    # llama.cpp refuses it as it stands: four rules go on in the next line outside of parentheses
+    # llama.cpp rejects it unchanged: four rules continue on the next line outside of parentheses
     found = check_gbnf(generated)
     assert [d.code for d in found.diagnostics if d.severity == "error"] == ["rule-on-one-line"] * 4
     text, count = apply_fixes(found)
@@ -317,7 +317,7 @@ def test_llama_cpp_accepts_fixed_texts(probe: GrammarProbe) -> None:
 @pytest.mark.model
 @pytest.mark.slow
 def test_llama_cpp_agrees_on_mutated_grammars(probe: GrammarProbe) -> None:
-    """1,000 here; `tests/support/gbnf_mutants.py` tries any number (docs/decisions/0009 tells what 100,000 came to)."""
+    """1,000 here; `tests/support/gbnf_mutants.py` tests any number (docs/decisions/0009 has the result of 100,000)."""
     of = sources()
     wrong = []
     for number in range(1_000):

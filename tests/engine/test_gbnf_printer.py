@@ -1,4 +1,4 @@
-"""Laying GBNF out anew changes nothing but its layout."""
+"""Reformatting GBNF changes nothing but its layout."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def masked(grammar: Grammar, texts: Sequence[str]) -> list[tuple[bool, int]]:
 
 
 def read_by_llama(probe: GrammarProbe, gbnf: str, texts: Sequence[str]) -> list[tuple[bool, int]]:
-    """The same by llama.cpp. Raises ModelDied, and GrammarError for what it refuses."""
+    """Return the same as read by llama.cpp. Raises ModelDied, and GrammarError if llama.cpp rejects the grammar."""
     return [(found.accepted, found.viable) for found in probe.match_all(gbnf, texts)]
 
 
@@ -118,7 +118,7 @@ def test_llama_cpp_stops_the_gbnf_of_a_grammar_where_the_matcher_does(probe, str
 
 
 def excludes_more_than_ascii(grammar):
-    """Whether llama.cpp refuses more than it says where characters come byte by byte; see the test below."""
+    """Whether llama.cpp excludes more than it reports where characters come byte by byte; see the test below."""
     waiting, found = [rule.body for rule in grammar.rules.values()], False
     while waiting:
         node = waiting.pop()

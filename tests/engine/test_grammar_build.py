@@ -1,4 +1,4 @@
-"""What is built besides whole calls: parts, bare schemas, white space, free text, grammars of one's own."""
+"""Grammars other than of whole calls: parts, bare schemas, white space, free text, custom grammars."""
 
 import json
 

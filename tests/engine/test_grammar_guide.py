@@ -66,7 +66,7 @@ tool-args ::= navigate-args | search-args | file-args
 """
     + ARGUMENTS
 )
-"""As under "Example Generated Grammar" in the guide: any tool's name may stand before any tool's arguments."""
+"""As under "Example Generated Grammar" in the guide: any tool's name may precede any tool's arguments."""
 
 BY_TOOL = (
     r"""root ::= ws tool-call ws
@@ -106,7 +106,7 @@ def tools(string):
 
 
 def grammar(text):
-    """As the guide prints it, but for the fixes: rules over lines without parentheses are refused by llama.cpp."""
+    """The guide's grammar with fixes: llama.cpp rejects rules that span lines without parentheses."""
     for _ in range(20):
         check = check_gbnf(text)
         if check.grammar is not None:

@@ -1,6 +1,7 @@
-"""The GBNF snippets of the user's guide as they stand there (`tests/support/guide`): checked, matched, run.
+"""The GBNF snippets of the user's guide, verbatim (`tests/support/guide`): checked, matched, run.
 
-`test_grammar_guide.py` holds the builder to the guide's own strings; here ours are JSON's, and all differences proved.
+`test_grammar_guide.py` compares the builder with the guide's own strings; here strings are JSON's, and all differences
+are proved.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ OWN_ARGUMENTS = (
     )
     + ") ws",
 )
-"""What ours constrains more: a tool takes its own arguments, not those of any tool."""
+"""The stricter part of the built grammar: a tool takes its own arguments, not those of any tool."""
 HEX = "[0-9a-fA-F]"
 PAIR = rf'[dD] [89abAB] {HEX}{{2}} "\\u" [dD] [c-fC-F] {HEX}{{2}}'
 JSON_STRINGS = (
@@ -118,7 +119,7 @@ def test_an_incomplete_snippet_is_reported_with_what_is_missing(
 
 
 def test_the_grammar_of_three_tools_with_rules_over_several_lines_is_fixed() -> None:
-    """As it is printed in the guide, llama.cpp refuses it: four bodies go on in the next line."""
+    """llama.cpp rejects the guide's version: four bodies continue on the next line."""
     check = check_gbnf(read("generated"))
     text = check.document.text
     errors = [d for d in check.diagnostics if d.severity == "error"]

@@ -35,7 +35,7 @@ NODE = {
 NODE = NODE | {"required": ["v", "next"]}
 WORD = {"type": "string", "pattern": "^[a-z]+$"}
 
-# schema of the argument, values to let through, values to refuse
+# schema of the argument, values to accept, values to reject
 TABLE = [
     (STR, ["", "a", 'a"\\\n\t\x07é😀', "}"], [1, None, True, [], {}]),
     (INT, [0, 7, -7, 10**19, 2**60], ["7", 7.5, True, None]),

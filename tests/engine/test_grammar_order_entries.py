@@ -21,7 +21,7 @@ LETTERS = "abcd"
 
 @st.composite
 def entries(draw: st.DrawFn) -> tuple[Node, frozenset[str]]:
-    """An `Unordered` over letters, and its texts of up to five entries, by trying."""
+    """An `Unordered` over letters, and its texts of up to five entries, enumerated."""
     members = [(Literal(letter), draw(st.booleans())) for letter in LETTERS[: draw(st.integers(1, 4))]]
     free = Literal("x") if draw(st.booleans()) else NEVER
     low = draw(st.integers(0, 3))

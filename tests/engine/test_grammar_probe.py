@@ -1,4 +1,4 @@
-"""llama.cpp's grammar engine in its own process: what it refuses, where it crashes, what it reads."""
+"""llama.cpp's grammar engine in its own process: rejected grammars, crashes, and accepted texts."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_token_is_matched_by_its_name(probe: GrammarProbe) -> None:
     assert probe.match(gbnf, "<|im_start|>ad") == GrammarMatch(False, 13)
     assert probe.match("root ::= <[1]>", "<|im_start|>").accepted
     assert not probe.match("root ::= !<[1]>", "<|im_start|>").accepted
-    # in a literal, a class or a comment it is no token
+    # in a literal, a class or a comment it is not a token
     assert probe.match('root ::= "<[1]>" [<] # <[1]>', "<[1]><").accepted
 
 

@@ -63,7 +63,7 @@ def test_other_validators_accept_generated_calls(
 ) -> None:
     try:
         grammar = build_call_grammar(tools, notation, shape)
-    except GrammarError:  # a tool that nobody can call
+    except GrammarError:  # a tool without any valid call
         assume(False)
     unenforced = {
         tool.name: [left for left in grammar.unenforced if left.tool == tool.name] for tool in tools.tools
@@ -85,7 +85,7 @@ def test_other_validators_accept_generated_calls(
         valid = judges[name].is_valid(arguments)
         stricter = (
             valid and bool(unenforced[name]) and not in_our_language(arguments)
-        )  # 5.0 is no integer to us
+        )  # 5.0 is not an integer in a call's grammar
         assert stricter or validator.valid == valid, (text, validator.violations)
         assert valid or unenforced[name], (text, next(judges[name].iter_errors(arguments)).message)
 

@@ -1,4 +1,4 @@
-"""Large, deep and hostile schemas: built in bounded time, or refused by name."""
+"""Large, deep and hostile schemas: built in bounded time, or rejected with an error that names the reason."""
 
 import json
 import os

@@ -132,7 +132,7 @@ def test_a_renamed_repository_is_found(hub, tmp_path):
     assert look("maker/old").choices == look().choices
 
 
-# -- cut, stopped, gone on with --------------------------------------------------------------------
+# -- interrupted, stopped, resumed ----------------------------------------------------------------
 
 
 def test_a_cut_connection_resumes_the_download(hub, tmp_path):
@@ -203,7 +203,7 @@ def test_a_partial_file_of_other_content_is_not_continued(hub, tmp_path, monkeyp
     (saved,) = find_unfinished(tmp_path)
     saved.path.write_bytes(b"GGUF" + bytes(3996))  # as a disk may do
     assert download(tmp_path).run_to_end().path.read_bytes() == data
-    assert hub.ranges()[-2:] == ["bytes=4000-", ""]  # it was found by its hash, and loaded anew
+    assert hub.ranges()[-2:] == ["bytes=4000-", ""]  # the file was found by its hash, and loaded again
 
 
 @pytest.mark.parametrize("fault", ["no_ranges", "other_range"])
@@ -400,7 +400,7 @@ def test_a_server_that_sends_too_much_is_stopped(hub, tmp_path):
 def test_the_token_is_sent_to_the_hub_only(hub, tmp_path, monkeypatch):
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", get_token)
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    hub.wanted_token = "hf_secret"
+    hub.required_token = "hf_secret"
     with fake_hub() as cdn:
         cdn.repos = hub.repos
         hub.cdn = cdn.address
@@ -427,7 +427,7 @@ def test_a_token_in_long_words_is_not_shown_in_part(hub, monkeypatch):
 
 def test_a_rejected_token_is_reported(hub, monkeypatch):
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: "hf_wrong")
-    hub.wanted_token = "hf_right"
+    hub.required_token = "hf_right"
     assert "the token has no access" in refused(look).message
 
 

@@ -1,4 +1,4 @@
-"""What is asked for by name, and which of a repository's files is picked; no network."""
+"""The choice of a repository and of one of its files by name; no network."""
 
 from __future__ import annotations
 

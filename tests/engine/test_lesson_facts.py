@@ -1,4 +1,4 @@
-"""What the lessons' texts say of their recorded runs: true of the recordings that ship, also of those made anew."""
+"""Statements of the lessons' texts about their recorded runs: true of the bundled recordings and of new ones."""
 
 from __future__ import annotations
 

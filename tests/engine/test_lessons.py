@@ -1,4 +1,4 @@
-"""Lessons: what the format takes, what it refuses and where, and which answers are right."""
+"""Lessons: the format, its errors and their places, and the right answers."""
 
 from __future__ import annotations
 

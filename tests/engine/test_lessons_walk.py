@@ -1,6 +1,6 @@
-"""Every lesson that comes with the program, from its first step to its last, without any model.
+"""Every bundled lesson, from its first step to its last, without any model.
 
-A lesson is covered by being there: nothing here names one, but for the number of them that there are at least.
+New lessons are covered automatically: nothing here names one, apart from their least number.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ FREE = OBJECT | {
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_a_free_key_beside_named_ones_excludes_their_names(notation):
     made = build_value_grammar(FREE, notation)
-    assert not made.loose  # nothing of it is to be cut again
+    assert not made.loose  # all of it is cut into lexemes
     lark = to_lark(made)
     assert r"~/\"(n|q)\"/" in lark
     accepts = reader(made)

@@ -35,7 +35,7 @@ SMOL = {
 
 @pytest.fixture
 def facts(tmp_path):
-    """What is read of a GGUF file with these metadata: numbers, lists of numbers, texts."""
+    """Return a function that reads the facts of a GGUF file with given metadata: numbers, lists of numbers, texts."""
 
     def text(value):
         return struct.pack("<Q", len(value)) + value.encode()

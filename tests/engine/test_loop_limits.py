@@ -1,4 +1,4 @@
-"""What ends a conversation, or changes its course: limits, repeated calls, stops, transforms; and bad input."""
+"""Ends and changes of a conversation: limits, repeated calls, stops, transforms, and bad input."""
 
 import threading
 
@@ -305,7 +305,7 @@ def test_an_unknown_transform_is_rejected():
     assert failed.code == "BAD_REQUEST" and "nonsense" in failed.message
 
 
-# what the turns are held to
+# the constraint of each turn
 
 
 def grammars(constraint, **settings):

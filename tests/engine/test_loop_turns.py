@@ -119,7 +119,7 @@ def test_enforced_without_a_tool_is_rejected_at_once():
         ("fatal", ["ok"], ("answered", True)),
         ("fatal", [FAILS], ("refused", False)),
         ("fatal", ["ok", FAILS], ("refused", False)),
-        ("fatal", [FAILS, "ok"], ("answered", True)),  # it was told of its error and did better
+        ("fatal", [FAILS, "ok"], ("answered", True)),  # the model corrected itself after the error
         ("tolerated", [FAILS], ("refused", False)),
         ("tolerated", ["ok", FAILS], ("answered", True)),
         ("tolerated", [FAILS, "ok"], ("answered", True)),

@@ -1,4 +1,4 @@
-"""Servers that do not do what they should: nothing hangs, nothing is left running, and it is told what happened."""
+"""Servers that break the protocol: nothing hangs, no process is left, and the error is reported."""
 
 import os
 import re

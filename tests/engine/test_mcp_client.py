@@ -104,7 +104,7 @@ def test_calls_from_several_threads_get_their_own_answers(server):
 
 
 def heard(server, words):
-    """The server tells on stderr what it reads while it is silent."""
+    """Wait until the silent server has read `words`, which it writes to stderr."""
     deadline = time.monotonic() + 60
     while words not in server.stderr and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Whatever comes: the readers of what servers and files say never raise what nobody expects."""
+"""Hostile input: the readers of servers' messages and of files raise only the documented errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes while a server runs: roots, log level, subscriptions, the list of tools, and any other request."""
+"""Changes while a server runs: roots, log level, subscriptions, the list of tools, and any other request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of servers to a person: answered by nobody but who is asked, bounded, and gone with their call."""
+"""Requests of servers to the user: answered by the user only, bounded, and closed with their call."""
 
 import json
 import threading

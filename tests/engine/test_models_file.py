@@ -1,4 +1,4 @@
-"""Model files: what the header tells, every way to be unusable, and where they are found."""
+"""Model files: the values of the header, every way to be unusable, and where they are found."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""What models say of their own turns: the form of their template, kept, and used for what they are asked."""
+"""Formats of models' turns: derived from the chat template, saved, and used in prompts and grammars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model's own notation: told by its chat template, begun under a constraint, judged where it stands."""
+"""The model's native notation: derived from its chat template, begun under a constraint, validated in place."""
 
 import itertools
 import json
@@ -37,7 +37,7 @@ from toolbox import of
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
 
-# Each with the markers and the order of its family, in words of our own.
+# Each with the markers and the order of its family, in newly written words.
 HERMES = """{%- if tools %}<|im_start|>system
 {% if messages[0].role == 'system' %}{{ messages[0].content }}
 {% endif %}Functions:

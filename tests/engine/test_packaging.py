@@ -213,7 +213,7 @@ def test_every_module_that_the_window_imports_is_included(script) -> None:
     assert not {name for name in imported if any(f"{name}.".startswith(f"{out}.") for out in left_out)}
 
 
-# what the desktop is told
+# the desktop entry and its metadata
 
 
 def test_the_menu_entry_opens_the_declared_file_types(script) -> None:

@@ -1,4 +1,4 @@
-"""Strings so long that the engine of patterns gives up: judged all the same, and no later string is judged wrongly."""
+"""Strings too long for the pattern engine: judged nevertheless, and later strings are judged correctly."""
 
 from __future__ import annotations
 

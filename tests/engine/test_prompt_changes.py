@@ -1,4 +1,4 @@
-"""What changed between two prompts and from where the cache was lost: exactly what the events show, and no more."""
+"""Changes between two prompts and the place where the cache was lost: exactly as the events show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each part of a prompt costs: all of the text, all of the tokens, and each part known for what it is."""
+"""The cost of each part of a prompt: all of the text, all of the tokens, and the kind of each part."""
 
 from __future__ import annotations
 

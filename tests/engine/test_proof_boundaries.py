@@ -108,7 +108,7 @@ def test_a_constraint_without_an_example_is_reported() -> None:
     left = found(v={"type": "string", "const": "x"}, w={"type": "string", "format": "unheard-of"})
     reported = {(one.pointer, one.keyword) for one in left.unreached}
     assert ("/properties/w/format", "format") in reported
-    # no value of another type is refused by the type alone, beside a constant
+    # only the type rejects values of other types, beside a constant
     kinds = [example for example in left.examples if example.pointer == "/properties/v/type"]
     assert kinds
     assert not any(example.only for example in kinds)

@@ -195,7 +195,7 @@ def test_a_leak_caused_by_an_overlapping_alternative_is_explained(notation: Any)
 
 
 class Tired(MaskReader):
-    """An engine that gives up over long texts."""
+    """An engine that fails on long texts."""
 
     def read(self, texts: Sequence[str]) -> list[bool | str]:
         read = super().read(texts)

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 NO_CALL = {
     "Handwritten---pnmp10": "asks for three members and names none: a call's own arguments are never free to a grammar"
 }
-"""Schemas with valid instances of which no call can be built, and why; it is told where they are used."""
+"""Schemas with valid instances of which no call can be built, with the reasons; each use checks the reported error."""
 
 LEFT_OUT = {
     "Github_easy---o30275",
@@ -48,12 +48,12 @@ LEFT_OUT = {
     "Handwritten---dep3",
     "Handwritten---pNameFalse",
 }
-"""Schemas with a valid instance that is no text of their grammar: each has a key that no `properties` names (`port `
-with a space, mostly). Free keys are only written where a schema speaks of them: a model is not to invent arguments."""
+"""Schemas with a valid instance outside of their grammar: each has a key that no `properties` names (`port `
+with a space, mostly). Free keys are only written where a schema mentions them: a model must not invent arguments."""
 
 OVERLAPPING = {"Github_easy---o68337", "Glaiveai2K---calculate_area_0bc8b268"}
-"""Schemas with a `oneOf` of overlapping `required`, which no grammar here decides and `unenforced` names: an invalid
-instance of each passes. (That of the second one is refused in the schema's order for its order alone.)"""
+"""Schemas with a `oneOf` of overlapping `required`, which the grammar cannot decide and `unenforced` names: an invalid
+instance of each passes. (The second one's is rejected in the schema's order, for its order alone.)"""
 
 ORDERS = 4
 """Shuffled orders of each instance."""
@@ -106,9 +106,7 @@ def test_grammar_and_validator_together_judge_every_real_instance_right(shared_d
             reader = MaskReader(lark=to_lark(build_call_grammar(registry, "json", "tool-args")))
         except GlyphscopeError as error:
             if any(valid for _, valid in tests) and name not in NO_CALL:
-                not_built.append(
-                    (name, error.message)
-                )  # otherwise there is no call of it at all, which is told
+                not_built.append((name, error.message))  # the others have no call
             continue
         for arguments, valid in tests:
             text = write_call("f", arguments, style="json", shape="tool-args")
@@ -143,7 +141,7 @@ def test_valid_instances_are_accepted_with_shuffled_keys_and_invalid_ones_reject
     for name, registry, tests in cases(shared_data / "schemas" / "sample.jsonl"):
         try:
             grammar = build_call_grammar(registry, "json", "tool-args", GrammarOptions(order="any"))
-        except GlyphscopeError:  # told where the schema's order is tested: there is none in any order either
+        except GlyphscopeError:  # as in the schema's order, whose test checks the error
             continue
         assert not grammar.ordered, name
         reader = MaskReader(lark=to_lark(grammar))

@@ -1,4 +1,4 @@
-"""The readers: what they read, what they refuse, and that chunking changes nothing."""
+"""The readers: the values they read, the texts they reject, and that chunking changes nothing."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_json_is_accepted_exactly_when_pythons_json_accepts_it(text: str) -> Non
         expected_text = json.dumps(expected, ensure_ascii=False)
         expected_text.encode()
         if "Infinity" in expected_text:
-            return  # a number too large for a float: refused here
+            return  # a number too large for a float: rejected here
     except (ValueError, UnicodeEncodeError):
         with pytest.raises(NotationError):
             parse_value(text, "json")

@@ -1,4 +1,4 @@
-"""Who would read this: the form strictly, servers leniently, and the notations of other models."""
+"""Readers of a turn: the strict form, lenient servers, and the notations of other models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A registry in every form people have, and every mistake in one told at its place."""
+"""A registry in every common form, and every error in one reported at its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One constraint taken out: the right one and nothing else, held by the branch, and told with what it cost."""
+"""One constraint relaxed: the right one and nothing else, checked by a branch, and reported with its cost."""
 
 import copy
 from dataclasses import replace
@@ -79,7 +79,7 @@ def takes(registry, arguments, tool="t"):
 
 @pytest.mark.slow
 def test_every_constraint_of_the_bundled_registries_can_be_relaxed_by_itself():
-    """What broke one constraint only is taken without it, by the verdict and by the grammar; its neighbours stay."""
+    """Without it, the verdict and the grammar accept a call that violates no other; its neighbours are enforced."""
     kinds = set()
     for name in bundled_registries():
         for tool in bundled_registry(name):
@@ -145,7 +145,7 @@ def test_unknown_arguments_are_relaxed_where_no_keyword_forbids_them():
     assert takes(relaxed(allowing, "t", "/additionalProperties"), {"a": 1, "x": 1}) == (True, True)
     with pytest.raises(RegistryError, match="is true: it rejects nothing"):
         relaxed(one_tool({"additionalProperties": True}), "t", "/additionalProperties")
-    same = relaxed(allowing, "t", "/unevaluatedProperties")  # as what is enforced tells it beside an allOf
+    same = relaxed(allowing, "t", "/unevaluatedProperties")  # as the enforced ones name it beside an allOf
     assert takes(same, {"a": 1, "x": 1}) == (True, True)
 
 

@@ -1,4 +1,4 @@
-"""Endpoints that do what none should: each ends in words, in bounded time and memory, and is no answer."""
+"""Endpoints that violate the protocol: each run ends with an error and no answer, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -478,7 +478,7 @@ def test_an_answer_that_the_endpoints_filter_cut_is_an_error():
         assert "content_filter" in failure(reported(server)).message
 
 
-# -- what it tells that cannot be --------------------------------------------------------------------------------------
+# -- impossible values in its responses --------------------------------------------------------------------------------
 
 
 def likely(logprob: str, **more: object) -> bytes:

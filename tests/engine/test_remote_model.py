@@ -1,4 +1,4 @@
-"""An endpoint as a model: what it is sent in each dialect, and that a run is told what it told, and nothing else."""
+"""An endpoint as a model: the request in each dialect, and that a run's events are exactly those of the response."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_opening_can_be_stopped_while_the_connection_is_made():
         listener.listen(0)
         port = listener.getsockname()[1]
         waiting = [socket.socket() for _ in range(4)]
-        for each in waiting:  # the queue is full: who comes now is neither taken nor refused
+        for each in waiting:  # the queue is full: a new connection waits
             each.setblocking(False)
             each.connect_ex(("127.0.0.1", port))
         opening = Opening(lambda share: None)
@@ -263,7 +263,7 @@ def test_a_repair_sends_the_whole_conversation():
     assert run_state(events).outcome == "valid"
 
 
-# -- what it told ----------------------------------------------------------------------------------------------------
+# -- its responses ---------------------------------------------------------------------------------------------------
 
 
 def likely(token: str | bytes, *others: tuple[str, float], logprob: float = -0.5) -> dict:

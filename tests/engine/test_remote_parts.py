@@ -1,4 +1,4 @@
-"""What an endpoint tells in parts: reasoning, text and several calls; and what it is asked for with tools."""
+"""Parts of an endpoint's response: reasoning, text and several calls; and the request with tools."""
 
 from __future__ import annotations
 

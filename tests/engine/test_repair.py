@@ -1,4 +1,4 @@
-"""What is done about a text that is no call: taken out of what was written, or asked for again."""
+"""Repair of an invalid call: extracted from the written text, or requested again."""
 
 from __future__ import annotations
 

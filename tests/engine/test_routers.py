@@ -1,4 +1,4 @@
-"""The router settings that come with the program, and a user's own from a file."""
+"""The bundled router settings, and custom ones from a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is judged of real runs of every strategy: the verdicts, the reasons and their order."""
+"""Verdicts on real runs of every strategy, with their reasons and their order."""
 
 from __future__ import annotations
 

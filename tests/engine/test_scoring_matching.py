@@ -350,7 +350,7 @@ def test_the_most_calls_possible_are_paired(expected, made, data):
     }
 
     def best(required: int, taken: frozenset[int]) -> int:
-        """By trying everything."""
+        """Return the best matching of all, by enumeration."""
         if required == expected:
             return 0
         found = [

@@ -132,7 +132,7 @@ def test_two_windows_do_not_overwrite_each_others_project(tmp_path):
         save_project(path, msgspec.structs.replace(ours.project, notes="ours"), ours.digest)
     assert "another name" in caught.value.hint
     assert load_project(path).project == theirs_now
-    save_project(path, theirs_now, ours.digest)  # the same content is no conflict
+    save_project(path, theirs_now, ours.digest)  # the same content is not a conflict
     save_project(path, ours.project)  # the user's decision
     assert load_project(path).project == ours.project
 

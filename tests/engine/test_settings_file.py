@@ -1,4 +1,4 @@
-"""The file of settings: older ones are taken over, a wrong value costs only itself and is told, newer keys are kept."""
+"""The file of settings: older ones are migrated, wrong values are reported and ignored, newer keys are kept."""
 
 from __future__ import annotations
 

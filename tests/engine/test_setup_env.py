@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def setup_env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script as a module, with a cache of its own and with nothing that it could run."""
+    """The script as a module, with a separate cache and without any program to run."""
     spec = importlib.util.spec_from_file_location("setup_env", ROOT / "packaging" / "setup_env.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

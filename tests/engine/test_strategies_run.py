@@ -299,7 +299,7 @@ def test_the_requests_own_system_template_replaces_the_presets():
 
 
 class Prefixed(ScriptedModel):
-    """Goes on behind whatever of its script stands at the end of the prompt."""
+    """Continues from the longest prefix of its script at the end of the prompt."""
 
     def __init__(self, tokens) -> None:
         super().__init__(tokens)

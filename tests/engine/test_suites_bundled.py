@@ -1,4 +1,4 @@
-"""The suites that come with the program: every gold label is a call that the tools take, in both notations."""
+"""The bundled suites: every gold label is a call that the tools accept, in both notations."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Suite files with mistakes: each is told, all in one pass, at its line, column and pointer."""
+"""Suite files with errors: each is reported, all in one pass, with its line, column and pointer."""
 
 import json
 import os

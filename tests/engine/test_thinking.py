@@ -103,7 +103,7 @@ def test_a_switch_without_an_effect_is_noted(template, why):
 
 
 def test_the_default_state_is_not_in_a_record():
-    """So that a record of before is written again as it was, byte for byte."""
+    """So that an older record is written again unchanged, byte for byte."""
     reported = list(run(request(), ScriptedModel(CALL)))
     started = json.loads(encode_event(reported[0]))
     assert "thinking" not in started["request"] and "order" not in started["request"]

@@ -1,4 +1,4 @@
-"""Every call ends in a result: what runs, what is refused, and what the model is told of it."""
+"""Every call ends in a result: executed calls, rejected ones, and the message to the model."""
 
 import json
 import threading

@@ -146,7 +146,7 @@ def refused_renderings(folder: Path, template: str, count: int) -> list[str]:
 
 
 def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list[tuple[str, str]]:
-    """Samples of the grammar that are not read as they should be, or that llguidance rejects."""
+    """Return samples of the grammar that are read wrongly, or that llguidance rejects, with the reasons."""
     wrong = []
     for options in asked:
         made = grammar(of, **options)
@@ -154,7 +154,7 @@ def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list
         choice, most = options["choice"], options.get("most_calls", 1)
         for text in sample_texts(made, count, seed=5):
             turn = read_turn(text, of, READ_BY, options.get("thinking"))
-            again = "is written twice" in turn.left_why  # a free key: the grammar names it as not held
+            again = "is written twice" in turn.left_why  # a free key: the grammar names it as not enforced
             why = "" if turn.strict or again else f"{turn.left_at} {turn.left_why}"
             why += "".join(str(found) for call in turn.calls for found in judge(call, READ_BY))
             why += "" if accepts(text) else "llguidance rejects"

@@ -1,4 +1,4 @@
-"""A name, then that tool's arguments: each part judged where it stands in the call, and the call of both as a whole."""
+"""A name, then that tool's arguments: each part judged at its place in the call, and the call of both as a whole."""
 
 import itertools
 import json
@@ -110,10 +110,7 @@ def test_paths_are_those_of_the_shape_and_places_those_of_the_stage():
 @pytest.mark.parametrize(
     ("script", "tool"),
     [
-        (
-            ['"search', '","arguments":{"query"'],
-            "search",
-        ),  # the token that ends the name goes on with the call
+        (['"search', '","arguments":{"query"'], "search"),  # the token that ends the name continues the call
         (['"', "search", '"}'], "search"),
         ([' "search"'], "search"),
         (['"sea\\u0072ch"'], "search"),

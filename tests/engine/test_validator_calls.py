@@ -64,7 +64,7 @@ def test_the_allow_list_table_has_its_verdicts(in_glyph: str, in_json: str, code
             assert report.tool_allowed is (code != "UNKNOWN_TOOL")
 
 
-# `^` stands before the deciding character.
+# `^` precedes the deciding character.
 DECIDED = [
     ('{action="calculate" precision=9^99', "CONSTRAINT_MAX"),
     ('{action="^delete_database"', "UNKNOWN_TOOL"),

@@ -1,6 +1,6 @@
 """The two laws of the streaming validator, against jsonschema and against every valid text there is.
 
-Sound: what some continuation could still make valid is never refused. Earliest: what none can is refused at once.
+Sound: a text that some continuation makes valid is never rejected. Earliest: one that none can is rejected at once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def registry_of(schema: Any) -> ToolRegistry:
 
 
 def fed(validator: Validator, text: str, sizes: list[int] | None = None) -> Validator:
-    """The validator at the end of the text, which came to it in pieces of these sizes and the rest at once."""
+    """Return the validator after the whole text, fed in pieces of these sizes and the rest at once."""
     at = 0
     for size in sizes or []:
         validator.feed(text[at : at + size])
@@ -147,7 +147,7 @@ def combined_small(draw: st.DrawFn) -> Any:
     if keyword == "plain":
         return draw(small_schemas)
     if keyword == "oneOf":
-        # of one type each: that no second branch may hold is told where the value ends, not before
+        # of one type each: a second matching branch is reported at the end of the value, not before
         apart = small_schemas.filter(lambda schema: "enum" not in schema)
         return {
             keyword: draw(st.lists(apart, min_size=2, max_size=3, unique_by=lambda each: str(each["type"])))

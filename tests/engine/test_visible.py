@@ -1,4 +1,4 @@
-"""Characters that nobody sees are shown, by their properties and not by a list."""
+"""Invisible characters are shown, by their properties and not by a list."""
 
 import json
 import unicodedata

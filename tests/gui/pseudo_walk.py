@@ -1,4 +1,4 @@
-"""Every page and dialog in a language that is none: run by test_language.py, in a process that speaks it."""
+"""Every page and dialog in a pseudo-language: run by test_language.py, in a process that uses it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENGINES = frozenset(
 
 
 def elsewhere():
-    """All that the engine, the assets and these tests say: what a window shows of it is no text of its own."""
+    """Return all texts of the engine, the assets and these tests: the window does not translate them."""
     root = Path(__file__).parents[2]
     folders = (root / "engine", root / "assets", root / "tests" / "support")
     files = [
@@ -36,7 +36,7 @@ def elsewhere():
         if file.suffix in (".py", ".json", ".md", ".jsonl")
     ]
     whole = "\n".join(str(file.relative_to(root)) + "\n" + file.read_text("utf-8") for file in files)
-    return re.sub(r'["\']\s*\n?\s*f?["\']', "", whole)  # a text may go on in the next line
+    return re.sub(r'["\']\s*\n?\s*f?["\']', "", whole)  # a text may continue on the next line
 
 
 def is_others(widget):
@@ -46,7 +46,7 @@ def is_others(widget):
 
 
 def untranslated(text):
-    """The words of a text outside of the marks, as far as they stand together."""
+    """Yield the texts outside of the marks, split at other characters."""
     before = None
     while before != text:
         before, text = text, re.sub("⟦[^⟦⟧]*(?:⟧|…$)", "\n", text)  # or cut off where there is no room

@@ -22,7 +22,7 @@ BASE = RunRequest(prompt="p", registry=default_registry().to_document(), constra
 
 
 class Obedient(ScriptedModel):
-    """Says what its prompt tells it to."""
+    """Says the text that its prompt asks for."""
 
     def generate(self, request):
         self._turns = [[OTHER.encode()] if "briefly" in request.prompt else [GOOD.encode()]]

@@ -48,7 +48,7 @@ def reported(wrong):
 
 
 def stops(top):
-    """What Tab should reach in what is shown."""
+    """Return the visible widgets that Tab should reach."""
     return [
         widget
         for widget in in_sight(top)
@@ -94,7 +94,7 @@ def test_everything_that_takes_the_focus_has_an_accessible_name(opened, qtbot, t
 
 
 def goes_back(before, after, top):
-    """Whether `after` stands before `before` for whoever reads from the left and from the top."""
+    """Whether `after` is before `before` in the reading order, from left to right and from top to bottom."""
     above = before
     while not above.isAncestorOf(after):
         above = above.parentWidget()
@@ -114,7 +114,7 @@ def _child_of(above, widget):
 
 
 def walk(top, first):
-    """What Tab goes through from there until it comes round."""
+    """Return the widgets that Tab reaches from `first`, until it is there again."""
     first.setFocus(Qt.FocusReason.TabFocusReason)
     seen = [top.focusWidget()]
     for _ in range(400):
@@ -190,7 +190,7 @@ def test_tab_reaches_everything_in_a_dialog(opened, qtbot):
 
 @pytest.fixture
 def own_letters(qapp):
-    """What a test does to the letters is undone."""
+    """Restore the font and the theme after a test."""
     before = QFont(qapp.font())
     yield
     qapp.setFont(before)
@@ -234,7 +234,7 @@ def is_clipped(widget, top):
 
 
 def cut_off(window):
-    """The labels and buttons of which not all can be seen, in words; but those that tell on hover what they shorten."""
+    """Describe the labels and buttons that are cut off, except for those whose tip has the whole text."""
     found = []
     for widget in in_sight(window):
         if not isinstance(widget, QLabel | QAbstractButton) or isinstance(widget, ElidedLabel | ElidedLink):

@@ -1,4 +1,4 @@
-"""Bad input in the window and on the playground: what is told, and that both and what they show live on."""
+"""Bad input in the window and on the playground: its error messages, and that both and their contents survive it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CALL = '{action="search" query="日本 😀" max_results=10}'
 
 
 class Cut(ScriptedModel):
-    """Writes each byte as a token of its own: characters come in halves."""
+    """Writes each byte as a separate token: characters are split."""
 
     def __init__(self) -> None:
         super().__init__([bytes([byte]) for byte in CALL.encode()])
@@ -111,7 +111,7 @@ def finish(qtbot, page):
 
 
 def dialog_words(qtbot, window):
-    """What the error dialog tells, which is closed then."""
+    """Return the texts of the error dialog and close it."""
     qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is not None)
     dialog = window.findChild(ErrorDialog)
     words = " ".join(label.text() for label in dialog.findChildren(QLabel))

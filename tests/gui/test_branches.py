@@ -1,4 +1,4 @@
-"""Branches on the playground, without a model: from a token to a run, their tree, what is struck out, and words."""
+"""Branches on the playground, without a model: from a token to a run, their tree, masked tokens, and texts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def stream_place(page, token):
 
 
 def masked_place(events):
-    """A token with a struck alternative that a constraint refused, and that alternative's text."""
+    """Return a token with an alternative that a constraint masks, and that alternative's text."""
     for event in events:
         if isinstance(event, Token) and not event.step.forced:
             for one in event.step.alternatives:
@@ -211,7 +211,7 @@ def test_a_masked_alternative_shows_why_and_can_be_allowed(qtbot, open_record):
     qtbot.waitUntil(bar.typed_box.isVisible)
     assert "Blocked by maximum: search, /properties/max_results/maximum is 100" in bar.typed_box.reason.text()
     QTest.keyClick(bar.field.edit, Qt.Key.Key_Return)
-    assert page.context.runs.phase.value == "idle"  # what the constraint refuses is not tried
+    assert page.context.runs.phase.value == "idle"  # a masked text is not tried
     request = ended(qtbot, page, bar.typed_box.relax_button.click).started.request
     assert request.relaxed == (Relaxed("search", "/properties/max_results/maximum"),)
     assert request.written[-1] == PrefixPart(b"500")
@@ -232,7 +232,7 @@ def test_names_and_notes_are_saved_and_the_tree_is_found_in_the_history(qtbot, o
     page.step()
     qtbot.waitUntil(lambda: len(page.context.runs.state.tokens) >= 1)
     page.view.tokens.choose(0)
-    assert bar.words.text() == BUSY and bar.links.isHidden()  # nothing is branched off a run that goes on
+    assert bar.words.text() == BUSY and bar.links.isHidden()  # no branches of a run in progress
     assert not any(action.isEnabled() for action in bar.actions_.values())
     first = ended(qtbot, page, page.run).started.run
     choose(page, 3)

@@ -1,4 +1,4 @@
-"""Charts: the figures behind the picture, what stands under the pointer, and what is exported."""
+"""Charts: the figures behind the picture, the values under the pointer, and the export."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_steps_of_any_number_are_drawn(show, count, measure):
 
 
 class Picture:
-    """What a chart has painted, by columns of pixels."""
+    """The painted pixels of a chart, by columns."""
 
     def __init__(self, chart):
         self.chart = chart
@@ -296,7 +296,7 @@ def test_a_share_among_several_seeds_is_as_long_as_its_figure_at_every_size(qapp
 
 
 def test_every_kind_of_chart_is_compared_with_its_table():
-    """Another kind needs a test of its own here."""
+    """Another kind needs a separate test here."""
     kinds = {kind for kind in subclasses(Chart) if kind.__module__.startswith("glyphscope_gui.")}
     assert kinds == {StepChart, ShareChart, BarChart, SizeChart, SavingsChart}
     assert {kind.draw for kind in (SizeChart, SavingsChart)} == {BarChart.draw}

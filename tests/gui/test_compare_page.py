@@ -1,4 +1,4 @@
-"""The compare page: columns take turns on one model, fail by themselves, stop together, and disturb nobody."""
+"""The compare page: columns take turns on one model, fail separately, stop together, and disturb no other run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For everybody: what is written can be read on its ground, and nothing is told by colour alone."""
+"""Legible for everyone: text has enough contrast to its background, and no information is in colour alone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SHAPES = {
     "chart-other": ("panel",),
     "chart-forced": ("panel",),
 }
-"""Roles of lines and shapes, with the grounds they stand on."""
+"""Roles of lines and shapes, with their backgrounds."""
 ON = {"on-accent": ("accent", "accent-strong"), "on-impossible": ("impossible",)}
 """Roles of words on a full colour."""
 DECORATION = {
@@ -116,7 +116,7 @@ def test_the_words_of_the_palette_can_be_read(name):
 RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 PART = re.compile(r"(?P<kind>^\w+)|#(?P<id>\w+)|(?P<wants>\[[^]]*\])|(?P<state>:{1,2}[\w-]+)")
 TRANSPARENT = ("window", "panel", "impossible-soft", "open-soft")
-"""What is seen behind a part without a ground of its own: the window, cards and the banners."""
+"""The backgrounds of parts without one: the window, cards and the banners."""
 
 
 def rules_of(sheet):

@@ -1,4 +1,4 @@
-"""What is copied of a run: each form, from the stream, a result, the prompt and the history."""
+"""Copies of a run: each form, from the stream, a result, the prompt and the history."""
 
 from __future__ import annotations
 

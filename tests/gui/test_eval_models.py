@@ -1,4 +1,4 @@
-"""What the evaluation's page shows, as item models: figures, reasons, pairs and prices, without a window."""
+"""The evaluation page's item models: figures, reasons, pairs and prices, without a window."""
 
 from __future__ import annotations
 

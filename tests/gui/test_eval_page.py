@@ -139,7 +139,7 @@ def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
     ended(qtbot, page)
 
 
-# -- setting up and going on -------------------------------------------------------------------------------------
+# -- setting up and resuming -----------------------------------------------------------------------------------------
 
 
 def test_an_evaluation_makes_the_samples_it_announced(opened, qtbot, suite):

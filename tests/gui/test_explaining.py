@@ -1,4 +1,4 @@
-"""What explains a run on the playground: wanted and got by field, the way to what could change, token boundaries."""
+"""Explanations of a run on the playground: expected and actual values by field, links to settings, token boundaries."""
 
 import math
 

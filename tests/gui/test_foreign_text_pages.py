@@ -26,7 +26,7 @@ from mcp_servers import SCRIPT
 
 HIDDEN = "\u2061\u202e\U000e0041"
 OWN = "\u200b\ufffc"
-"""What the program itself puts into texts: places to break a line, and Qt the place of a picture."""
+"""Characters that the program puts into texts itself: places to break a line, and Qt's place of a picture."""
 FREE = {
     "title", "message", "detail", "hint", "viable", "what", "question", "answer", "told", "description", "about",
     "library", "note", "label", "mime", "uri", "group", "scenario", "text", "prompt",
@@ -81,7 +81,7 @@ def painted(monkeypatch):
 
 
 def cells(model):
-    """What a view shows in its first rows, and the tips on it."""
+    """Yield the texts and tips of a view's first rows."""
     for row in range(min(model.rowCount(), 40)):
         for column in range(
             model.columnCount(QModelIndex()) if isinstance(model, QAbstractTableModel) else 1

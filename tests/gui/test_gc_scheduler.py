@@ -33,7 +33,7 @@ def drop_timer(ended):
 
 
 def allocate():
-    """What makes the collector run, in whichever thread it may."""
+    """Trigger the collector, in whichever thread it may run."""
     return [[] for _ in range(100_000)]
 
 

@@ -274,7 +274,7 @@ def test_a_download_continues_without_its_view_and_is_saved_when_the_window_clos
     hub.stall_after = 20_000
     presenter.welcome()
     context.actions.run.trigger()
-    assert presenter._dialog is None  # what opened by itself does not stand before the run
+    assert presenter._dialog is None  # a dialog that opened by itself does not block the run
     picker = presenter._picker
     picker._fill()
     {a.text(): a for a in picker.menu().actions()}["Get a model…"].trigger()

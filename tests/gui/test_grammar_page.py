@@ -1,4 +1,4 @@
-"""The grammar page as somebody writes in it: text, mistakes and corrections, names."""
+"""The grammar page while a user writes in it: text, errors and fixes, names."""
 
 from __future__ import annotations
 
@@ -199,9 +199,9 @@ def schema_edit(qtbot):
 @pytest.mark.parametrize("editor", ["grammar", "schema"])
 @pytest.mark.qt_log_ignore(
     "This plugin does not support (raise|grabbing)", extend=True
-)  # of the screen that is none: popups
+)  # of the offscreen platform: popups
 def test_the_menu_of_an_editor_opens_and_is_deleted_afterwards(request, qtbot, editor):
-    """A menu with a loop of its own returns only when it is closed, in a window that may be closed before."""
+    """A menu with a nested event loop returns only when it is closed, in a window that may be closed before."""
     if editor == "grammar":
         edit = request.getfixturevalue("grammar").view.edit
     else:

@@ -301,7 +301,7 @@ def test_only_the_latest_jobs_answer_is_delivered(qapp, qtbot):
 
 @pytest.fixture
 def bench(qapp, monkeypatch):
-    """A page's engine room with a text of one's own, and no work for the tools' grammar."""
+    """A page's bench with a given text, and without the tools' grammar and the proof."""
     monkeypatch.setattr(grammar_work, "generate", lambda *_options: grammar_work.Generated(""))
     monkeypatch.setattr(proving, "prove", lambda *_options: None)
     owner, document = QObject(), GrammarDocument()

@@ -1,4 +1,4 @@
-"""The user guide against the window that it tells of."""
+"""The user guide against the window that it describes."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 OF_TEXT = {"Ctrl+C", "Ctrl+Ins", "F16", "Ctrl+X", "Shift+Del", "F20", "Ctrl+V", "Shift+Ins", "F18", "Ctrl+A"}
-"""What every field of every program does."""
+"""Keys of every text field."""
 
 
 def reported() -> set[str]:

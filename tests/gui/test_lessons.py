@@ -74,7 +74,7 @@ def press(lessons, *keys):
 
 
 def proceed(lessons, there):
-    """What does not fit a slide is scrolled to first."""
+    """Page down until `there()`: slides that do not fit are scrolled first."""
     for _ in range(8):
         press(lessons, Qt.Key.Key_PageDown)
         if there():
@@ -270,7 +270,7 @@ def test_a_run_and_a_question_work_by_keyboard(without_model, qtbot, tmp_path):
     QTest.keyClick(following, Qt.Key.Key_Return)
     assert following.result.text().startswith("✓") and "continues" in following.rows[0].why.text()
     QTest.keyClick(choice, Qt.Key.Key_1)
-    QTest.keyClick(choice, Qt.Key.Key_2)  # one of them is right: the first is not chosen any more
+    QTest.keyClick(choice, Qt.Key.Key_2)  # one of them is right: the first is no longer chosen
     assert choice.chosen == {1}
     choice.reveal()
     assert choice.result.text() == "✓ Right." and not choice.rows[0].button.isEnabled()
@@ -302,7 +302,7 @@ def test_an_experiment_runs_live_with_the_readers_changes(with_model, qtbot, tmp
     assert card.run.source.text().startswith("Recorded:")
     lessons.show_slide(3)
     lessons.view.reader.active[0].live_button.click()
-    lessons.show_slide(0)  # nobody looks at it any more: it ends
+    lessons.show_slide(0)  # it is no longer in sight: it ends
     qtbot.waitUntil(lambda: not lessons.is_busy and lessons.context.runs.phase is Phase.IDLE)
     assert not lessons.live.is_running
 

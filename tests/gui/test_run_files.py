@@ -1,4 +1,4 @@
-"""Runs as files in the window: opened by menu, drop and argument; saved and exported, with what is in them told."""
+"""Runs as files in the window: opened by menu, drop and argument; saved and exported, with their contents shown."""
 
 from __future__ import annotations
 

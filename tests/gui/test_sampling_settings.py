@@ -44,7 +44,7 @@ def options(**changes):
 
 
 def drawn_run(*left):
-    """A run whose tokens were drawn with these figures."""
+    """Return a run whose tokens were sampled with these figures."""
     events = list(run(options(registry=default_registry().to_document(), sampling=WARM), ScriptedModel("")))
     state = run_state([events[0], StageStarted(stage="call", title="Call", kind="call")])
     for index, (allowed, figures) in enumerate(left):

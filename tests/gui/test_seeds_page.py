@@ -1,4 +1,4 @@
-"""One setting with several seeds in the window: counted, grouped, stopped, opened at the token where answers part."""
+"""One setting with several seeds in the window: counted, grouped, stopped, opened at the token where answers differ."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def source(*behaviour, may_run=True, **more):
     config = ServerConfig(name="mine", command=sys.executable, args=(str(SCRIPT), *behaviour), **more)
     reported, logged = [], []
     made = ServerSource(config, may_run=may_run, changed=reported.append, logged=logged.append)
-    made.told, made.logged = reported, logged
+    made.reported, made.logged = reported, logged
     try:
         yield made
     finally:
@@ -54,7 +54,7 @@ def test_a_run_starts_a_server_that_it_needs():
         assert outcome.content[0].text == '{"text": "hi"}'
         assert made.phase == "ready"
         assert made.claims("echo")["readOnlyHint"] is True
-        assert "mine" in made.told
+        assert "mine" in made.reported
         assert "mine" in made.logged
     assert made.phase == "stopped"
     assert made.server.log.entries, "the log of the last process is gone"

@@ -462,7 +462,7 @@ def test_the_effects_of_the_demo_tools_are_shown_at_once(page, servers, qtbot):
 
 @pytest.mark.slow
 def test_a_run_reaches_the_server_of_an_imported_tool(open_page, qtbot):
-    """Under the name that the registry gave it, and with a server that nobody has started."""
+    """Under the name that the registry gave it, and with a server that was not started before."""
     page = open_page(PageId.SERVERS, lambda _name, **_options: ScriptedModel('{action="echo_2" text="hi"}'))
     context = page.context
     servers, project = context.services.servers, context.project

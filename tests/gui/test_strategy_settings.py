@@ -323,7 +323,7 @@ def test_the_thinking_setting_reaches_the_next_prompt(open_window, qtbot):
 @pytest.mark.slow
 @pytest.mark.qt_log_ignore(
     "does not support (raise|grabbing)", extend=True
-)  # of the screen that is none: popups
+)  # of the offscreen platform: popups
 def test_the_panel_and_the_project_agree(open_window, qtbot):
     window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
     header, project = window.header, window.services.project

@@ -51,7 +51,7 @@ def test_a_disabled_box_looks_disabled(qapp, qtbot, name):
 
 
 class Leaf(QWidget):
-    """Only the collector can end it, once nobody else holds it."""
+    """Only the collector can delete it, once nothing else refers to it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The timeline of a run: its rows, what they tell, which stage is in sight, and that a long run costs no more."""
+"""The timeline of a run: its rows, their texts, the visible stage, and that a long run costs no more."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_every_figure_is_shown_with_its_budget(qapp):
     model, _ = model_of(loop_run())
     turn, result = model.row(0), model.row(5)
     assert (turn.tokens.used, turn.tokens.most) == (14, 512)
-    assert (turn.bytes.used, turn.bytes.most) == (48, None)  # no call: nothing to hold the limit against
+    assert (turn.bytes.used, turn.bytes.most) == (48, None)  # no call: nothing to compare with the limit
     assert (model.row(1).bytes.used, model.row(1).bytes.most) == (48, 200_000)
     assert (result.bytes.used, result.bytes.most) == (60, 200_000)
     assert turn.ms.most == 20_000
@@ -295,7 +295,7 @@ def test_a_result_opens_whole_from_its_notes(qtbot):
 
 
 class Views:
-    """What the views are told."""
+    """The signals that views receive."""
 
     def __init__(self, choice):
         self.shown, self.grown = [], {}

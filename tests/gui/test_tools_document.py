@@ -1,4 +1,4 @@
-"""The registry document: what is in force, what is kept, and the way back."""
+"""The registry document: the valid tools, undo and redo, and the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From JSON Pointers to lines: where in a schema's text a mistake is shown."""
+"""From JSON Pointers to lines: the place of an error in a schema's text."""
 
 from __future__ import annotations
 

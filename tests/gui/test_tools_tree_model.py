@@ -1,4 +1,4 @@
-"""The tree of tools: what it says, and that an edit tells the view no more and no less than it changed."""
+"""The tree of tools: its texts, and that an edit notifies the view of exactly its changes."""
 
 from __future__ import annotations
 

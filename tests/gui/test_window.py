@@ -290,7 +290,7 @@ def test_size_and_places_are_restored(qtbot, make):
 
 @pytest.mark.slow
 def test_the_window_stays_responsive_while_tokens_stream_in():
-    """Whether a slice fits a frame is for `glyphscope bench` to tell, on a machine that does nothing else meanwhile."""
+    """Whether a slice fits a frame is measured by `glyphscope bench`, on a machine that does nothing else meanwhile."""
     done = subprocess.run(
         [sys.executable, "-m", "glyphscope_benchmarks.frame_time", "--tokens", "2000"],
         env=with_benchmarks(os.environ),

@@ -1,4 +1,4 @@
-"""An endpoint in the window and on the playground: opened by its address, run, stopped, and told where it fails."""
+"""An endpoint in the window and on the playground: opened by its address, run, stopped, and its errors reported."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_a_window_at_its_first_start_is_inside_the_screen_with_its_frame(open_wi
     assert FREE.contains(
         QRect(window.status.mapToGlobal(window.status.rect().topLeft()), window.status.size())
     )
-    window.resize(1500, 950)  # the user's own size is theirs
+    window.resize(1500, 950)  # a size that the user chose is unchanged
     window._stay_on_screen()
     assert window.size() == QSize(1500, 950)
 
@@ -149,7 +149,7 @@ def test_a_table_hides_columns_rather_than_the_name(qtbot):
 
 @pytest.mark.slow
 def test_no_page_scrolls_sideways_at_150_percent_in_a_window_of_1024_pixels(open_window, qtbot):
-    """However it came to that: the text was made larger first, then the window smaller."""
+    """In either order: the text was enlarged first, then the window made smaller."""
     window = open_window(scripted)
     window.context.themes.choose("light", round(window_points() * 1.5))
     window.resize(1024, 700)

@@ -1,4 +1,4 @@
-"""The worker and its mailbox: batches, stopping, stepping, replaying, and mistakes."""
+"""The worker and its mailbox: batches, stopping, stepping, replaying, and errors."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def test_stop_ends_a_run_that_is_stepped(qtbot, make):
 @pytest.mark.slow
 def test_the_saving_is_measured_and_the_aborted_run_stays(qtbot, make):
     controller = make(ScriptedModel(BAD))
-    drawn = Sampling(temperature=0.5)  # of which nothing but the whole run again can tell how it would go on
+    drawn = Sampling(temperature=0.5)  # so that only repeating the whole run can show its continuation
     finish(qtbot, controller, lambda: controller.run(request(sampling=drawn)))
     aborted, text = controller.state.aborted, controller.state.text
     assert aborted.code == "CONSTRAINT_MAX"

@@ -1,8 +1,8 @@
-"""Bad input whose handling is taken away, one after the other: a test that holds it has to fail.
+"""Bad input whose handling is removed, one place after the other: a test that covers it has to fail.
 
-`python tests/support/breakages.py` works on a copy of the tree and tells for each what failed; `… WORD` only those
-whose line has the word in it. Exit code 1 where nothing failed: then nothing holds that line of docs/bad-input.md.
-`tests/engine/test_breakages.py` holds that the places and tests named here are there.
+`python tests/support/breakages.py` works on a copy of the tree and prints the failures of each; `… WORD` only those
+whose line contains the word. Exit code 1 if one had no failures: then no test covers that line of docs/bad-input.md.
+`tests/engine/test_breakages.py` checks that the places and tests named here exist.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ def without(breakage: Breakage, text: str) -> str:
 
 
 def failures(tree: Path, tests: Sequence[str]) -> list[str]:
-    """What fails in the copy `tree`: tests by their names, or that they hung. Raises ValueError where none was run."""
+    """Return the names of failed tests in the copy `tree`, or that they hung. Raises ValueError if none was run."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "-rfE"]
     environment = {
         **os.environ,

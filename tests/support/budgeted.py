@@ -78,7 +78,7 @@ class Untrained:
 
 @dataclass
 class Run:
-    """What a run came to: its text, whether the mask took it for complete, and its steps."""
+    """A run's text, whether the mask considered it complete, and its steps."""
 
     text: bytes
     complete: bool
@@ -111,7 +111,7 @@ def run(
     grammar: Grammar, words: Words, max_tokens: int, seed: int = 1, *, room: int = 1 << 20,
     reasoning: int | None = None, budgeted: bool = True, always: bool = False,
 ) -> Run:  # fmt: skip
-    """One answer, drawn at random from what the mask admits."""
+    """Return one answer, sampled at random from the tokens that the mask allows."""
     mask = TokenMask(words.tokenizer, to_lark(grammar))
     budget = budget_of(grammar, words, mask, reasoning=reasoning, always=always) if budgeted else None
     decoder = Decoder(

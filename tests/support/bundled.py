@@ -1,4 +1,4 @@
-"""Recorded runs for tests of bundles and exports, and an exported pytest file carried out in this process."""
+"""Recorded runs for tests of bundles and exports, and an exported pytest file run in this process."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ REQUESTS = st.fixed_dictionaries(
 
 
 def run_of(*turns: Any, host: Any = None, template: str | None = None, **request: Any) -> list[AnyEvent]:
-    """The events of a run in which a scripted model says `turns`, as a record holds them."""
+    """Return the events of a run in which a scripted model says `turns`, as in a record."""
     asked = RunRequest(
         **{"prompt": "Search for AI news", "registry": REGISTRY, "constraint": "off", **request}
     )

@@ -1,11 +1,11 @@
-"""Every command that README and docs tell a reader to type, run from a clean clone.
+"""Every command in README and docs, run from a clean clone.
 
-`python tests/support/docs_commands.py` runs what takes seconds, `--all` also what takes minutes, `--list` says what is
-done with each. Commands of a page run in its order, in a folder of its own under a home of its own, on the clone's
-code: nothing but the clone, this Python's packages and the page itself is there.
+`python tests/support/docs_commands.py` runs the commands that take seconds, `--all` also those that take minutes,
+`--list` prints how each is checked. Commands of a page run in its order, in a separate folder and home, on the clone's
+code: only the clone, this Python's packages and the page itself are available.
 
-What a command is says `docs_pages.py`. One that stands in a sentence and lacks an argument is a mention: its form is
-checked, as is that of whatever is not run.
+`docs_pages.py` defines a command. One inside a sentence that lacks an argument is a mention: its form is
+checked, as is that of all commands that are not run.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NOT_RUN = {
     r"python -m (llama_cpp|glyphscope_gui)\..*": "serves, or measures for minutes: the module is there",
     r"python tests/.*": "a measurement of hours, kept with its figures: the script is there",
 }
-"""What is never run, by pattern of the whole command: why, and what is looked at where it is more than its form."""
+"""Commands that are never run, by pattern: the reason, and the additional check if there is one."""
 
 BY_HAND = {
     r"glyphscope eval (?!report|profiles).*": "asks a model hundreds of times",
@@ -63,7 +63,7 @@ BY_HAND = {
     r"glyphscope ab .*": "asks a model twenty times",
     r"glyphscope doctor --deep": "makes a call",
 }
-"""What is run with `--all` only; else its form is checked."""
+"""Commands that are run with `--all` only; else their form is checked."""
 
 ANSWERS_NO = {
     """printf '{action="browse" url="file:///etc/passwd"}' | glyphscope check --stop -""",
@@ -80,7 +80,7 @@ PREPARED = (
     """printf '{"mcpServers": {"verbs": {"command": "glyphscope", "args": ["mcp", "serve-verbs"]}}}' > servers.json""",
     'printf \'{"tool": "search", "arguments": {"query": "AI news"}}\\n\' > calls.jsonl',
 )
-"""What makes the files that inline commands stand for by a placeholder."""
+"""Commands that make the files named by placeholders in inline commands."""
 
 PLACEHOLDERS = {
     "RUN.jsonl": "run.jsonl",
@@ -263,12 +263,12 @@ def _name(page: Path, root: Path) -> str:
 def _run_page(
     clone: Clone, name: str, parts: Sequence[Command | ShownFile], without: Collection[Command], verbose: bool
 ) -> Report:
-    """What is to be run of a page, in its order, in one folder."""
+    """Run a page's commands, in its order, in one folder."""
     scratch = clone.scratch / name.replace("/", "-").removesuffix(".md")
     scratch.mkdir()
     report = Report()
     inline = [part for part in parts if isinstance(part, Command) and part.inline and part not in without]
-    for each in PREPARED if inline else ():  # first, so that the page's own files of these names stand
+    for each in PREPARED if inline else ():  # first, so that the page's own files of these names win
         _run(clone, Command(name, inline[0].line, each), scratch, report, verbose=verbose)
     for part in parts:
         if isinstance(part, ShownFile):
@@ -301,7 +301,7 @@ def _run(clone: Clone, command: Command, scratch: Path, report: Report, *, verbo
 
 
 def _forms(clone: Clone, commands: Sequence[Command]) -> list[str | None]:
-    """Of each command what `forms` says; None where it is none of ours."""
+    """Return the result of `forms` for each command; None for commands of other programs."""
     arguments = [_arguments(filled_in(command)) for command in commands]
     reported = iter(clone.forms([each for each in arguments if each is not None]))
     return [None if each is None else next(reported) for each in arguments]
@@ -324,7 +324,7 @@ def _arguments(text: str) -> list[str] | None:
 
 
 def _other_programs(clone: Clone, words: Sequence[str]) -> str:
-    """What is wrong with a call of make, pip or python; empty where nothing is."""
+    """Return the error in a call of make, pip or python; empty if there is none."""
     match list(words):
         case ["make", target, *_]:
             done = clone.sh(f"make -n {shlex.quote(target)}", clone.root)

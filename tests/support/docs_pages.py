@@ -1,6 +1,6 @@
-"""README and docs/ as what a reader is told to type, and the files that they show.
+"""README and docs/ as the commands for a reader to type, and the files that they show.
 
-A command is each line of a fenced `sh` block, each `$` line of a `console` block (what stands below it is its output,
+A command is each line of a fenced `sh` block, each `$` line of a `console` block (the lines below are its output,
 `…` for anything), and inline code that begins with one of `PROGRAMS`. A block whose fence names a file, as in
 ```json kitchen.json, is that file.
 """
@@ -16,7 +16,7 @@ PROGRAMS = ("glyphscope", "make", "pip", "python")
 
 
 class Command(NamedTuple):
-    """`inline`: it stands in a sentence. `output` is what the page shows of it; None where it shows none."""
+    """`inline`: it is inside a sentence. `output` is the output on the page; None if it shows none."""
 
     page: str
     line: int
@@ -37,7 +37,7 @@ def pages(root: Path) -> list[Path]:
 
 
 class Block(NamedTuple):
-    """What stands between two fences; `line` is that of its first line, `name` the file that the fence names."""
+    """The text between two fences; `line` is that of its first line, `name` the file that the fence names."""
 
     line: int
     language: str

@@ -1,6 +1,6 @@
-"""`docs/events.md` out of the structs of `glyphscope.events`: `python tests/support/event_reference.py` writes it anew.
+"""`docs/events.md` from the structs of `glyphscope.events`: `python tests/support/event_reference.py` writes it.
 
-What stands there is what the structs say, so a test can hold the page to them.
+Its content is generated from the structs, so a test can compare the page with them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def page() -> str:
 
 
 def _module_words() -> str:
-    """What holds for all of them: the second half of the package's own words."""
+    """Return the text on all events: the second half of the package's docstring."""
     words = inspect.getdoc(sys.modules["glyphscope.events"]) or ""
     return words.split("\n\n")[-1]
 
@@ -72,7 +72,7 @@ def _struct(kind: Any) -> types.StructType:
 
 
 def _gather(info: types.Type, named: dict[type, types.StructType]) -> None:
-    """The structs that stand in a type, and in these."""
+    """Gather the structs in a type, and in these."""
     for part in _inside(info):
         if isinstance(part, types.StructType) and part.cls not in named:
             named[part.cls] = part

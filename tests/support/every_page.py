@@ -141,11 +141,11 @@ SCENES = {
     PageId.TEMPLATE: _template,
     PageId.LESSONS: _lessons,
 }
-"""What is prepared on a page after it is shown: each yields what to add to the page's name, once it is in sight."""
+"""Preparations of a page after it is shown: each yields a suffix of the page's name, once it is in sight."""
 
 
 def show_masked(qtbot, window):
-    """A struck alternative with what can be done about it, then the branch that lets it in, with what it cost."""
+    """Show a masked alternative with its possible fixes, then the branch that allows it, with its cost."""
     page = window.page(PageId.PLAYGROUND)
     evidence, bar = page.evidence, page.evidence.branch_bar
     with qtbot.waitSignal(window.runs.ended):
@@ -208,7 +208,7 @@ def _is_left_over(widget):
 
 
 def texts(top, skipped=lambda _widget: False):
-    """What the parts of a window say, and where, but for widgets that are `skipped`."""
+    """Yield the places and texts of a window's parts, but for widgets that are `skipped`."""
     for action in top.findChildren(QAction):
         yield "action", action.text()
         yield "action's tip", action.toolTip()

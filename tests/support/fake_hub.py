@@ -48,7 +48,7 @@ def gguf(size: int = 4096, *, words: int = 3) -> bytes:
 
 
 class FakeHub(ThreadingHTTPServer):
-    """What it has and what it does wrong may be changed at any time; `asked` are the requests so far."""
+    """Its contents and faults may be changed at any time; `asked` are the requests so far."""
 
     daemon_threads = False
     block_on_close = True
@@ -65,7 +65,7 @@ class FakeHub(ThreadingHTTPServer):
         self.no_ranges = False
         self.other_range = False
         self.tampered: dict[str, bytes] = {}  # what is sent in place of a file
-        self.wanted_token = ""
+        self.required_token = ""
         self.cdn = ""  # another server's address, where files are
         self.body: bytes | None = None  # sent in place of a description
         self.silent = False
@@ -82,7 +82,7 @@ class FakeHub(ThreadingHTTPServer):
         return [headers.get("range", "") for _, path, headers in self.asked if "/resolve/" in path]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who asked has gone."""
+        """Ignore clients that have left."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             hub.over.wait(30)
             self.close_connection = True
             return
-        if hub.wanted_token and self.headers.get("authorization") != f"Bearer {hub.wanted_token}":
+        if hub.required_token and self.headers.get("authorization") != f"Bearer {hub.required_token}":
             self._send(401, b"", {"x-error-message": "Invalid username or password."})
             return
         statuses = hub.statuses if path.startswith("/api/") else hub.file_statuses
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._file(path.strip("/"))
 
     def _search(self) -> None:
-        """As the real one: every word is in the name; what `downloads` has is told."""
+        """Answer as the real Hub does: every word is in the name; the order and numbers are those of `downloads`."""
         hub, query = self.server, parse_qs(urlsplit(self.path).query)
         words = query.get("search", [""])[0].lower().split()
         found = [repo for repo in hub.repos if all(word in repo.lower() for word in words)]
@@ -256,7 +256,7 @@ def hub_in_thread(monkeypatch: Any, address: str) -> None:
 
 
 def hub_in_process(monkeypatch: Any, address: str, home: Path) -> None:
-    """Questions go to the Hub there in a process, as they do for a user; nobody's token is in that home."""
+    """Send requests to that Hub from a process, as for a user; `home` has no token."""
     for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("glyphscope.models.hub.jobs.AskedProcess", AskedProcess)

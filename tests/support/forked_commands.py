@@ -1,8 +1,8 @@
-"""`glyphscope …` in a process of its own for each command, without waiting for Python's imports each time.
+"""`glyphscope …` in a separate process for each command, without waiting for Python's imports each time.
 
 One process imports the program once and then forks for every command: the child has its own memory, limits, folder and
-streams, and ends as `python -m glyphscope` does. For tests of what a command does with its input; how the program
-starts is for others to try.
+streams, and ends as `python -m glyphscope` does. For tests of a command's handling of its input; others test how the
+program starts.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def serve(modules: Sequence[str]) -> int | None:
 
 
 def command(task: dict) -> int:
-    """What the interpreter does around a program: its exit code, and the trace of what nobody caught."""
+    """Run the command as the interpreter runs a program: return its exit code, and print uncaught exceptions."""
     from glyphscope.cli import main
 
     for number, name in enumerate(STREAMS):

@@ -94,7 +94,7 @@ _PIECES = re.compile(r'"(?:[^"\\\n]|\\.)*"|\[(?:[^\]\\\n]|\\.)*\]|[\w-]+|::=|\s+
 
 
 def sources(folder: Path | None = None) -> list[str]:
-    """What is mutated: the snippets, and the grammars of a folder if it is there."""
+    """Return the texts to mutate: the snippets, and the grammars of a folder if it exists."""
     found = sorted(folder.glob("*.gbnf")) if folder and folder.is_dir() else []
     return [*SNIPPETS, *(path.read_text(encoding="utf-8") for path in found)]
 

@@ -75,7 +75,7 @@ _bodies = st.lists(_options, min_size=1, max_size=3).map(" | ".join)
 gbnf_texts = st.tuples(*[_bodies] * len(NAMES), st.sampled_from(["\n", "\r\n", " # so\n", "\n\n"])).map(
     lambda made: "".join(f"{name} ::= {body}{made[-1]}" for name, body in zip(NAMES, made, strict=False))
 )
-"""Four rules of any form, often with mistakes: recursion on the left, loops of nothing."""
+"""Four rules of any form, often with errors: left recursion, repetition of nothing."""
 
 
 def texts_around(grammar: Grammar, random: Random, count: int, alphabet: str = LETTERS) -> list[str]:
@@ -104,7 +104,7 @@ def _walk(state: State, random: Random, most: int = 12) -> str:
 
 
 def _character(ranges: Ranges, random: Random) -> str:
-    """Often one at an edge: there the mistakes are."""
+    """Return a character, often one at an edge, where errors are likely."""
     low, high = random.choice(ranges)
     low = max(low, 1) if high else low
     return chr(

@@ -4,7 +4,7 @@ from itertools import islice, product
 
 
 def golds(call):
-    """The ways in which the arguments of an expected call may be, each value at least once, at most 400."""
+    """Yield the possible arguments of an expected call, with every value, at most 400."""
     if call.schema is not None and "enum" in call.schema:
         yield from call.schema["enum"]
         return

@@ -85,7 +85,7 @@ wide_grammars = _grammars_over(_wide_leaves, st.recursive(_wide_leaves, _regular
 
 
 def language(grammar: Grammar, size: int) -> frozenset[str]:
-    """All texts of up to `size` letters, by trying: sets of texts, until none grows any more."""
+    """Return all texts of up to `size` letters, by enumeration: sets of texts, until none grows."""
     known: dict[str, frozenset[str]] = dict.fromkeys(grammar.rules, frozenset())
     while True:
         grown = {name: texts_of(rule.body, size, known) for name, rule in grammar.rules.items()}
@@ -133,7 +133,7 @@ def _joined(first: frozenset[str], second: frozenset[str], size: int) -> frozens
 
 
 def gbnf_text(grammar: Grammar) -> str:
-    """The GBNF of a grammar without lexemes that intersect; written plainly, one rule a line, and read by nobody else.
+    """Return the GBNF of a grammar without lexemes that intersect; plain, one rule a line, for these tests only.
 
     Raises ValueError for a node that GBNF cannot write.
     """

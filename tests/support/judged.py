@@ -1,4 +1,4 @@
-"""Scenarios that are really run, with models that say what they are told to, and judged."""
+"""Scenarios that are really run, with scripted models, and judged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def made(scenario: Scenario, *said: Any, **arm: Any) -> list[RunState]:
 
 
 def verdict(scenario: Scenario, *said: Any, **arm: Any) -> Verdict:
-    """What is judged of them, with the workspace as the demo tools left it."""
+    """Return the verdict on these turns, with the workspace as the demo tools left it."""
     states, workspace = _made(scenario, said, arm)
     return score(scenario, states, workspace=workspace)
 

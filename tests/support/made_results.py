@@ -156,7 +156,7 @@ def recorded_result(parent: Path) -> Path:
 
 
 def events_of(text: str, **changes: object) -> tuple[AnyEvent, ...]:
-    """What a run tells that writes that text, without a constraint."""
+    """Return the events of a run that writes that text, without a constraint."""
     request = RunRequest(
         prompt="Search for AI news, 10 results",
         registry=default_registry().to_document(),

@@ -208,7 +208,7 @@ def parts_run(
     *,
     early: float | None = 0.124,
 ) -> tuple[AnyEvent, ...]:
-    """Reasoning, text and calls between markers, each with the events of its own validator, one token after the other.
+    """Return a run with reasoning, text and calls between markers, with each part's validator events.
 
     `early` is the raw probability that the marker of a call had at the fourth token; None leaves it unknown.
     """

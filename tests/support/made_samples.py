@@ -1,7 +1,7 @@
-"""Results that nobody ran: a manifest, and samples of several arms, suites and trials, greedy and sampled.
+"""Made-up results: a manifest, and samples of several arms, suites and trials, greedy and sampled.
 
 The same for the same arguments. Each scenario has a difficulty and each arm a skill, so that trials of one scenario
-hang together, as real ones do; greedy arms repeat themselves.
+are correlated, as real ones are; greedy arms repeat themselves.
 """
 
 from __future__ import annotations

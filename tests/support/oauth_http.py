@@ -35,7 +35,7 @@ class OAuthServer(ThreadingHTTPServer):
         return f"{self.origin}/mcp"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who asked has gone."""
+        """Ignore clients that have left."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -148,7 +148,7 @@ def oauth_server(behaviour: str = "") -> Iterator[OAuthServer]:
 
 
 class Browser:
-    """Signs in at once, in a thread of its own; `opened` are the addresses it was given."""
+    """Signs in at once, in a separate thread; `opened` are the addresses it was given."""
 
     def __init__(self) -> None:
         self.opened: list[str] = []

@@ -1,4 +1,4 @@
-"""A language that is none: every text of the window between ⟦ and ⟧, as pyside6-lupdate finds them."""
+"""A pseudo-language: every text of the window between ⟦ and ⟧, as pyside6-lupdate finds them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def texts_found(folder: Path) -> tuple[Path, set[str]]:
 
 
 def texts_said() -> set[str]:
-    """All that stands first in a call of `tr`; a failure names the place of one that is no literal."""
+    """Return all first arguments of calls of `tr`; a failure names the place of one that is not a literal."""
     said = set()
     for path in WINDOW.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -1,11 +1,11 @@
-"""Real schemas, mutated, as a server's list of tools may bring them in: no build may crash its caller or last.
+"""Real schemas, mutated, as in the list of tools of a server: no build may crash its caller or take long.
 
     python tests/support/schema_mutants.py 10000 [--seed N] SCHEMAS…
 
 `SCHEMAS` are JSON files (a schema, or an object with one as `schema`), folders of them, or files of JSON lines. Each
 mutant becomes a grammar in a notation and an order, for llguidance and for llama.cpp, its patterns are matched, and
-llguidance compiles it by itself. What is refused in words is counted; anything else that is raised, and a build that
-takes more than ten seconds of the processor, is printed with its number: the same seed and number make the same mutant.
+llguidance compiles it by itself. Mutants rejected with an error are counted; any other exception, and a build that
+takes more than ten seconds of CPU time, is printed with its number: the same seed and number make the same mutant.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from glyphscope.registry import ToolRegistry, make_tool
 SECONDS = 10.0
 """For each build."""
 LARGEST = 60_000
-"""Characters of a mutant; larger ones take longer to mutate than to refuse."""
+"""Characters of a mutant; larger ones take longer to mutate than to reject."""
 
 NUMBERS: tuple[Any, ...] = (
     0, 1, -1, 2, 7, 63, 64, 65, 300, 5_000, 100_000, 2**31, 2**32, 2**63, 2**64, 10**30, -(10**30), 0.1, 1e-9, 1e308,
@@ -210,7 +210,7 @@ _CHANGES: tuple[Callable[..., None], ...] = (
 
 @dataclass
 class Tally:
-    """What became of the mutants. `bad` are those with a bug: their number, and what happened."""
+    """The results by outcome. `bad` are the mutants with a bug: their number, and the error."""
 
     counts: Counter[str] = field(default_factory=Counter)
     bad: list[tuple[int, str]] = field(default_factory=list)

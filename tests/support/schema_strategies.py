@@ -119,12 +119,12 @@ typed = st.lists(
 schemas = st.recursive(
     numbers() | strings() | enums | consts | typed | st.just({}) | st.just(True), _containers, max_leaves=6
 ).map(copy.deepcopy)
-"""`deepcopy`: hypothesis may hand out one object twice, and a schema's places are told apart by identity."""
+"""`deepcopy`: hypothesis may return one object twice, and a schema's places are distinguished by identity."""
 
 
 def in_our_language(value: Any) -> bool:
-    """Whether the writers' form of `value` is in the language of calls whatever the schema: no float that is whole
-    (written 5.0, it is no integer to us, and one to JSON Schema)."""
+    """Whether the writers' form of `value` is in the language of calls whatever the schema: without whole floats
+    (written 5.0, which is an integer in JSON Schema but not in a call's grammar)."""
     if isinstance(value, float):
         return value != int(value)
     if isinstance(value, list):

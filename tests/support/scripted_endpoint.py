@@ -27,7 +27,7 @@ class Hang:
 
 
 class Answer(NamedTuple):
-    """What a request gets. `pieces` are bytes, seconds to wait, `Cut` or `Hang`."""
+    """The response to a request. `pieces` are bytes, seconds to wait, `Cut` or `Hang`."""
 
     pieces: Sequence[Any] = ()
     status: int = 200
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request as it came."""
+    """A received request, unchanged."""
 
     path: str
     headers: dict[str, str]
@@ -55,7 +55,7 @@ def chunk(text: str | None = None, *, finish: str | None = None, **more: Any) ->
 
 
 def said(*texts: str, finish: str = "stop") -> Answer:
-    """An answer of those pieces, as it should be."""
+    """Return a well-formed answer with these texts."""
     return Answer((*(chunk(text) for text in texts), chunk(finish=finish), DONE))
 
 
@@ -66,7 +66,7 @@ def counted(prompt: int, tokens: int, cached: int = 0) -> bytes:
 
 
 class Endpoint(ThreadingHTTPServer):
-    """`asked` holds the chat requests; `gone` is set once a client left before its answer's end."""
+    """`asked` has the chat requests; `gone` is set once a client left before its answer's end."""
 
     daemon_threads = False
     block_on_close = True
@@ -84,7 +84,7 @@ class Endpoint(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who asked has gone."""
+        """Ignore clients that have left."""
         self.gone.set()
 
 
@@ -152,7 +152,7 @@ def endpoint(
 ) -> Iterator[Endpoint]:
     """A server that answers the n-th chat request with the n-th answer, and every further one with the last.
 
-    `owner` is who owns its model, which tells its dialect; `paths` are other paths by their name without the slash.
+    `owner` is the owner of its model, which implies its dialect; `paths` are other paths by name, without the slash.
     """
     listed = {"object": "list", "data": [{"id": "tiny", "object": "model", "owned_by": owner}]}
     given = {f"/{name}": value for name, value in paths.items()}
@@ -169,14 +169,14 @@ def endpoint(
 
 
 SHORT = Timeouts(connect=5.0, first=20.0, between=20.0, attempts=3, retrying=20.0, wait=0.02, longest=0.5)
-"""Quick to try again, and slow to give up: much else may run on the machine."""
+"""Short pauses between attempts, and long timeouts: the machine may be busy."""
 SHORTEST = SHORT._replace(first=0.5, between=0.4)
-"""For an endpoint that is to be given up."""
+"""For an endpoint that is to time out."""
 
 
 @contextmanager
 def remote(server: Endpoint, tail: str = "", patience: Timeouts = SHORT) -> Iterator[RemoteModel]:
-    """The model behind it; `tail` is what of the address stands behind the path."""
+    """The model behind it; `tail` is appended to the server's address."""
     model = open_remote(read_address(server.url + tail), patience=patience)
     try:
         yield model

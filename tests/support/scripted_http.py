@@ -26,7 +26,7 @@ class _Server(ThreadingHTTPServer):
         self.over = threading.Event()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who asked has gone."""
+        """Ignore clients that have left."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -18,7 +18,7 @@ WORDS = dict(word.partition("=")[::2] for word in sys.argv[1:])
 OUT = sys.stdout.buffer
 ECHO = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 20}}, "required": ["text"]}
 HIDDEN = "\u2061\u202e\U000e0041"
-"""What a server of the behaviour `hidden` hides in all that it says."""
+"""Invisible characters in all texts of a server with the behaviour `hidden`."""
 ANYTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
 
@@ -159,7 +159,7 @@ def _wait(id: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _silent(id: Any, params: dict[str, Any]) -> None:
-    """Never answers; what it reads next it tells on stderr."""
+    """Never answer; write all further messages to stderr."""
     for line in sys.stdin:
         say("heard " + line.strip())
 
@@ -235,7 +235,7 @@ def _ask(id: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _elicit(id: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Sends a request of its own, as its arguments say, and returns what it was answered."""
+    """Send the request that the arguments describe, and return the response to it."""
     send({"id": "mine", **params["arguments"]})
     while (reply := json.loads(sys.stdin.readline())).get("id") != "mine":
         pass
@@ -269,7 +269,7 @@ LISTENING: list[Any] = []
 
 
 def stamp() -> dict[str, Any]:
-    """What a notification has since 2026-07-28: the request for it."""
+    """Return the metadata of a notification since 2026-07-28: the id of its subscription."""
     return {"_meta": {"io.modelcontextprotocol/subscriptionId": LISTENING[0]}} if LISTENING else {}
 
 
@@ -367,10 +367,10 @@ def main() -> None:
     if "ignore-signals" in WORDS:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-    if "child" in WORDS:  # which holds the pipes too, and ignores what would end it
+    if "child" in WORDS:  # which also inherits the pipes, and ignores SIGTERM
         loop = (
             "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-            "os.write(1, b'up\\n'); time.sleep(600)"  # at once, or its line end came within a line of ours
+            "os.write(1, b'up\\n'); time.sleep(600)"  # at once: a late line end would split a line of the parent
         )
         child = subprocess.Popen([sys.executable, "-c", loop], stderr=subprocess.DEVNULL)
         say(f"child {child.pid}")

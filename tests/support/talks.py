@@ -102,7 +102,7 @@ def numbered(count: int) -> list[str]:
 
 
 class Clock:
-    """Stands in for the run's clock: every look at it takes `step` seconds."""
+    """A replacement of the run's clock: every reading of it takes `step` seconds."""
 
     seconds = step = 0.0
 

@@ -1,11 +1,11 @@
-"""A prompt is read once in all the processes of a test session: reading it is nine tenths of a short run's time.
+"""A prompt is evaluated once in all the processes of a test session: that is nine tenths of a short run's time.
 
-What llama.cpp computes for a token of a prompt depends on the tokens before it, on the model's file, on how its context
-was opened, and, in its last digits, on the batches in which they all were evaluated. So what a prompt left in the
-context (its KV cache) is written to a file, with the batches, and read from there whenever any process is about to
-evaluate the same in the same batches. Everything else stays as it is: the engine is asked for the same batches, tells
-the same progress, counts nothing as cached that it would have computed, and evaluates every token of the answer itself.
-`tests/e2e/test_saved_prompts.py` holds that all figures are the same to the last digit.
+llama.cpp's result for a token of a prompt depends on the tokens before it, on the model's file, on how its context
+was opened, and, in its last digits, on the batches in which they all were evaluated. So the state that a prompt left
+in the context (its KV cache) is written to a file, with the batches, and read from there whenever any process is about
+to evaluate the same in the same batches. Everything else is unchanged: the engine is asked for the same batches,
+reports the same progress, counts nothing as cached that it would have computed, and evaluates every token of the
+answer itself. `tests/e2e/test_saved_prompts.py` checks that all figures are the same to the last digit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import llama_cpp as llama
 
 WORTH = 32
-"""Tokens that have to be new for a file of its own: they take about half a second, and one megabyte."""
+"""New tokens that are worth a separate file: they take about half a second, and one megabyte."""
 LONGEST = 2048
 """Tokens beyond which nothing is kept: a longer prompt is there to be too long."""
 

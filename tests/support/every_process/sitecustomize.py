@@ -1,4 +1,4 @@
-"""What Python does first in each process that a test starts: the model's takes its prompts from `saved_prompts`."""
+"""Start-up code of each Python process that a test starts: the model's takes its prompts from `saved_prompts`."""
 
 from __future__ import annotations
 
