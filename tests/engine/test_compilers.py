@@ -26,7 +26,7 @@ from glyphscope.grammar import (
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.regular.pattern import StringLanguage, found, linear, start
 from glyphscope.models import ScriptedModel
-from glyphscope.proof.engines import Asked
+from glyphscope.proof.engines import BatchedReader
 from glyphscope.registry import bundled_registries, bundled_registry
 from glyphscope.registry.check import check_schema
 from glyphscope.strategies import run
@@ -72,7 +72,7 @@ def test_texts_that_crash_llguidance_are_found_among_those_that_do_not() -> None
             service.read_texts(chain(40_000, "x"), texts)
         return MaskReader(lark=chain(2)).read(texts)
 
-    answers = Asked(read, lambda: False)
+    answers = BatchedReader(read, lambda: False)
     assert answers.read([""]) == [False]
     assert answers.read(["aab", "ab", "aaaa"])[:2] == [True, False]
     assert "SIGSEGV" in str(answers.read(["aaaa", "aab"])[0])

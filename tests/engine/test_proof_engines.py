@@ -12,7 +12,7 @@ import pytest
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.proof import Proof, Report, call_schema, iterate_proofs, prove
-from glyphscope.proof.engines import Asked
+from glyphscope.proof.engines import BatchedReader
 from glyphscope.proof.renderings import spellings
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
@@ -234,7 +234,7 @@ class Dying:
 
 def test_a_text_that_hangs_llama_cpp_does_not_affect_the_others() -> None:
     probe = Dying(30)
-    read = Asked(probe.read, lambda: False).read
+    read = BatchedReader(probe.read, lambda: False).read
     assert read([""]) == [False]
     texts = ["x" * 31, "1", "x", "1" * 30]
     assert read(texts) == ["It did not come to an end.", True, False, True]
@@ -247,10 +247,10 @@ def test_a_text_that_hangs_llama_cpp_does_not_affect_the_others() -> None:
 
 def test_a_grammar_that_kills_llama_cpp_is_not_blamed_on_a_text() -> None:
     with pytest.raises(ModelDied):
-        Asked(Dying(-1).read, lambda: False).read([""])
+        BatchedReader(Dying(-1).read, lambda: False).read([""])
 
 
 def test_a_stopped_proof_asks_llama_cpp_nothing() -> None:
     probe = Dying(30)
-    assert Asked(probe.read, lambda: True).read(["1"]) == ["It was stopped."]
+    assert BatchedReader(probe.read, lambda: True).read(["1"]) == ["It was stopped."]
     assert not probe.asked

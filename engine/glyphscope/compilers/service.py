@@ -175,7 +175,7 @@ def _ask(asked: AskedProcess[wire.Answer], question: wire.Question, seconds: flo
     try:
         return asked.ask(wire.Envelope(question), seconds)
     except ProcessDied as error:
-        said = f"{error.message.rstrip('.')}: the grammar is too large or nested too deeply for it."
-        died = CompilerDied(said, where="grammar", hint=HINT)
+        message = f"{error.message.rstrip('.')}: the grammar is too large or nested too deeply for it."
+        died = CompilerDied(message, where="grammar", hint=HINT)
         died.timed_out = error.signal == TIMEOUT
         raise died from None

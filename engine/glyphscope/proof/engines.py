@@ -73,7 +73,7 @@ class Judge:
         if engine not in OURS and calls.notation != "json":
             raise GrammarError(f"it knows JSON only, not {calls.notation}")
         self._engine, self._calls, self._probe, self._cancelled = engine, calls, probe, cancelled
-        self._readers: dict[str, Asked | GlyphscopeError] = {}
+        self._readers: dict[str, BatchedReader | GlyphscopeError] = {}
 
     def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
         """Which of the texts the engine would let through. Raises GlyphscopeError where it can judge none."""
@@ -84,11 +84,11 @@ class Judge:
             raise reader
         return reader.read(texts)
 
-    def _reader(self, tool: Tool | None) -> Asked | GlyphscopeError:
+    def _reader(self, tool: Tool | None) -> BatchedReader | GlyphscopeError:
         name = "" if tool is None else tool.name
         if name not in self._readers:
             try:
-                reader = Asked(self._ask(tool), self._cancelled)
+                reader = BatchedReader(self._read_by(tool), self._cancelled)
                 if self._engine != "schema":
                     reader.read([""])  # some reject a grammar, or crash over it, only while reading
                 self._readers[name] = reader
@@ -96,7 +96,7 @@ class Judge:
                 self._readers[name] = error
         return self._readers[name]
 
-    def _ask(self, tool: Tool | None) -> Callable[[Sequence[str]], Sequence[Answer]]:
+    def _read_by(self, tool: Tool | None) -> Callable[[Sequence[str]], Sequence[Answer]]:
         """How the engine reads texts of the grammar of all tools or one."""
         if self._engine == "mask":
             return MaskReader(lark=to_lark(self._calls.grammar(tool))).read
@@ -115,7 +115,7 @@ def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, A
     return one_call(tool.name, closed_schema(tool.parameters) if closed else tool.parameters, shape)
 
 
-class Asked:
+class BatchedReader:
     """An engine in a separate process. After a failure, the texts of a batch are read one by one to find the cause."""
 
     def __init__(self, ask: Callable[[Sequence[str]], Sequence[Answer]], cancelled: Cancelled) -> None:

@@ -183,10 +183,10 @@ def _into(root: dict[str, Any], place: _Place, steps: Path, schema: Any, step: s
     others = merged(root, place.route[-1])
     if isinstance(step, int):
         prefix = others.get("prefixItems", ())
-        said = prefix[step] if step < len(prefix) else others.get("items")
+        other = prefix[step] if step < len(prefix) else others.get("items")
     else:
-        said = others.get("properties", {}).get(step)
-    schemas = (schema,) if said is None or said == schema or schema is False else (schema, said)
+        other = others.get("properties", {}).get(step)
+    schemas = (schema,) if other is None or other == schema or schema is False else (schema, other)
     return replace(
         place, path=(*place.path, *steps), schema=schema, route=(*place.route, Location(step, schemas))
     )

@@ -93,12 +93,14 @@ def prove(
     """
     stopped = [False]
 
-    def asked() -> bool:
+    def is_cancelled() -> bool:
         stopped[0] = cancelled()
         return stopped[0]
 
     proofs = tuple(
-        iterate_proofs(registry, notation, shape, engines, order=order, progress=progress, cancelled=asked)
+        iterate_proofs(
+            registry, notation, shape, engines, order=order, progress=progress, cancelled=is_cancelled
+        )
     )
     calls = Calls(registry, notation, shape, order)
     ours = [engine for engine in engines if engine in OURS and order == "any"]
@@ -195,7 +197,7 @@ def _claims(engine: EngineName, calls: Calls) -> _Claims:
     return _Claims({place: "; ".join(whys) for place, whys in reasons.items()}, ordered)
 
 
-class _Shown(NamedTuple):
+class _WrittenExample(NamedTuple):
     """An example as texts: those that break the constraint, and the valid ones in the same order of members."""
 
     boundary: Boundary
@@ -209,7 +211,7 @@ class _Case:
     def __init__(self, calls: Calls, tool: Tool, unenforced: dict[EngineName, _Reasons]) -> None:
         self._calls, self._tool, self._unenforced = calls, tool, unenforced
         self._found = boundary_examples(tool, closed=calls.closed)
-        self._written: dict[str, tuple[_Shown, ...]] = {}
+        self._written: dict[str, tuple[_WrittenExample, ...]] = {}
         self._judged: dict[str, bool] = {}
 
     def proofs(self, engine: EngineName, judge: Judge | GlyphscopeError) -> Iterator[Proof]:
@@ -217,18 +219,18 @@ class _Case:
         orders = ["required" if engine == "converter" else "schema"]
         if engine in OURS and self._calls.order == "any":
             orders.append("reversed")
-        shown = [one for order in orders for one in self._texts(order)]
-        by_pointer: dict[str, list[_Shown]] = {}
-        for one in shown:
+        examples = [one for order in orders for one in self._texts(order)]
+        by_pointer: dict[str, list[_WrittenExample]] = {}
+        for one in examples:
             by_pointer.setdefault(one.boundary.pointer, []).append(one)
-        asked = list(dict.fromkeys(text for one in shown for text in (one.valid, *one.broken)))
+        to_read = list(dict.fromkeys(text for one in examples for text in (one.valid, *one.broken)))
         reason = ""
         verdicts: dict[str, Answer] = {}
         if isinstance(judge, GlyphscopeError):
             reason = judge.message
-        elif asked:
+        elif to_read:
             try:
-                verdicts = dict(zip(asked, judge.accepted(self._tool, asked), strict=True))
+                verdicts = dict(zip(to_read, judge.accepted(self._tool, to_read), strict=True))
             except GlyphscopeError as error:
                 reason = str(error)
         for group in by_pointer.values():
@@ -236,12 +238,12 @@ class _Case:
         for left in self._found.unreached:
             yield self._unreached(engine, left)
 
-    def _texts(self, order: str) -> tuple[_Shown, ...]:
+    def _texts(self, order: str) -> tuple[_WrittenExample, ...]:
         if order not in self._written:
             self._written[order] = tuple(self._write(order))
         return self._written[order]
 
-    def _write(self, name: str) -> Iterator[_Shown]:
+    def _write(self, name: str) -> Iterator[_WrittenExample]:
         order: Order = as_written
         if name == "required":
             order = required_first(required_names(self._tool.parameters))
@@ -255,10 +257,10 @@ class _Case:
             broken = tuple(dict.fromkeys(texts(self._tool.name, boundary.arguments, path, *how)))
             valid = next(texts(self._tool.name, boundary.valid, None, *how), "")
             if broken and valid:
-                yield _Shown(boundary, broken, valid)
+                yield _WrittenExample(boundary, broken, valid)
 
     def _proof(
-        self, engine: EngineName, group: list[_Shown], verdicts: dict[str, Answer], reason: str
+        self, engine: EngineName, group: list[_WrittenExample], verdicts: dict[str, Answer], reason: str
     ) -> Proof:
         boundary = group[0].boundary
         texts = [text for one in group for text in one.broken]
@@ -277,12 +279,14 @@ class _Case:
         if True not in valid and not unread:
             unread = [answer for answer in valid if isinstance(answer, str)]
         if unread:
-            return msgspec.structs.replace(proof, why=f"unproved: {_gave_up(unread, broken)}", unproved=True)
+            return msgspec.structs.replace(
+                proof, why=f"unproved: {_engine_failure(unread, broken)}", unproved=True
+            )
         if True not in valid:
             return msgspec.structs.replace(proof, witness=group[0].valid, why="it also rejects a valid call")
         return msgspec.structs.replace(proof, status="enforced")
 
-    def _leak(self, proof: Proof, leaks: list[tuple[str, _Shown]]) -> Proof:
+    def _leak(self, proof: Proof, leaks: list[tuple[str, _WrittenExample]]) -> Proof:
         undecided = [(text, one) for text, one in leaks if self._valid(text)]
         text, one = min(undecided or leaks, key=lambda leak: len(leak[0]))
         return msgspec.structs.replace(
@@ -291,10 +295,10 @@ class _Case:
             witness=text,
             what=one.boundary.what,
             why="the validator accepts it, too" if undecided
-            else self._said(proof.engine, one.boundary),
+            else self._reported_reason(proof.engine, one.boundary),
         )  # fmt: skip
 
-    def _said(self, engine: EngineName, boundary: Boundary) -> str:
+    def _reported_reason(self, engine: EngineName, boundary: Boundary) -> str:
         """Why our grammar does not enforce the constraint, or what it is in; it notes that where it is built."""
         reasons = self._unenforced.get(engine, {})
         for start in (boundary.pointer, *reversed(boundary.choices)):
@@ -321,7 +325,7 @@ class _Case:
         )  # fmt: skip
 
 
-def _gave_up(unread: list[str], broken: list[Answer]) -> str:
+def _engine_failure(unread: list[str], broken: list[Answer]) -> str:
     failure = f"the engine failed. {unread[0]}"
     refused = broken.count(False)
     return f"{failure} It rejected the other {refused:,} texts that break it." if refused else failure

@@ -20,8 +20,8 @@ class MaskReader:
             self._grammar = json.dumps(schema or {}) if lark is None else lark
         except RecursionError:
             raise GrammarError("The schema is nested too deep.", where="grammar") from None
-        if said := service.refusal(self._grammar, is_schema=self._is_schema):
-            raise GrammarError(f"llguidance rejects the grammar: {said}", where="grammar")
+        if refusal := service.refusal(self._grammar, is_schema=self._is_schema):
+            raise GrammarError(f"llguidance rejects the grammar: {refusal}", where="grammar")
 
     def read(self, texts: Sequence[str]) -> list[bool | str]:
         """For each text whether it is of the grammar, or why llguidance gave up in the middle of it.
