@@ -315,8 +315,8 @@ def test_a_stage_of_the_timeline_has_a_row_for_each_part():
     rows.update(state.present, 10.0, over=True)
     reported = [(row.title, row.mark, row.tokens.used) for row in rows.rows[1:]]
     assert reported == [
-        ("Reasoning", "told", 32),
-        ("Text", "told", 6),
+        ("Reasoning", "note", 32),
+        ("Text", "note", 6),
         ("Call 1", "holds", 15),
         ("Call 2", "impossible", 15),
     ]

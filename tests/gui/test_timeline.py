@@ -48,7 +48,7 @@ MARKS = [
     ("Approval", "holds"),
     ("Result", "holds"),
     ("Turn 2", "impossible"),
-    ("Transform", "told"),
+    ("Transform", "note"),
     ("Extracted", "impossible"),
     ("Limit", "impossible"),
     ("Final answer", "holds"),
@@ -106,7 +106,7 @@ def test_a_batch_changes_only_the_rows_that_changed(qapp):
 
 
 def test_an_answer_without_a_call_is_marked_valid_only_where_tools_are_disabled(qapp):
-    for changes, mark in (({}, "told"), ({"tool_use": "disabled"}, "holds")):
+    for changes, mark in (({}, "note"), ({"tool_use": "disabled"}, "holds")):
         model, _ = model_of(talk("Hello.", **changes))
         assert (rows(model)[0][1], rows(model)[-1]) == (mark, ("Answer", mark))
 
@@ -155,7 +155,7 @@ def test_a_run_stopped_in_a_question_ends_without_an_answer(qapp):
         reduce_event(state, event)
     model.finish(state, 3.0)
     assert model.row(1).words == "“Which one?” → no answer"
-    assert rows(model) == [("Router", "told"), ("Question", "impossible")]
+    assert rows(model) == [("Router", "note"), ("Question", "impossible")]
 
 
 def test_thousands_of_progress_reports_are_one_row_and_rows_have_a_limit(qapp):
@@ -187,7 +187,7 @@ def test_failed_and_stopped_runs_say_so(qapp):
     assert (model.row(0).mark, model.row(0).words) == ("impossible", "The model died.")
     made = Maker(loop_request()).enter("turn", "Turn 1", "turn", 1).done(valid=False, reason="cancelled")
     model, _ = model_of(made.events)
-    assert (model.row(0).mark, model.row(0).words) == ("told", "stopped by you")
+    assert (model.row(0).mark, model.row(0).words) == ("note", "stopped by you")
 
 
 def test_a_record_without_names_of_stages_is_shown():

@@ -152,7 +152,7 @@ class BranchPresenter(QObject):
             self._start(text=one, constraint=constraint, relax=relax)
         elif one.id >= 0:
             self._start(take=one.id, constraint=constraint, relax=relax)
-        else:  # of an endpoint that does not tell ids: its text is what can be sent
+        else:  # of an endpoint without token ids: its text can be sent
             self._start(text=one.text, constraint=constraint, relax=relax)
 
     def _start(self, *, after: int = 0, **wish: Any) -> None:
@@ -175,7 +175,7 @@ class BranchPresenter(QObject):
         self._runs.run(request)
 
     def _model_of(self, started: RunStarted | None) -> str:
-        """What is opened for a branch of that run: its tokens are those of one model. Raises ModelError."""
+        """The model to open for a branch of that run: token ids belong to one model. Raises ModelError."""
         assert started is not None, "a run that is shown has begun"
         if self._is_own_model(started):
             return self._runs.model.name
@@ -265,7 +265,7 @@ class BranchPresenter(QObject):
         self._show_chosen()
 
     def _show_chosen(self) -> None:
-        """The alternative that is chosen in the table, and of a struck one why."""
+        """Show the alternative chosen in the table, with the reason of a masked one."""
         table, model = self._evidence.alternatives, self._evidence.alternatives_model
         place = table.currentIndex().row()
         if (row := model.row(place)) is not None:
@@ -298,7 +298,7 @@ class BranchPresenter(QObject):
         self._card.back_action.setEnabled(idle and bool(self.branches.parent_run))
         self._card.forward_action.setEnabled(idle and bool(self.branches.child_run))
 
-    # -- what runs tell ----------------------------------------------------------------------------------------
+    # -- events of runs ----------------------------------------------------------------------------------------
 
     def _ended(self, applied: Applied) -> None:
         if applied.kind == "continuation":
@@ -311,19 +311,19 @@ class BranchPresenter(QObject):
             self.branches.why_not(applied.events, self._show_refusal)
             if started.request.branch_of is not None:
                 self._panel.show_paid(paid_words(self._runs.state))
-                self._evidence.verticalScrollBar().setValue(0)  # what is told of it stands at the top
+                self._evidence.verticalScrollBar().setValue(0)  # its cost is at the top
         self._show_tree()
         self._show_why_not()
         if self._select is not None:
             token, self._select = self._select, None
             self._page.tokens.choose(min(token, self._page.tokens_model.rowCount() - 1))
 
-    def _not_started(self, _told: object) -> None:
+    def _not_started(self, _attempt: object) -> None:
         """The run that is shown stays, and with it its token."""
         self._select = None
 
     def _forget(self) -> None:
-        """What was told of another run."""
+        """Clear the figures of the previous run."""
         self._panel.show_paid("")
         self._panel.show_cost(())
         self._cost_of = ""
@@ -342,7 +342,7 @@ class BranchPresenter(QObject):
             self.branches.read(parent, lambda before: self._show_cost(before, events))
 
     def _show_cost(self, before: Events, events: Events) -> None:
-        """What both records tell of it; nothing once another run is shown."""
+        """Compute the cost from both records, and show it unless another run is shown by then."""
         run = self.branches.shown
 
         def put_cost(cost: RelaxationCost) -> None:
@@ -351,13 +351,13 @@ class BranchPresenter(QObject):
 
         def failed(error: BaseException) -> None:
             if not isinstance(error, GlyphscopeError):
-                raise error  # a mistake of ours is reported as any
+                raise error  # a bug: reported as any other
             self._panel.show_cost((CostLine(tr("The cost is unknown: {error}", error=error)),))
 
         self._background.start("cost", lambda: relaxation_cost(before, events), put_cost, failed)
 
     def _cost_lines(self, cost: RelaxationCost) -> list[CostLine]:
-        """The engine's sentences, under what was given up in the words of the tree."""
+        """The engine's sentences, below the relaxed constraint in the words of the tree."""
         branches = self.branches
         request = branches.request_of(branches.shown)
         parent = branches.request_of(branches.parent_run)
@@ -377,7 +377,7 @@ class BranchPresenter(QObject):
             self._show_special()
 
     def _show_special(self) -> None:
-        """Which ids of the shown run are special tokens: known only where the model that told them wrote it."""
+        """Mark the special tokens of the shown run: they are known only where the open model wrote it."""
         started, known = self._runs.state.started, self._known_special
         if started is None or known is None:
             return

@@ -125,7 +125,7 @@ class EvidenceDock(QScrollArea):
         self.step_chart.append(stage.tokens)
 
     def grow_stage(self, stage: StageState, events: Sequence[AnyEvent]) -> None:
-        """What that stage grew by."""
+        """Show the stage's new events."""
         if any(isinstance(event, SegmentClosed | StageFinished) for event in events):
             self._show_turn(stage)
         self.step_chart.append(event for event in events if isinstance(event, Token))
@@ -135,7 +135,9 @@ class EvidenceDock(QScrollArea):
             self.step_chart.finish()
 
     def show_token(self, state: StageState, index: int | None) -> None:
-        """The alternatives of one token of the stage, with the reasons of those that no valid call can go on with."""
+        """Show the alternatives of one token of the stage, with the reasons of those that no valid call can
+        have there.
+        """
         if self._shown[1] != index or index is None:
             self.rule_line.show_rule(None)
         self._shown, self._refusal = (state, index), None
@@ -162,7 +164,7 @@ class EvidenceDock(QScrollArea):
         self.alternatives_note.setText(_words(token, started, masked=_is_masked(state, started)))
 
     def show_refusal(self, refusal: Refusal) -> None:
-        """What the grammar expected in the place of that token, if it is still the one that is shown."""
+        """Show the grammar's expectation at that token, if it is still the shown one."""
         if refusal.index != self._shown[1]:
             return
         rows = self.alternatives_model.rowCount()
@@ -200,7 +202,7 @@ class EvidenceDock(QScrollArea):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _show_turn(self, stage: StageState) -> None:
-        """What its parts cost, at the end of each."""
+        """Show the costs of the answer's parts, at the end of each."""
         self.turn.show_stage(stage)
         self.turn_section.setVisible(self.turn.has_any)
 
@@ -254,19 +256,19 @@ class EvidenceDock(QScrollArea):
 
 
 def _is_masked(stage: StageState, started: RunStarted) -> bool:
-    """Whether a constraint held the stage; old records tell it only by their request."""
+    """Whether a constraint was enforced in the stage; old records only have it in their request."""
     if started.request.strategy == "direct":
         return started.request.constraint != "off"
     return stage.constraint is not None
 
 
 def _words(token: Token, started: RunStarted, *, masked: bool) -> str:
-    """What constraint and sampler did at this token."""
+    """The effect of constraint and sampler on this token, in words."""
     return f"{_constraint_words(token, started, masked=masked)} {_sampler_words(token, started)}".strip()
 
 
 def _sampler_words(token: Token, started: RunStarted) -> str:
-    """What the sampling filters left; empty where nothing was drawn here."""
+    """The numbers of tokens after the sampling filters; empty where nothing was sampled here."""
     step = token.step
     if step.left:
         top_k, top_p, min_p = map(count, step.left)
@@ -285,14 +287,14 @@ def _sampler_words(token: Token, started: RunStarted) -> str:
 def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str:
     step = token.step
     if step.forced:
-        wanted = (
-            _untold(started)
+        raw = (
+            _no_probabilities(started)
             if step.logprob is None
             else tr("Raw probability: {share}.", share=percent(math.exp(step.logprob)))
         )
-        return tr("Forced: the grammar allowed only this token. {wanted}", wanted=wanted)
+        return tr("Forced: the grammar allowed only this token. {raw}", raw=raw)
     if not step.alternatives:
-        return _untold(started)
+        return _no_probabilities(started)
     if started.request.constraint == "endpoint":
         return tr("The endpoint enforced the constraint and reports no mask statistics.")
     if not masked:
@@ -309,7 +311,7 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
     )
 
 
-def _untold(started: RunStarted) -> str:
+def _no_probabilities(started: RunStarted) -> str:
     if started.request.evidence == "all":
         return tr("This model reports no probabilities.")
     return tr("Probabilities were not recorded (evidence: {evidence}).", evidence=started.request.evidence)
@@ -323,7 +325,7 @@ def _section(heading: Heading, *widgets: QWidget) -> QFrame:
 
 
 def _legend(entries: Sequence[tuple[str, str]], slim: str = "") -> QWidget:
-    """What the bars mean, in the order in which they stand; those of the role `slim` are slim in the chart too."""
+    """The meaning of the bars, in their order; those of the role `slim` are slim in the chart too."""
     box = Flow()
     for words, role in entries:
         box.add(_Key(words, role, 4 if role == slim else 9))
@@ -369,7 +371,9 @@ class RuleLine(QWidget):
         self.hide()
 
     def show_rule(self, rule: TokenRule | None) -> None:
-        """The rule of the token that is shown; None where it is not known, or no grammar constrains the run."""
+        """Show the rule of the shown token, or why no rule read it; None where it is not known, or the run
+        has no grammar.
+        """
         self.setVisible(rule is not None)
         if rule is None:
             return

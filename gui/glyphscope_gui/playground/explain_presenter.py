@@ -90,7 +90,7 @@ class ExplainPresenter(QObject):
         dropped = self._dropped = _Dropped()
         self._working = True
         self._background.start(
-            "wanted", lambda: mask_impact(state, stage, cancel=dropped), self._show, self._failed
+            "impact", lambda: mask_impact(state, stage, cancel=dropped), self._show, self._failed
         )
         self._ask_cut(stage)
 

@@ -1,4 +1,4 @@
-"""The notes of a row of the timeline, to read: results, differences, refusals, pictures."""
+"""The details of a row of the timeline, to read: results, differences, denied calls, pictures."""
 
 from __future__ import annotations
 

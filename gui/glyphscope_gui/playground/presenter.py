@@ -89,7 +89,7 @@ class PlaygroundPresenter(Page):
         self.conversation.begin(state)
 
     def apply(self, applied: Applied) -> None:
-        """What the run is as a whole reaches the views before the events of its stage."""
+        """Views of the whole run get the events before those of its stage."""
         self.view.apply(applied)
         self.evidence.apply(applied)
         self.stages.choice.apply(applied)
@@ -99,7 +99,7 @@ class PlaygroundPresenter(Page):
             self._show_failure(failed, applied.state.started)
 
     def not_started(self, failure: NotStarted) -> None:
-        """The run that is shown stays; the reason is shown above it."""
+        """The shown run stays; the reason why the next one did not start is shown above it."""
         self.context.recorder.keep(failure.events)
         if (failed := failure.failed) is not None:
             started = failure.events[0]
@@ -217,7 +217,7 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, *fix, error=True)
 
     def _show_end(self, end: RunEnd, state: RunState) -> None:
-        """What ended it that is no valid call, and what to do; with what its prompt had to say."""
+        """Show the end of a run without a valid call, and a fix, with the note of its prompt."""
         note = state.prompt.note if state.prompt is not None else ""
         words = f"{end.words[:1].upper()}{end.words[1:]}. {end.hint} {note}".rstrip()
         request = state.started.request if state.started is not None else None

@@ -48,7 +48,7 @@ class QuestionCard(Card):
         self.show()
 
     def dismiss(self) -> None:
-        """Nobody waits any more."""
+        """Hide the question: the run no longer waits for it."""
         self.hide()
 
     def _edited(self, text: str) -> None:

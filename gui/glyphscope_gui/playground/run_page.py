@@ -55,8 +55,9 @@ _KEYS = tr("Ctrl + Enter runs")
 
 
 class RunPage(QWidget):
-    """Shows one run: its timeline, and of one stage the stream, the fields and the tokens, or what a row of the
-    timeline tells. `tokenChosen` carries a token's index in that stage or None; the wishes are the user's.
+    """Shows one run: its timeline, and of one stage the stream, the fields and the tokens, or the details of
+    a row of the timeline. `tokenChosen` carries a token's index in that stage or None; the signals are
+    requests of the user.
     """
 
     tokenChosen = Signal(object)
@@ -116,7 +117,7 @@ class RunPage(QWidget):
         self.timeline.begin(state)
 
     def apply(self, applied: Applied) -> None:
-        """What the run tells as a whole; what its stage grew by comes by `grow_stage`."""
+        """Show the run's new events; those of its stage come by `grow_stage`."""
         if applied.kind == "continuation":
             text = "".join(event.step.text for event in applied.events if isinstance(event, Token))
             self.stream.say(text)
@@ -149,7 +150,7 @@ class RunPage(QWidget):
         self.banner.hide()
         self.tokens_model.clear(stage)
         self.tokens.show_parts()
-        self._choose(None)  # Qt tells nobody that the chosen row went with its model's rows
+        self._choose(None)  # Qt has no signal for a chosen row that went with its model's rows
         started = self._state.started
         self.fields_model.begin(
             self._state.registry, shape_of(started.request) if started else "flat", self._named_before(stage)
@@ -162,7 +163,7 @@ class RunPage(QWidget):
             self._stage_ended()
 
     def grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
-        """What the stage grew by."""
+        """Show the stage's new events."""
         for event in events:
             match event:
                 case PromptRendered():
@@ -180,7 +181,7 @@ class RunPage(QWidget):
             self._stage_ended()
 
     def show_row(self, row: TimelineRow) -> None:
-        """The details of a row of the timeline: its stage's text, or its notes."""
+        """Show a row of the timeline: its stage's text, or its details."""
         stage = self._state.stages[row.stage]
         if not row.events and stage.kind != "tool":
             self.show_stream(row)
@@ -191,7 +192,7 @@ class RunPage(QWidget):
         self._set_noting(True)
 
     def show_stream(self, row: TimelineRow | None = None) -> None:
-        """The text of the stage, instead of a row's notes; from where the part of that row begins."""
+        """Show the text of the stage, in place of a row's details; from the beginning of that row's part."""
         self._row = None
         self.stream_card.heading.set_title(tr("Stream"))
         self._set_noting(False)
@@ -302,7 +303,7 @@ class RunPage(QWidget):
         return next((n for n, stage in enumerate(self._state.stages) if stage is self.stage), 0)
 
     def _set_noting(self, noting: bool) -> None:
-        """A row's notes have the room of all that shows a stage's text."""
+        """The details of a row have the room of all that shows a stage's text."""
         if noting == bool(self.stack.currentIndex()):
             return
         self.stack.setCurrentIndex(int(noting))
@@ -328,7 +329,7 @@ class RunPage(QWidget):
         return next((other.tool.name for other in reversed(before) if other.tool is not None), "")
 
     def _stage_ended(self) -> None:
-        """The shown stage goes on no more."""
+        """Complete the views of the shown stage, which is over."""
         stage, self._ended = self.stage, True
         self.stream.finish()
         self.fields_model.add_missing(stage)

@@ -66,7 +66,7 @@ class SizeChart(BarChart):
 
 
 def summary(sizes: tuple[Sizes, ...], instructions: dict[Notation, int]) -> str:
-    """GLYPH against the smallest JSON, and what telling the model about the notation costs."""
+    """GLYPH against the smallest JSON, and the cost of instructing the model in the notation."""
     by_style = {size.style: size for size in sizes}
     glyph, json_ = by_style["glyph"], by_style["json"]
     lines = []

@@ -45,7 +45,7 @@ class StagePresenter(QObject):
     # -- stages ------------------------------------------------------------------------------------------------
 
     def _row_chosen(self, row: TimelineRow) -> None:
-        """While the run goes on, what the user chose stays in sight."""
+        """Show a row; during a run, its stage stays in sight."""
         self.choice.choose(row.stage, pin=self._runs.is_busy)
         self._view.show_row(row)
         self._show_pinned()
@@ -80,8 +80,8 @@ class StagePresenter(QObject):
             first = view.approval
         view.show_asking(True)
         self._context.status.set_activity(tr("Waiting for you"))
-        if self._context.navigator.current is not PageId.PLAYGROUND:  # nobody is torn away from what they do
+        if self._context.navigator.current is not PageId.PLAYGROUND:  # the page never changes by itself
             self._context.status.set_note(tr("The run is waiting for you on the playground (Ctrl+1)"))
         if not isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit):
-            first.setFocus()  # who types goes on typing
+            first.setFocus()  # typing is not interrupted
         QApplication.alert(self._context.window)

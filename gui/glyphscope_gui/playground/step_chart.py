@@ -32,7 +32,7 @@ LEAST_HEIGHT = 2
 _MOST_MS = 1e12
 """A record can be anybody's: beyond this the axis could not be drawn."""
 _WIDTHS = {False: 0.8, True: 0.4}
-"""Of the room of a bar. Forced ones are slim: they are not told by colour alone."""
+"""Shares of a bar's room. Forced ones are slim: colour alone does not distinguish them."""
 
 
 class Bars(NamedTuple):
@@ -122,7 +122,9 @@ class StepChart(Chart):
             )
 
     def bars(self) -> Bars:
-        """What is drawn in the present width: of several steps the largest value, of the feasible mass the smallest."""
+        """The bars in the present width: of several steps the largest value, of the feasible mass the
+        smallest.
+        """
         values = np.array(self._values[self._measure], dtype=float)
         forced = np.array(self._was_forced, dtype=bool)
         room = max(int(self.getViewBox().width()), LEAST_SLOT)

@@ -35,7 +35,7 @@ MARKS: dict[Mark, tuple[str, str]] = {
     "holds": ("✓", "holds"),
     "impossible": ("✕", "impossible"),
     "waits": ("?", "mark"),
-    "told": ("•", "text-faint"),
+    "note": ("•", "text-faint"),
 }
 """The sign and the colour of each state: never the colour alone."""
 INDENT = 16

@@ -1,4 +1,4 @@
-"""What a run has used of what it may use, whole: for the gauges above its timeline."""
+"""The budgets of a whole run and their use so far: for the gauges above its timeline."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ class Budget:
 def budgets(
     state: RunState, now: float, fired: Mapping[str, LimitReached] | None = None
 ) -> tuple[Budget, ...]:
-    """Those that hold for this run's strategy, and those that fired; `now` in seconds since it started.
+    """The budgets of this run's strategy, and those that were reached; `now` in seconds since the run
+    started.
 
-    The time in which a person was asked is no limit's.
+    The time in which a person was asked does not count.
     """
     fired = fired or {}
     if state.started is None:

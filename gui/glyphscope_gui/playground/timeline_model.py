@@ -31,7 +31,7 @@ _MARKS = {
     "holds": tr("succeeded"),
     "impossible": tr("failed"),
     "waits": tr("waiting for you"),
-    "told": "",
+    "note": "",
 }
 
 
@@ -61,7 +61,7 @@ class TimelineModel(TableModel[TimelineRow]):
             self._update(place, state, request, ends)
 
     def finish(self, state: RunState, now: float) -> None:
-        """The run is over: nothing goes on any more."""
+        """The run is over: no row is in progress."""
         self._over = True
         self.apply(state, now)
 

@@ -129,7 +129,7 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
 
 
 def _sentences(event: AnyEvent) -> Iterator[Block]:
-    """What is said in a sentence or two."""
+    """The event in a sentence or two."""
     match event:
         case LimitReached():
             yield Block("problem", event.message or tr("{limit} was reached.", limit=event.limit))

@@ -1,6 +1,6 @@
-"""A run as rows: its stages in order, and below each what the strategy told there. Grown from the RunState, no Qt.
+"""A run as rows: its stages in order, and below each the strategy's events. Grown from the RunState, no Qt.
 
-Each stage reads on where it stopped the last time, so a row costs what came since, not what there is.
+Each stage continues reading where it stopped the last time, so an update costs only its new events.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ from glyphscope_gui.playground.timeline_words import (
 )
 from glyphscope_gui.shared.language import tr
 
-Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "told"]
-"""How a row stands: it goes on, it is well, it is not, it waits for a person, or it only tells something."""
+Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "note"]
+"""The state of a row: running, successful, failed, waiting for a person, or only a note."""
 
 MOST_ROWS = 400
 """Of one stage: a transform that acts a thousand times is read in the record."""
@@ -78,16 +78,18 @@ class Spent:
 
 @dataclass(slots=True)
 class TimelineRow:
-    """`stage` is the place of its stage in the run. `events` are what it tells of; a stage's own row has none, nor has
-    that of a `part` of its text.
-    `prompt` is what of the stage's prompt was in the cache, `aside` what is said less loudly than `words`.
+    """A row of the timeline.
+
+    `stage` is the place of its stage in the run. `events` are the events that it shows; a stage's own row has
+    none, nor has that of a `part` of its text. `prompt` is how much of the stage's prompt was in the cache,
+    `aside` a less prominent text beside `words`.
     """
 
     stage: int
     title: str
     words: str = ""
     aside: str = ""
-    mark: Mark = "told"
+    mark: Mark = "note"
     events: tuple[AnyEvent, ...] = ()
     tokens: Spent | None = None
     bytes: Spent | None = None
@@ -118,8 +120,10 @@ class StageRows:
     def update(
         self, stage: StageState, now: float, *, over: bool, failed: str = "", uncalled: bool = False
     ) -> int:
-        """Read on; returns how many rows there were before: any of those may have changed. `failed` is why the run
-        ended in this stage, where it could not go on; `uncalled`: it ends in words where a tool could have been called.
+        """Read the new events; returns the number of rows before: any of those may have changed.
+
+        `failed` is why the run failed in this stage, or empty; `uncalled`: it ends in words where a tool
+        could have been called.
         """
         self._uncalled = uncalled
         before = len(self.rows)
@@ -166,14 +170,14 @@ class StageRows:
         if waiting and not over:
             return "waits"
         if stage.finished is not None and stage.finished.reason == "cancelled":
-            return "told"
+            return "note"
         if stage.finished is not None:
-            good: Mark = "told" if self._uncalled else "holds"
+            good: Mark = "note" if self._uncalled else "holds"
             return good if stage.finished.valid or stage.call is not None else "impossible"
         if stage.aborted is not None:
             return "impossible"
         if over:
-            return "holds" if stage.call is not None else "told"
+            return "holds" if stage.call is not None else "note"
         return "running"
 
     def _read_parts(self, stage: StageState) -> None:
@@ -199,14 +203,14 @@ class StageRows:
             marks: dict[Status, Mark] = {"holds": "holds", "impossible": "impossible", "open": "running"}
             row.mark = marks[stage.call_at(part.call_index).status]
         else:
-            row.mark = "told" if part.end is not None or stage.finished is not None else "running"
+            row.mark = "note" if part.end is not None or stage.finished is not None else "running"
 
     def _budget(self, part: Segment) -> int | None:
         if part.kind != "reasoning" or self._request is None:
             return None
         return self._request.reasoning_budget
 
-    # -- what was told -----------------------------------------------------------------------------------------
+    # -- events of the strategy --------------------------------------------------------------------------------
 
     def _add_all(self, events: Iterable[AnyEvent]) -> None:
         for event in events:
@@ -237,13 +241,13 @@ class StageRows:
                     tr("Extracted"), extracted_words(event), "holds" if event.valid else "impossible", event
                 )
             case CandidatesFound():
-                self._new(tr("Names"), candidate_words(event), "told", event)
+                self._new(tr("Names"), candidate_words(event), "note", event)
             case Routed():
-                self._new(tr("Routed"), routed_words(event), "told", event)
+                self._new(tr("Routed"), routed_words(event), "note", event)
             case TransformActed():
-                self._new(tr("Transform"), f"{event.name}: {event.what}", "told", event)
+                self._new(tr("Transform"), f"{event.name}: {event.what}", "note", event)
             case FinalAnswer():
-                answered: Mark = "told" if self._uncalled else "holds"
+                answered: Mark = "note" if self._uncalled else "holds"
                 self._new(tr("Answer"), answer_words(event), answered, event)
 
     def _new(self, title: str, words: str, mark: Mark, event: AnyEvent) -> TimelineRow:

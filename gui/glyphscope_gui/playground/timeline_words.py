@@ -78,7 +78,7 @@ def stage_title(stage: StageState) -> str:
 
 
 def stage_words(stage: StageState, over: bool) -> str:
-    """What the stage came to, or is at."""
+    """The result of the stage, or its state."""
     extracted = stage.finished is not None and not stage.finished.valid
     if stage.call is not None and extracted:
         words = tr("a call of {tool}, extracted from the text", tool=stage.call.tool)

@@ -67,7 +67,7 @@ class TypedTextPresenter(QObject):
         self._bar.field.show_pieces(pieces.typed.text, "\n".join(lines))
 
     def _judged(self, text: str, refusal: Refusal) -> None:
-        """What the constraint says to it, before it is tried."""
+        """Show why the constraint rejects the text, before it is tried."""
         started, token = self._runs.state.started, self._page.current_token()
         if started is None or token is None or token.step.index != refusal.index:
             return

@@ -84,7 +84,7 @@ class AbortBanner(QFrame):
         self.measured.setText(tr("continuing in the background…"))
 
     def show_stopped(self) -> None:
-        """The continuation came to no end: nothing was measured."""
+        """The continuation was stopped early: nothing was measured."""
         self.button.setEnabled(True)
         self.measured.setText(tr("not measured"))
 

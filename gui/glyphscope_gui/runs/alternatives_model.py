@@ -1,4 +1,4 @@
-"""What else could have come in a token's place, and why a masked one could not."""
+"""The alternatives of a token, and why a masked one was not possible."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNS = (
 )
 TEXT, BAR, RAW, FINAL = range(4)
 LONGEST_TEXT = 4000
-"""A token behind so many characters has its alternatives explained by nobody."""
+"""Characters of text before a token from which on its alternatives are not explained."""
 MOST_READ = 3000
 """Characters that are read for the reasons of one token, as the whole text is read again for each alternative: some
 milliseconds of the window's thread. Beyond that none are looked for; the grammar's words come from elsewhere.
@@ -45,7 +45,9 @@ _WHOLE_CALLS = ("call", "turn")
 def reasons(
     request: RunRequest, registry: ToolRegistry, before: str, alternatives: Sequence[Alternative]
 ) -> list[str]:
-    """For each alternative why no valid call can go on with it; "" where one can, or where the reason is not known."""
+    """For each alternative why no valid call can continue with it; "" where one can, or where the reason is
+    not known.
+    """
     if len(before) * len(alternatives) > MOST_READ:
         return [""] * len(alternatives)
     return [_reason(request, registry, before, alternative) for alternative in alternatives]
@@ -104,9 +106,10 @@ class AlternativesModel(TableModel[AlternativeRow]):
         self.show(alternatives, why, token.step.id if token.step.id >= 0 else token.step.data)
 
     def set_refused(self, words: Sequence[str], of_all: str) -> None:
-        """What the grammar says to each masked one; `of_all` is what it says of the place, which is shown above them.
+        """Show the grammar's reason for each masked alternative; `of_all` is its expectation at the place,
+        shown above them.
 
-        What the user has selected stays so.
+        The user's selection stays.
         """
         refusals = chain(words, repeat(""))
         self._rows = [row._replace(refusal=refusal) for row, refusal in zip(self._rows, refusals)]

@@ -1,4 +1,4 @@
-"""The alternatives of the chosen token: bars of their probabilities, crossed out where the grammar masked them."""
+"""The alternatives of the chosen token: bars of raw probability, crossed out where the grammar masked it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class AlternativeDelegate(QStyledItemDelegate):
     def _paint_words(
         self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str, role: str
     ) -> None:
-        """Over the whole width of the table, by each cell its own part: any cell may be painted again alone."""
+        """Paint a cell's part of a text that spans the whole table: any cell may be painted again alone."""
         table = option.widget
         width = table.viewport().width() if isinstance(table, QAbstractItemView) else option.rect.width()
         font = ui_font(-1.5)

@@ -1,7 +1,8 @@
-"""An answer of several parts in the stream's document: reasoning as a block that folds, each call as a card.
+"""An answer of several parts in the stream's document: reasoning as a collapsible block, each call as a card.
 
-Each part begins with an empty line of the document, in which its header is: a widget, so that keys and screen
-readers reach it. Line ends between parts are shown by their sign, so that markers take no more than a line.
+Each part begins with an empty line of the document, the place of its header: a widget, so that keys and
+screen readers reach it. Line ends between parts are shown by their sign, so that markers take no more than a
+line.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.theme import mono_font, theme
 
 LONG = 280
-"""Characters from which on reasoning is folded when it is complete."""
+"""Characters from which on reasoning is collapsed when it is complete."""
 _OUTER = 8
 """Pixels between two parts."""
 _INNER = 12
@@ -73,10 +74,10 @@ class AnswerParts(QObject):
         *,
         keep: bool,
     ) -> None:
-        """For that stage; `keep` which of its parts are folded."""
+        """For that stage; `keep` which of its parts are collapsed."""
         self._stage, self._places, self._formats, self.request = stage, places, formats, request
         if not keep:
-            self._folded: set[int] = set()
+            self._collapsed: set[int] = set()
             self._chosen: set[int] = set()
             self._earlier: dict[int, EarlierCall | None] = {}
         self.is_used = False
@@ -109,7 +110,7 @@ class AnswerParts(QObject):
         self._places.continue_line(cursor.positionInBlock())
 
     def _zones(self, start: int) -> Iterator[_Zone]:
-        """What there is from that character on, in order, in one piece a part."""
+        """The zones of the text from that character on, in order, each in one part."""
         segments, tokens = self._stage.segments, self._stage.tokens
         total = tokens[-1].end if tokens else 0
         at = start
@@ -160,7 +161,7 @@ class AnswerParts(QObject):
         cursor.block().setUserState(-1)
 
     def _show_marker(self, block: QTextBlock, zone: _Zone) -> None:
-        """White space alone takes no line of its own."""
+        """Hide the line of a marker that is only white space."""
         visible = any(text.strip("⏎ ") for text, _ in self._pieces(zone._replace(first=zone.begin)))
         while block.isValid() and block.isVisible() != visible:
             block.setVisible(visible)
@@ -192,9 +193,9 @@ class AnswerParts(QObject):
     # -- folding -----------------------------------------------------------------------------------------------
 
     def is_hidden(self, character: int) -> bool:
-        """Whether it is in reasoning that is folded."""
+        """Whether it is in reasoning that is collapsed."""
         place = self._at(character)
-        return place is not None and self._stage.segments[place].start in self._folded
+        return place is not None and self._stage.segments[place].start in self._collapsed
 
     def reveal(self, character: int) -> None:
         """Unfold what it is in."""
@@ -239,14 +240,14 @@ class AnswerParts(QObject):
         return found
 
     def in_sight(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
-        """These characters without those that are folded."""
-        if not self._folded:
+        """These characters without those that are collapsed."""
+        if not self._collapsed:
             yield first, stop
             return
         for part in self._stage.segments[self._from(first) :]:
             if part.start >= stop:
                 break
-            if part.start in self._folded and part.end is not None:
+            if part.start in self._collapsed and part.end is not None:
                 if first < part.start:
                     yield first, part.start
                 first = max(first, part.end)
@@ -274,15 +275,15 @@ class AnswerParts(QObject):
         return place if end is None or character < end else None
 
     def _collapse_long(self, start: int) -> None:
-        """What is complete of the text from that character on."""
+        """Collapse long complete reasoning in the text from that character on."""
         for part in self._stage.segments[self._from(start) :]:
             if part.kind != "reasoning" or part.end is None:
                 continue
             is_long = part.end - part.start > LONG and part.start not in self._chosen
-            is_new = is_long and part.start not in self._folded
+            is_new = is_long and part.start not in self._collapsed
             if is_new:
-                self._folded.add(part.start)
-            if is_new or (part.start in self._folded and start < part.end):
+                self._collapsed.add(part.start)
+            if is_new or (part.start in self._collapsed and start < part.end):
                 self._show_text(part, visible=False)
 
     def _toggle(self, place: int | None) -> None:
@@ -291,8 +292,8 @@ class AnswerParts(QObject):
             return
         part = self._stage.segments[place]
         self._chosen.add(part.start)
-        self._folded ^= {part.start}
-        self._show_text(part, visible=part.start not in self._folded)
+        self._collapsed ^= {part.start}
+        self._show_text(part, visible=part.start not in self._collapsed)
         self._view.viewport().update()
         self.place_headers()
 
@@ -372,7 +373,7 @@ class AnswerParts(QObject):
         head = self._head(part)
         layout = document.documentLayout()
         width = self._view.viewport().width() - margin
-        if part.start in self._folded:
+        if part.start in self._collapsed:
             bottom = head + PartHeader.height_of()
         else:
             last = document.findBlock(self._places.position(self._end(part) - 1))
@@ -417,8 +418,8 @@ class AnswerParts(QObject):
         ):
             self._earlier[part.start] = earlier_call(self._stage, part, request)
         budget = request.reasoning_budget if request is not None else None
-        folded = part.start in self._folded
-        return reasoning_words(self._stage, part, folded, self._earlier.get(part.start), budget)
+        collapsed = part.start in self._collapsed
+        return reasoning_words(self._stage, part, collapsed, self._earlier.get(part.start), budget)
 
     def _new_header(self, place: int) -> PartHeader:
         if self._spare:

@@ -29,7 +29,7 @@ NARROWEST = 110
 """Pixels of a run's column; where there are more of them than fit, the table scrolls."""
 MOST_FIELD = 220
 BEFORE = 12
-"""Characters of a long value that are shown before the place where it parts."""
+"""Characters of a long value that are shown before the first difference."""
 _MOST_MEASURED = 40
 
 
@@ -73,7 +73,7 @@ class FieldsDelegate(QStyledItemDelegate):
 
 
 def _around(words: str, at: int) -> tuple[str, int]:
-    """A long value from shortly before the character where it parts, and that character's place in it."""
+    """A long value from shortly before its first difference, and the place of that difference in it."""
     cut = at - BEFORE
     return ("…" + words[cut:], at - cut + 1) if cut > 1 else (words, at)
 

@@ -33,5 +33,5 @@ class CopyMenu(QMenu):
 
 
 def copied_words(form: str) -> str:
-    """What is on the clipboard now, for the status line."""
+    """A sentence for the status line on the new content of the clipboard."""
     return tr("Copied: {what}", what=next(w for f, w in COPIED.items() if f == form).replace("&", ""))

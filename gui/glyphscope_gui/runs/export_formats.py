@@ -1,6 +1,7 @@
-"""A run as files for others: what each form is called, where it goes, and what is in it; no Qt.
+"""A run as files for others: the name, file name and content of each form; no Qt.
 
-The note on a file before it is handed on is made from the run itself: keys are never in it, and the rest is listed.
+The summary of a file before it is handed on is made from the run itself: it never has keys, and all else is
+named.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ RECORD_SUFFIX = ".jsonl"
 
 
 class FormWords(NamedTuple):
-    """`menu` is the entry of a menu, `file` is the ending of its file, `holds` says what is in it and what is not."""
+    """`menu` is the form's text in a menu, `file` the ending of its file, `holds` a text on what the file
+    contains and leaves out.
+    """
 
     menu: str
     file: str
@@ -107,12 +110,12 @@ def exported(events: Sequence[AnyEvent], form: ExportForm, text: str) -> Exporte
 
 
 def file_name(events: Sequence[AnyEvent]) -> str:
-    """What a bundle of that run would be called: by its first words."""
+    """The proposed name of a bundle of that run: from its first words."""
     return _slug(events) + SUFFIX
 
 
 def bundle_summary(path: Path, manifest: Manifest, size: int) -> str:
-    """What is in a bundle that was just written, and what is not. `size` is in bytes."""
+    """The content of a bundle that was just written, and what it leaves out. `size` is in bytes."""
     words = tr(
         "{name}, {size}. In it: the prompt, the answers and what tools answered. "
         "Not in it: API keys, servers’ command lines and addresses, the path of your home folder.",

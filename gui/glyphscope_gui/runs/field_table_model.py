@@ -1,6 +1,6 @@
-"""The fields of a call as a table, in the order they were opened, and what of the tool was not given.
+"""The fields of a call as a table, in the order they were opened, and the missing ones of the tool.
 
-Of several calls each has a row of its own above its fields, with its verdict.
+Of several calls each has a row above its fields, with its verdict.
 """
 
 from __future__ import annotations

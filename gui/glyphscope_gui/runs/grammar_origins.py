@@ -20,7 +20,7 @@ _SAID = (
 
 
 class RuleOrigin(NamedTuple):
-    """`argument` is None for a rule of the tool as a whole; `words` describe all of it."""
+    """`argument` is None for a rule of the tool as a whole; `words` are the full text."""
 
     tool: str
     argument: str | None
@@ -29,7 +29,7 @@ class RuleOrigin(NamedTuple):
 
 
 def rule_origin(registry: ToolRegistry, origin: Origin) -> RuleOrigin:
-    """A rule's origin in words; what the registry does not have any more is described without constraints."""
+    """A rule's origin in words; without constraints for a tool that is no longer in the registry."""
     parts = steps_of(origin.pointer)
     argument = parts[1] if len(parts) > 1 and parts[0] == "properties" else None
     inner = [part for part in parts[2:] if part not in ("properties",)]

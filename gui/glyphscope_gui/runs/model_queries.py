@@ -33,7 +33,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Cut:
-    """What came of it."""
+    """The token boundaries of an answer."""
 
     answered: Answered
     boundaries: Boundaries
@@ -56,7 +56,7 @@ class _Pending:
 
 
 class ModelQueries(QObject):
-    """`crashed` carries an exception that nobody handles. Lives in the window's thread."""
+    """Queries to the open model. `crashed` carries an unhandled exception. Lives in the window's thread."""
 
     crashed = Signal(object)
     _requested = Signal(object)
@@ -87,7 +87,7 @@ class ModelQueries(QObject):
         self._requested.emit(pending.query)
 
     def close(self) -> None:
-        """Nothing is called any more."""
+        """Drop all queries: nothing is called from now on."""
         self._closed = True
         for key in tuple(self._pending):
             self._drop(key)

@@ -19,27 +19,27 @@ from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.theme import theme, ui_font
 
 PREVIEW = 200
-"""Characters of folded reasoning that its header may show."""
+"""Characters of collapsed reasoning that its header may show."""
 _GAP = 10
 
 
 class PartWords(NamedTuple):
-    """`pill` is the verdict with its role, `aside` the words at the right, `tip` explains it."""
+    """`pill` is the verdict with its role, `aside` a text on the right, `tip` explains it."""
 
     title: str
     facts: str = ""
     aside: str = ""
     pill: str = ""
     role: str = ""
-    folded: bool | None = None
+    collapsed: bool | None = None
     preview: str = ""
     tip: str = ""
 
 
 def reasoning_words(
-    stage: StageState, part: Segment, folded: bool, earlier: EarlierCall | None, budget: int | None
+    stage: StageState, part: Segment, collapsed: bool, earlier: EarlierCall | None, budget: int | None
 ) -> PartWords:
-    """What it cost, and how likely a call was in it."""
+    """The cost of the reasoning, and how likely a call was in it."""
     tokens = stage.tokens_between(part.start, part.end)
     count = len(tokens)
     facts = (
@@ -63,8 +63,8 @@ def reasoning_words(
         tr("Reasoning"),
         f"{facts} · {duration(seconds_of(stage, tokens))}",
         aside,
-        folded=folded,
-        preview=visible(" ".join(text.split()), spaces=True) if folded else "",
+        collapsed=collapsed,
+        preview=visible(" ".join(text.split()), spaces=True) if collapsed else "",
         tip=tr(
             "Text that the model wrote before its answer. “A call here” is the highest raw "
             "probability, at any of these tokens, of the token with which the call later began."
@@ -84,8 +84,8 @@ def call_words(call: CallState, number: int, count: int) -> PartWords:
 
 
 class PartHeader(QAbstractButton):
-    """Reasoning can be folded by it, with the mouse, Space or Enter; a call has no fold. `folding` carries the
-    place of the segment.
+    """The header of a part: reasoning can be collapsed with it, by mouse, Space or Enter; a call's has no
+    action. `folding` carries the place of the segment.
     """
 
     folding = Signal(int)
@@ -102,12 +102,12 @@ class PartHeader(QAbstractButton):
         if words == self._words:
             return
         self._words = words
-        foldable = words.folded is not None
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if foldable else Qt.FocusPolicy.NoFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor if foldable else Qt.CursorShape.ArrowCursor)
-        state = (tr("collapsed") if words.folded else tr("expanded")) if foldable else ""
-        told = (words.title, words.facts, words.pill, words.aside, state)
-        named(self, "", ", ".join(part for part in told if part), description=words.tip)
+        collapsible = words.collapsed is not None
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if collapsible else Qt.FocusPolicy.NoFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor if collapsible else Qt.CursorShape.ArrowCursor)
+        state = (tr("collapsed") if words.collapsed else tr("expanded")) if collapsible else ""
+        parts = (words.title, words.facts, words.pill, words.aside, state)
+        named(self, "", ", ".join(part for part in parts if part), description=words.tip)
         self.setToolTip(plain_tip("\n".join(part for part in (words.aside, words.tip) if part)))
         self.update()
 
@@ -134,7 +134,7 @@ class PartHeader(QAbstractButton):
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1.5, 1.5, -1.5, -1.5), 4, 4)
         bold = QFont(self.font())
         bold.setWeight(QFont.Weight.DemiBold)
-        sign = "" if words.folded is None else "▸ " if words.folded else "▾ "
+        sign = "" if words.collapsed is None else "▸ " if words.collapsed else "▾ "
         self._write(painter, box, sign + words.title, "text", bold)
         self._write(painter, box, words.facts, "text-muted", self.font())
         if words.pill:
@@ -169,5 +169,5 @@ class PartHeader(QAbstractButton):
         box.setLeft(box.left() + metrics.horizontalAdvance(text) + _GAP)
 
     def _clicked(self) -> None:
-        if self._words.folded is not None:
+        if self._words.collapsed is not None:
             self.folding.emit(self.place)

@@ -22,17 +22,18 @@ from glyphscope_gui.shared.plain_text import copy_text
 
 FOLDER = "runs"
 FIRST_RUN = "search-mask.jsonl"
-"""The recording that replaces the first run where there is no model."""
+"""The recording that is shown as the first run where there is no model."""
 
 
 class Recorder(QObject):
-    """Reads and writes off the window's thread. `runSaved` after a run is in the history, `failed` a GlyphscopeError.
+    """Reads and writes off the window's thread. `runSaved` after a run is in the history, `failed` a
+    GlyphscopeError.
 
-    `described` carries the id of a run of which the history has other words of the user now.
+    `described` carries the id of a run with a new name or note in the history.
 
-    `saveFailed` carries the words of an error that `failed` carried already: a history that cannot be written is no
-    reason for a dialog after every run. `written` carries a note on a file's content, `noticed` any other words.
-    `limit` is how many runs are stored.
+    `saveFailed` carries the words of an error that `failed` already reported: a history that cannot be
+    written does not open a dialog after every run. `written` carries a file's path and its content in words,
+    before it is handed on; `noticed` any other message. `limit` is how many runs are kept.
     """
 
     runSaved = Signal(object)

@@ -49,11 +49,11 @@ Kind: TypeAlias = Literal["run", "replay", "continuation"]
 _BEFORE = (
     RunStarted, StageStarted, CandidatesFound, TransformActed, PromptRendered, RunFailed, RunFinished
 )  # fmt: skip
-"""Events before the model has done anything for a run, and those that end it there."""
+"""The events of a run before the model has done anything for it, and those that end it there."""
 
 
 class Phase(Enum):
-    """What Run, Stop and Step can do now."""
+    """The phase of the controller, which decides what Run, Stop and Step do."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -63,10 +63,10 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Applied:
-    """Events that were folded into `state`, which is that after them.
+    """Events that are already part of `state`.
 
-    Those of a continuation are not folded: the aborted run stays as it is.
-    `at` is the token to choose now that all of a record is shown.
+    Those of a continuation are not: the aborted run stays unchanged. `at` is the token to choose once all of
+    a record is shown.
     """
 
     state: RunState
@@ -89,7 +89,9 @@ class NotStarted:
 
 @dataclass(frozen=True)
 class Aside:
-    """Events of a run aside; `ended` with its last one, and `stopped` where another run needed the model."""
+    """Events of a run in the background; `ended` after the last, and `stopped` where the model was needed for
+    another run.
+    """
 
     job: int
     events: tuple[AnyEvent, ...]
@@ -99,7 +101,7 @@ class Aside:
 
 @dataclass(frozen=True)
 class Saving:
-    """What an early stop saved: `decoded` tokens against the `whole` that a run without it really decoded."""
+    """The saving of an early stop: `decoded` tokens against the `whole` that the continuation decoded."""
 
     code: str
     decoded: int
@@ -122,14 +124,14 @@ def _kind_of(job: Job | None) -> Kind:
 class RunController(QObject):
     """Owns the worker and its thread. Every signal carries a frozen value, in the window's thread.
 
-    A run that is shown stays until the model is at work for the next one: `notStarted` carries a NotStarted in place of
-    all other signals where it does not come so far.
+    A shown run stays until the model is at work for the next one: `notStarted` carries a NotStarted in place
+    of all other signals where that does not happen.
 
-    `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
-    before its end), `measured` a Measured, `saved` a Saving, `modelStatusChanged` a ModelStatus, `phaseChanged` a
-    Phase, `crashed` an exception that is a bug of ours. `asked` carries an Asked that the run waits for, and None as
-    soon as it does not any more. `aside` carries an Aside of a run that the playground does not show, of which no other
-    signal but `phaseChanged` is emitted. `queries` asks the open model.
+    `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was
+    stopped before its end), `measured` a Measured, `saved` a Saving, `modelStatusChanged` a ModelStatus,
+    `phaseChanged` a Phase, `crashed` an exception that is a bug. `asked` carries an Asked that the run waits
+    for, and None as soon as it no longer does. `aside` carries an `Aside` of a run that the playground does
+    not show, of which no other signal but `phaseChanged` is emitted. `queries` asks the open model.
     """
 
     began = Signal(object)
@@ -214,9 +216,9 @@ class RunController(QObject):
         self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
 
     def run_aside(self, request: PreparedRequest | RunRequest) -> int:
-        """Run it for somebody else than the playground, which keeps the run that it shows. Returns the job's id.
+        """Run it in the background: the playground keeps the run that it shows. Returns the job's id.
 
-        Called while the end of another Aside is announced, it follows without a moment in which nothing runs.
+        Called from a slot of the `Aside` that ended another one, it follows without a pause.
         """
         job = RunJob(self._id(), request, aside=True)
         self._after_stop(lambda: self._start(job))
@@ -238,7 +240,7 @@ class RunController(QObject):
         self.replay(tuple(events), rate=0.0, at=at)
 
     def continue_aborted(self) -> None:
-        """Generate the rest of the aborted answer, and measure the tokens that the stop saved."""
+        """Continue the aborted run where it stopped, and measure the saving of the stop."""
         if self.can_continue and self.state.started is not None:
             request = self.state.prepared or self.state.started.request
             self._start(ContinueJob(self._id(), request, tuple(self.events)))
@@ -261,7 +263,7 @@ class RunController(QObject):
             self._no_longer_asked()
 
     def reply(self, reply: Decision | str | None) -> None:
-        """What the user says to what the run asked last; None says nothing, and the run goes on without."""
+        """Send the user's reply to the last question of the run; with None, the run continues without one."""
         asked = self._asked
         if asked is not None:
             self._no_longer_asked()
@@ -385,8 +387,8 @@ class RunController(QObject):
         if ended.error is not None:
             self.crashed.emit(ended.error)
         if self._pending is not None:
-            told, self._pending = NotStarted(tuple(self._pending)), None
-            self.notStarted.emit(told)
+            outcome, self._pending = NotStarted(tuple(self._pending)), None
+            self.notStarted.emit(outcome)
             if waiting is not None:
                 waiting()
             return
@@ -397,7 +399,7 @@ class RunController(QObject):
             waiting()
 
     def _end_aside(self, ended: Ended) -> None:
-        """Announced before the phase changes, so that the next one may follow at once."""
+        """Emit the end before the phase changes, so that the next job may follow at once."""
         self._job = None
         stopped = self.phase is Phase.STOPPING
         waiting, self._waiting = self._waiting, None

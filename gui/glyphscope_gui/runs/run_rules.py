@@ -1,6 +1,6 @@
 """Which rule each token of the run belongs to: read beside the run, off the GUI thread, in batches.
 
-One job at a time, so that nobody else feeds the run's grammar meanwhile; what is found of an older run is dropped.
+One job at a time, as the run's grammar is fed by one only; results of an older run are dropped.
 """
 
 from __future__ import annotations
@@ -66,10 +66,12 @@ class _Run:
 
 
 class RunRules(QObject):
-    """`began` carries whether a grammar constrains the run; `found` the first row and the TokenRules from there on;
-    `refused` a Refusal; `judged` a text in a token's place and the Refusal of it alone, which says nothing where the
-    grammar takes it; `priced` the RuleCosts of a run that is over. Tokens that could not be read have
-    TokenRules that say why.
+    """Reads a run's tokens by the rules of its grammar.
+
+    `began` says whether the run has a grammar; `found` carries the first row and the TokenRules of the tokens
+    from there; `refused` a Refusal; `judged` a text in a token's place and the Refusal of it alone, empty
+    where the grammar accepts it; `priced` the RuleCosts of a run that is over. Tokens that could not be read
+    have TokenRules with the reason.
     """
 
     began = Signal(bool)
@@ -82,7 +84,7 @@ class RunRules(QObject):
         super().__init__(parent)
         self._background = Background(self)
         self._run: _Run | None = None
-        self._wanted: int | None = None
+        self._requested: int | None = None
         self._typed: tuple[int, str] | None = None
         self._working = False
         self._closed = False
@@ -96,11 +98,11 @@ class RunRules(QObject):
 
     @property
     def grammar(self) -> str | None:
-        """The user's own grammar that constrained the run; None where it was the tools'."""
+        """The text of the custom grammar that the run used; None where it was the tools'."""
         return self._run.request.grammar if self._run is not None else None
 
     def apply(self, applied: Applied) -> None:
-        """Tokens that came; a continuation is not constrained by any grammar that is shown here."""
+        """Take the new tokens; those of a continuation are not read."""
         if applied.kind == "continuation":
             return
         for event in applied.events:
@@ -117,12 +119,16 @@ class RunRules(QObject):
             self._next()
 
     def ask(self, index: int | None) -> None:
-        """`refused` carries what was expected in the place of that token; the last request counts."""
-        self._wanted = index
+        """Request the grammar's expectation at that token, which `refused` carries; of several requests, the
+        last.
+        """
+        self._requested = index
         self._next()
 
     def judge(self, index: int, text: str) -> None:
-        """`judged` carries the grammar's answer to a text in the place of that token; the last request counts."""
+        """Request a check of a text in the place of that token, which `judged` carries; of several requests,
+        the last.
+        """
         self._typed = index, text
         self._next()
 
@@ -138,7 +144,7 @@ class RunRules(QObject):
     def _drop(self) -> None:
         if self._run is not None:
             self._run.dropped = True
-        self._run, self._wanted, self._typed = None, None, None
+        self._run, self._requested, self._typed = None, None, None
 
     def _begin(self, request: RunRequest, state: RunState) -> None:
         self._drop()
@@ -154,8 +160,8 @@ class RunRules(QObject):
         run = self._run
         if run is None or self._working or self._closed:
             return
-        if self._wanted is not None and self._wanted < len(run.tokens):
-            index, self._wanted = self._wanted, None
+        if self._requested is not None and self._requested < len(run.tokens):
+            index, self._requested = self._requested, None
             self._start(run, lambda: run.refuse(index), self.refused.emit)
         elif self._typed is not None and self._typed[0] < len(run.tokens):
             (place, text), self._typed = self._typed, None
@@ -176,7 +182,9 @@ class RunRules(QObject):
     def _start(
         self, run: _Run, work: Callable[[], Any], done: Callable[[Any], None], first: int | None = None
     ) -> None:
-        """`first`: the first token that the job reads; if it fails, that one and all after it get the reason."""
+        """Run a job. `first`: the number of the first token that it reads; if it fails, that token and all
+        after it get the reason.
+        """
         self._working = True
 
         def show(value: Any) -> None:
@@ -191,6 +199,6 @@ class RunRules(QObject):
                 run.trouble, run.given = str(error), first
             self._next()
             if not isinstance(error, GlyphscopeError):
-                raise error  # a mistake of ours is reported as any
+                raise error  # a bug: reported as any other
 
         self._background.start("rules", work, show, failed)

@@ -13,8 +13,10 @@ from glyphscope_gui.runs.run_controller import Applied
 
 
 class StageChoice(QObject):
-    """`shown` carries the StageState that the views begin anew with, as it is by now; `grew` that stage and the events
-    that it grew by. A stage without a text (a tool's) is never shown: its result is in the timeline's notes.
+    """The stage of a run that the views show.
+
+    `shown` carries the StageState, as it is by now, with which the views start over; `grew` that stage and
+    its new events. A stage without a text (a tool's) is never shown: its events are in the timeline's notes.
     """
 
     shown = Signal(object)
@@ -56,7 +58,7 @@ class StageChoice(QObject):
             self.grew.emit(self.stage, mine)
 
     def choose(self, place: int, *, pin: bool = True) -> None:
-        """Show that stage, or for one without a text the one before it; `pin`: also while the run goes on."""
+        """Show that stage, or for one without a text the one before it; `pin`: also while the run continues."""
         self.pinned = pin
         while place > 0 and self._state.stages[place].kind == "tool":
             place -= 1
@@ -70,7 +72,7 @@ class StageChoice(QObject):
 
 
 def events_of(stage: StageState) -> list[AnyEvent]:
-    """What a view that reads events needs to show a stage that is there already; of its fields, where they begin."""
+    """The events for a view of an existing stage that reads events; of its fields, only their beginnings."""
     events: list[AnyEvent] = []
     if stage.prompt is not None:
         events.append(stage.prompt)

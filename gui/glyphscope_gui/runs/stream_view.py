@@ -1,4 +1,4 @@
-"""The stream: the call as it is being written, with the verdict on each field at the field."""
+"""The stream: the call as it is being written, with the verdict on each field beside it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class StreamView(QTextEdit):
         self.setWordWrapMode(self.wordWrapMode().WrapAtWordBoundaryOrAnywhere)
         self.document().setDocumentMargin(10)
         self.copying: Sequence[QAction] = ()
-        """What the context menu offers besides copying the selection."""
+        """The actions of the context menu besides copying the selection."""
         self._selected: Token | None = None
         self._running = False
         self._said = self._opened = ""
@@ -131,7 +131,7 @@ class StreamView(QTextEdit):
         self.viewport().update()
 
     def say(self, text: str) -> None:
-        """The rest of the answer, crossed out after it."""
+        """Append text of the continuation, crossed out."""
         if text and not self._said:
             self._insert_raw([(self._places.break_line(), self._said_format)])
             if self._parts.is_used:
@@ -195,7 +195,7 @@ class StreamView(QTextEdit):
     # -- text --------------------------------------------------------------------------------------------------
 
     def _reset(self, state: StageState, *, keep: bool = False) -> None:
-        """`keep` which parts are folded."""
+        """`keep` which parts are collapsed."""
         self._state = state
         self._cut = Boundaries(unknown=tr("not compared"))
         self._places = TextPlaces()
@@ -280,7 +280,7 @@ class StreamView(QTextEdit):
             self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
 
     def _mark_decided(self) -> None:
-        """The deciding character, on the colour of its verdict; the continuation after it, crossed out."""
+        """Mark the deciding character with the colour of its verdict, and cross out text after the answer."""
         marks = []
         stop = self._state.stop_string
         if stop is not None and stop.char < self._places.characters:
@@ -350,7 +350,9 @@ class StreamView(QTextEdit):
         self.menu_at(event.pos()).popup(event.globalPos())
 
     def menu_at(self, place: QPoint) -> QMenu:
-        """What can be done with the text, and with the token there, which is chosen; it deletes itself when closed."""
+        """The actions for the text, and for the token there, which is chosen; the menu deletes itself when
+        closed.
+        """
         token = self._token_at(place)
         menu = self.createStandardContextMenu()
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -362,7 +364,7 @@ class StreamView(QTextEdit):
         return menu
 
     def set_boundaries(self, cut: Boundaries) -> None:
-        """Which of the tokens are not the model's own: shown in their hints."""
+        """Set which of the tokens are not the model's own: their hints say so."""
         self._cut = cut
 
     def tip(self, token: Token) -> str:
@@ -433,7 +435,7 @@ class StreamView(QTextEdit):
                     yield field
 
     def _boxes(self, start: int, end: int) -> list[QRectF]:
-        """Where these characters stand, a box for each line, in the document's coordinates."""
+        """The place of these characters, a box for each line, in the document's coordinates."""
         end = min(end, self._places.characters)
         if end <= start:
             return []
@@ -504,7 +506,7 @@ class StreamView(QTextEdit):
             painter.drawRoundedRect(box.adjusted(-1.5, -3, 1.5, 4), 3, 3)
 
     def _paint_parting(self, painter: QPainter) -> None:
-        """A broken line before what was put where the branch leaves its run, which comes after it."""
+        """A broken line before the replacement of a branch, at the place where it leaves its parent run."""
         boxes = self._boxes(self._parting, self._parting + 1) if self._parting is not None else []
         if boxes:
             left = boxes[0].left() - 1.5
@@ -512,7 +514,7 @@ class StreamView(QTextEdit):
             painter.drawLine(QPointF(left, boxes[0].top() - 9), QPointF(left, boxes[0].bottom() + 7))
 
     def _paint_end(self, painter: QPainter) -> None:
-        """A bar where the text goes on, or where the run stopped itself."""
+        """A bar at the end of the text while it grows, or where the run stopped itself."""
         stopped = self._state.aborted is not None
         if not self._running and not stopped:
             return

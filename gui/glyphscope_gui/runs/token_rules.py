@@ -1,8 +1,8 @@
-"""Which rule of the grammar read which token of a run, and what it says to a token that was masked: without Qt.
+"""Which rule of the grammar read which token of a run, and why it rejects a masked token: without Qt.
 
-A token belongs to the innermost rule that read one of its characters; where they belong to several, the one of an
-argument counts more than the one around it, so that `"}` is the value's. The rules that were open before a
-token describe what was expected there.
+A token belongs to the innermost rule that read one of its characters; where they belong to several, the one
+of an argument counts more than the one around it, so that `"}` is the value's. The rules that were open
+before the token name the expectation.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
 
 MOST_TOKENS = 50_000
-"""Of a run that are read; nobody looks at the rules of more."""
+"""Tokens of a run that are read; later ones have no rules."""
 FEW = 4
 """Expectations that are listed for a place."""
 SECONDS = 6.0
-"""For the reasons of all alternatives of a token: the likeliest come first, and the next wish waits for it."""
+"""Time for the reasons of all alternatives of a token: the most likely come first, and the next request waits
+for it.
+"""
 END = tr("The end of the text: not part of a rule.")
 LEFT = tr("From here on, the text does not match the grammar.")
 UNRELATED: dict[Unrelated, str] = {
@@ -39,7 +41,7 @@ UNRELATED: dict[Unrelated, str] = {
     ),
     "duplicate": tr("the argument is already set, and a key may appear only once"),
 }
-"""Why no constraint of the schema refuses an alternative."""
+"""Why an alternative is masked without a constraint of the schema."""
 NOT_READ = tr("Only the first 50,000 tokens of a run are analysed.")
 
 
@@ -58,10 +60,10 @@ class TokenRule:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What was expected in a token's place, and for each of its alternatives in other words if it fails later.
+    """The grammar's expectation at a token, and for each of its alternatives another text if it fails later.
 
-    `constraints` are the keywords that refused them, one for each alternative: None where no single one did (the
-    notation's syntax, the list of tools, two at once), and for one that is not masked.
+    `constraints` are the keywords that blocked them, one for each alternative: None where no single one did
+    (the notation's syntax, the list of tools, two at once), and for one that is not masked.
     """
 
     index: int
@@ -116,21 +118,21 @@ class RuleReader:
         return found
 
     def costs(self) -> tuple[RuleCost, ...]:
-        """What masks took under each rule so far, the dearest first."""
+        """The time of the masks under each rule so far, the longest first."""
         rows = (RuleCost(rule, masks, ms) for rule, (masks, ms) in self._costs.items())
         return tuple(sorted(rows, key=lambda cost: -cost.ms))
 
     def refusals(
         self, before: Sequence[Token], alternatives: Sequence[Alternative], cancelled: Callable[[], bool]
     ) -> Refusal:
-        """Why the grammar refuses the masked alternatives of the token after `before`. Raises as `read` does."""
+        """Why the grammar rejects the masked alternatives of the token after `before`. Raises as `read` does."""
         state = self._start
         for token in before:
             state = _after(state, token, cancelled)
         if not state.alive:
             return Refusal(len(before), "", ("",) * len(alternatives), (None,) * len(alternatives))
         place = self._expected(state)
-        told = [self._refused(state, place, one) for one in alternatives]
+        texts = [self._refused(state, place, one) for one in alternatives]
         masked = any(is_masked(one) for one in alternatives)
         text = "".join(token.step.text for token in before)
         until = time.monotonic() + SECONDS
@@ -139,8 +141,8 @@ class RuleReader:
             found = self._reason(text, one, cancelled) if time.monotonic() < until else None
             why.append(found if isinstance(found, Attribution) else None)
             if isinstance(found, str):
-                told[number] = UNRELATED[found]
-        return Refusal(len(before), place if masked else "", tuple(told), tuple(why))
+                texts[number] = UNRELATED[found]
+        return Refusal(len(before), place if masked else "", tuple(texts), tuple(why))
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -189,14 +191,14 @@ class RuleReader:
     def _reason(
         self, before: str, one: Alternative, cancelled: Callable[[], bool]
     ) -> Attribution | Unrelated | None:
-        """The constraint, or what refuses it that is no constraint of the schema."""
+        """The constraint that blocks it, or the reason outside the schema."""
         if not is_masked(one) or _starts_inside(one):
             return None
         text = one.data.decode(errors="ignore")
         try:
             unrelated = self._reasons.unrelated(before, text, cancel=cancelled)
             return unrelated or self._reasons.find(before, text, cancel=cancelled)
-        except MatchLimit:  # of one alternative: the others have their reasons all the same
+        except MatchLimit:  # of one alternative: the others still have their reasons
             return None
 
     def _refused(self, state: State, place: str, one: Alternative) -> str:
@@ -226,7 +228,7 @@ class RuleReader:
         shown = list(dict.fromkeys(one.words for one in possible))
         shown = [*shown[:FEW], tr("more")] if len(shown) > FEW else shown
         listed = tr(" or ").join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-        first = possible[0]  # the innermost that goes on: one that is over expects nothing
+        first = possible[0]  # the innermost that is not complete: a complete one expects nothing
         if first.origin is None and self._has_origins:
             rule_there = self._token_rule(_innermost(state.active_rules()))
         else:

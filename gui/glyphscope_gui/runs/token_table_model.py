@@ -20,7 +20,7 @@ from glyphscope_gui.shared.token_words import numbered, step_text
 
 STEP_ROLE = Qt.ItemDataRole.UserRole
 CUT_ROLE = Qt.ItemDataRole.UserRole + 1
-"""What of the text is not in the model's own tokens there, or None."""
+"""The part of the text that is not in the model's own tokens there, or None."""
 
 
 class _Column(NamedTuple):

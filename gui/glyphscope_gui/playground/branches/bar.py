@@ -1,6 +1,6 @@
-"""What can be done at a token of a run: go on with another one, with a text, or without what was there.
+"""The actions at a token of a run: continue with another one, with a text, or without it.
 
-For an alternative that the constraint struck out it tells why, and what can be given up for it.
+For a masked alternative it shows why, and which constraint can be relaxed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ CHOOSE = tr("Select an alternative to continue with it.")
 
 
 class BranchBar(QWidget):
-    """Shows one token and, once it is chosen, one of its alternatives. The wishes are the user's: `tokenRequested`
-    carries the Alternative, `textRequested` a text, `relaxRequested` either and what is to be relaxed,
-    `unconstrainedRequested` either. `tokensRequested` carries a typed text that is to be judged. `grown`: it tells more
-    than before, and may be out of sight.
+    """Shows one token and, once it is chosen, one of its alternatives.
+
+    The signals are requests of the user: `tokenRequested` carries the Alternative, `textRequested` a text,
+    `relaxRequested` either and the constraint to relax, `unconstrainedRequested` either. `tokensRequested`
+    carries a typed text to check. `grown`: it shows more than before, and may be out of sight.
     """
 
     tokenRequested = Signal(object)
@@ -103,29 +104,31 @@ class BranchBar(QWidget):
         self._show()
 
     def show_why_not(self, words: str) -> None:
-        """Why nothing can be done here, such as that the run goes on; "" where something can."""
+        """Show why nothing can be done here, such as a run in progress; "" where something can."""
         self._why_not = words
         self._show()
 
-    def show_alternative(self, chosen: Alternative | None, struck: MaskReason | None = None) -> None:
-        """The alternative that was chosen, and of a struck one why."""
+    def show_alternative(self, chosen: Alternative | None, reason: MaskReason | None = None) -> None:
+        """Show the chosen alternative, with the reason of a masked one."""
         if chosen != self._chosen:
             self._shut_field()
         self._chosen = chosen
         masked = chosen is not None and is_masked(chosen)
         if chosen is not None and masked:
-            self.box.show_masked(self._name(chosen), struck or MaskReason())
+            self.box.show_masked(self._name(chosen), reason or MaskReason())
         self._show()
         if masked and not self.box.isHidden():
             self.grown.emit()
 
-    def show_refused(self, text: str, struck: MaskReason | None) -> None:
-        """Why the constraint refuses a typed text, unless another one stands there by now; None where it does not."""
-        if struck is not None and (text != self.field.edit.text() or self.field.isHidden()):
+    def show_refused(self, text: str, reason: MaskReason | None) -> None:
+        """Show why the constraint rejects a typed text, unless the field has another one by now; None where
+        it does not.
+        """
+        if reason is not None and (text != self.field.edit.text() or self.field.isHidden()):
             return
-        self._refused = (text, struck) if struck is not None else None
-        if struck is not None:
-            self.typed_box.show_masked(tr("Typed text"), struck)
+        self._refused = (text, reason) if reason is not None else None
+        if reason is not None:
+            self.typed_box.show_masked(tr("Typed text"), reason)
             self.grown.emit()
         else:
             self.typed_box.hide()
@@ -154,7 +157,7 @@ class BranchBar(QWidget):
         return self._chosen
 
     def go(self) -> None:
-        """Take the chosen alternative; of a struck one, go to what can be given up for it."""
+        """Take the chosen alternative; for a masked one, focus the button that relaxes its constraint."""
         if not self.can_branch or self._chosen is None:
             return
         if is_masked(self._chosen):
@@ -163,7 +166,7 @@ class BranchBar(QWidget):
             self._take()
 
     def menu(self, parent: QWidget) -> QMenu:
-        """What can be done here, as a menu."""
+        """The available actions, as a menu."""
         menu = QMenu(parent)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         boxed = () if self.box.isHidden() else (self.box.relax_button, self.box.free_button)
@@ -208,7 +211,7 @@ class BranchBar(QWidget):
             self.tokenRequested.emit(self._chosen)
 
     def _typed(self, text: str) -> None:
-        """A text that the constraint refuses is not tried: what can be given up for it stands below."""
+        """Request a branch with the text; for a rejected one, focus the button that relaxes its constraint."""
         if self._refused is not None and self._refused[0] == text:
             self.typed_box.focus_first()
         else:

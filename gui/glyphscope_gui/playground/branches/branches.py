@@ -22,15 +22,15 @@ from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.background import Background
 
 MOST_BRANCHES = 64
-"""Runs of the tree whose events are held, so that going back and forth reads nothing."""
+"""Runs of the tree whose events are cached, so that switching between them reads nothing."""
 Events = tuple[AnyEvent, ...]
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to stand in a token's place: the alternative `take`, the `text`, both, or nothing.
+    """A replacement for a token: the alternative `take`, the `text`, both, or nothing.
 
-    `relax` and `constraint` are what the branch is freed from.
+    `relax` and `constraint` say which constraint the branch drops.
     """
 
     token: int
@@ -61,7 +61,7 @@ class Branches(QObject):
         super().__init__(parent)
         self._history = history
         self._background = Background(self)
-        self._held: OrderedDict[str, Events] = OrderedDict()
+        self._cache: OrderedDict[str, Events] = OrderedDict()
         self._saved_requests: set[str] = set()
         self._last: dict[str, str] = {}
         self.kin: dict[str, Kin] = {}
@@ -89,10 +89,10 @@ class Branches(QObject):
         kin = self.kin.get(run)
         return kin.started.request if kin is not None else None
 
-    # -- what runs tell ----------------------------------------------------------------------------------------
+    # -- events of runs ----------------------------------------------------------------------------------------
 
     def begin(self, _state: RunState) -> None:
-        """Another run begins, or is to be shown; which one is told with its first event."""
+        """Another run begins, or is to be shown; its first event identifies it."""
         self.shown = ""
 
     def apply(self, applied: Applied) -> None:
@@ -115,13 +115,13 @@ class Branches(QObject):
             row = kin.row._replace(name=before.row.name, note=before.row.note, pinned=before.row.pinned)
             kin = kin._replace(row=row)
         self.kin[self.shown] = kin
-        self._hold(self.shown, applied.events)
+        self._remember(self.shown, applied.events)
         self._grow()
 
     # -- what the user wants -----------------------------------------------------------------------------------
 
     def start(self, events: Events, wish: Wish, model: Callable[[RunStarted], str]) -> None:
-        """Go on from a token of that run. `model` names what is to be opened for it."""
+        """Continue from a token of that run. `model` returns the name of the model to open for it."""
 
         def work() -> RunRequest:
             more = {"relax": (wish.relax.tool, wish.relax.pointer)} if wish.relax is not None else {}
@@ -145,7 +145,7 @@ class Branches(QObject):
         self._background.start("branch", work, run, self._refuse)
 
     def why_not(self, events: Events, done: Callable[[str], None]) -> None:
-        """Tells why nothing can branch off that run, in words; "" where something can."""
+        """Call `done` with the reason why that run cannot have branches, in words; "" where it can."""
 
         def work() -> str:
             try:
@@ -171,14 +171,14 @@ class Branches(QObject):
 
     def read(self, run: str, then: Callable[[Events], None]) -> None:
         """The events of a run of the tree."""
-        held = self._held.get(run)
-        if held is not None:
-            self._held.move_to_end(run)
-            then(held)
+        cached = self._cache.get(run)
+        if cached is not None:
+            self._cache.move_to_end(run)
+            then(cached)
             return
 
         def done(events: Events) -> None:
-            self._hold(run, events)
+            self._remember(run, events)
             then(events)
 
         self._background.start("read", lambda: self._history.events(run), done, self.failed.emit)
@@ -194,11 +194,11 @@ class Branches(QObject):
         if row == kin.row:
             return
         self.kin[run] = kin._replace(row=row)
-        held = None if run in self._saved_requests else self._held.get(run)
+        cached = None if run in self._saved_requests else self._cache.get(run)
 
         def work() -> None:
-            if held is not None:
-                self._history.add(held)
+            if cached is not None:
+                self._history.add(cached)
             self._history.describe(run, name=name, note=note)
 
         self._saved_requests.add(run)
@@ -220,7 +220,7 @@ class Branches(QObject):
         is_known = started.run in self.kin
         if not started.run or not (is_known or parent in self.kin):
             self.kin, self._last = {}, {}
-            self._held.clear()
+            self._cache.clear()
             self._saved_requests.clear()
         self.shown = started.run
         if started.run:
@@ -242,12 +242,12 @@ class Branches(QObject):
         )
 
     def _found(self, run: str, family: list[Kin]) -> None:
-        """What the history says holds for names and notes."""
+        """Add the relatives; names and notes are those of the history."""
         if run not in self.kin:  # another tree is shown by now
             return
         self._saved_requests |= {kin.started.run for kin in family}
         for kin in family:
-            if kin.started.run in self._held or kin.started.run != self.shown:
+            if kin.started.run in self._cache or kin.started.run != self.shown:
                 self.kin[kin.started.run] = kin
             else:
                 known = self.kin[self.shown]
@@ -259,15 +259,15 @@ class Branches(QObject):
         self.roots = branch_tree([kin.started] for kin in self.kin.values())
         self.changed.emit()
 
-    def _hold(self, run: str, events: Events) -> None:
-        self._held[run] = events
-        self._held.move_to_end(run)
-        while len(self._held) > MOST_BRANCHES:
-            self._held.popitem(last=False)
+    def _remember(self, run: str, events: Events) -> None:
+        self._cache[run] = events
+        self._cache.move_to_end(run)
+        while len(self._cache) > MOST_BRANCHES:
+            self._cache.popitem(last=False)
 
     def _refuse(self, error: BaseException) -> None:
         if not isinstance(error, GlyphscopeError):
-            raise error  # a mistake of ours is reported as any
+            raise error  # a bug: reported as any other
         self.refused.emit(" ".join(part for part in (error.message, error.hint) if part))
 
 

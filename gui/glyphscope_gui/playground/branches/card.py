@@ -1,4 +1,4 @@
-"""The tree of a run's branches above the stream: what was tried where, and what came of it."""
+"""The tree of a run's branches above the stream: their places, replacements and results."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from glyphscope_gui.theme.sizes import ROW, letters
 ROWS_SHOWN = 6
 """Rows in sight before the tree scrolls."""
 INDENT = 14
-"""Pixels that a branch stands further in than the run it leaves."""
+"""Pixels by which a branch is indented below its parent run."""
 DEEPEST = 120
-"""Pixels that the last branch of branches stands further in at most: each of them less, where there are many."""
+"""The largest indent of the deepest branch in pixels: each level has less, where there are many."""
 NARROW = 560
 """Pixels of width, at the usual size of letters, below which what came goes: the stream and the hint have it."""
 
@@ -124,7 +124,9 @@ class BranchTree(QTreeView):
 
 
 class BranchCard(Card):
-    """Hidden while the shown run has no branches and is none. `appeared`: it became visible, or has more rows."""
+    """The branch tree, hidden while the shown run neither has branches nor is one. `appeared`: it became
+    visible, or has more rows.
+    """
 
     appeared = Signal()
 

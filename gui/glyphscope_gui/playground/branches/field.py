@@ -14,7 +14,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import LineEdit
 
 ASK_MS = 150
-"""The tokens of a text are asked for when nobody has typed for so long."""
+"""Milliseconds without a key press before the tokens of a text are requested."""
 LONGEST = 20_000
 """Characters: more would be no answer of any call."""
 
@@ -32,7 +32,9 @@ class _Edit(LineEdit):
 
 
 class BranchField(QWidget):
-    """Hidden until it is opened. `typed` carries the text; `tokensRequested` a text whose tokens are to be shown."""
+    """A field for a typed text, hidden until it is opened. `typed` carries the text; `tokensRequested` a text
+    to tokenize.
+    """
 
     typed = Signal(str)
     tokensRequested = Signal(str)
@@ -74,7 +76,7 @@ class BranchField(QWidget):
         self.hide()
 
     def show_pieces(self, text: str, words: str) -> None:
-        """What the model makes of `text`, unless there is another one by now."""
+        """Show the tokens of `text`, unless the field has another one by now."""
         if text == self.edit.text():
             hidden = unseen(text)
             lines = [words, tr("Invisible characters: {characters}", characters=hidden) if hidden else ""]

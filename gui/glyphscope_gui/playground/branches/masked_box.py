@@ -1,4 +1,4 @@
-"""Why the constraint refuses what the user wants to put somewhere, and what can be given up for it."""
+"""Why the constraint rejects a token or text of the user, and which constraint can be relaxed for it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from glyphscope_gui.shared.layouts import vbox
 
 
 class MaskedBox(QFrame):
-    """Hidden while nothing is refused. `relaxRequested` carries what is to be relaxed, `unconstrainedRequested` means
-    all of it.
+    """The reasons of a masked token or text, hidden while there is none. `relaxRequested` carries the
+    constraint to relax, `unconstrainedRequested` drops all of it.
 
-    The buttons are called after `name`, as there is one box for alternatives and one for typed texts.
+    The buttons are named after `name`, as there is one box for alternatives and one for typed texts.
     """
 
     relaxRequested = Signal(object)
@@ -36,7 +36,7 @@ class MaskedBox(QFrame):
         self.hide()
 
     def show_masked(self, name: str, reason: MaskReason) -> None:
-        """`name` is what was refused, in sight."""
+        """Show why a token or text is masked; `name` is its visible form."""
         self._reason = reason
         lines = [tr("{name} is masked:", name=name), *reason.why]
         self.reason.setText("\n".join(lines))

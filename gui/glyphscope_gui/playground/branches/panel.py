@@ -19,7 +19,7 @@ LONGEST_NOTE = 2000
 
 
 class CostLine(NamedTuple):
-    """A sentence on what a relaxation cost; `broken`: it tells what the call now breaks."""
+    """A sentence on the cost of a relaxation; `broken`: it names a violation in the call."""
 
     words: str
     broken: bool = False
@@ -55,8 +55,8 @@ class BranchPanel(QWidget):
         column.addLayout(grid)
 
     def show_run(self, run: str, where: str, name: str, note: str) -> None:
-        """That run; `where` is empty for one that leaves none. What is being written of it is not replaced, and of
-        another one is told first.
+        """Show that run; `where` is empty for one that is not a branch. Edits in progress are not replaced,
+        and those of another run are committed first.
         """
         if run != self._run:
             self.commit_edits()
@@ -67,7 +67,7 @@ class BranchPanel(QWidget):
                 edit.setText(text)
 
     def commit_edits(self) -> None:
-        """What is being written of the shown run is told now: it does not stay."""
+        """Emit the edits in progress of the shown run, which would be lost otherwise."""
         for edit, commit in ((self.name_edit, self._name), (self.note_edit, self._note)):
             if edit.isModified():
                 commit()
@@ -76,7 +76,7 @@ class BranchPanel(QWidget):
         self._notify(self.paid, words)
 
     def show_cost(self, lines: Sequence[CostLine]) -> None:
-        """What being freed from a constraint cost; nothing where nothing was given up."""
+        """Show the cost of a dropped constraint, a label for each line."""
         for label in self._cost_labels():
             self.cost_lines.removeWidget(label)
             label.deleteLater()
@@ -89,7 +89,7 @@ class BranchPanel(QWidget):
 
     @property
     def cost_words(self) -> str:
-        """What is shown of the cost, a sentence a line."""
+        """The shown cost, a sentence a line."""
         return "\n".join(label.text() for label in self._cost_labels())
 
     def _cost_labels(self) -> list[QLabel]:

@@ -1,4 +1,6 @@
-"""Why an alternative was struck out, in words: the constraint, what the grammar expected, and what can be given up."""
+"""Why an alternative is masked, in words: the constraint, the grammar's expectation, and the constraint to
+relax.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,10 @@ def mask_reason(
     known: bool,
     special: bool = False,
 ) -> MaskReason:
-    """`message` is the schema's own word on it, `said` the grammar's, where there are any. `known`: it was looked for
-    the constraint that refused it, and `refused` is that. `special`: it is a special token.
+    """The reasons why an alternative is masked.
+
+    `message` is the schema's own reason, `said` the grammar's, where there are any. `known`: the search for
+    the blocking constraint is over, and `refused` is its result. `special`: it is a special token.
     """
     words = [SPECIAL] if special else []
     words += [message] if message else []

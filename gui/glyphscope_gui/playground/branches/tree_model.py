@@ -21,7 +21,7 @@ RUN, CAME, OUTCOME = range(3)
 LONGEST_NAME = 120
 """Characters."""
 SIGNS = {"holds": "✓", "open": "◌", "impossible": "✕"}
-"""Those of the verdicts: an outcome is not told by its colour alone."""
+"""The signs of verdicts: colour alone does not distinguish outcomes."""
 TITLES = (tr("branch"), tr("text"), tr("outcome"))
 _TIPS = (
     tr("The token at which the branch begins, and the replacement"),
@@ -83,7 +83,7 @@ class BranchTreeModel(QAbstractItemModel):
     def depth(self) -> int:
         """How many runs branch off one another at most."""
         depths: list[int] = []
-        for above in self._parents:  # each stands after the one it leaves
+        for above in self._parents:  # each is after its parent
             depths.append(depths[above] + 1 if above >= 0 else 1)
         return max(depths, default=0)
 

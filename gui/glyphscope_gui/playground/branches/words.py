@@ -1,4 +1,4 @@
-"""A branch in words: where it leaves its run, what was put there, what came of it, and what no longer holds it."""
+"""A branch in words: its place in the parent run, the replacement, the result, and the dropped constraints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glyphscope_gui.shared.token_words import token_text
 
 NOTHING = tr("deleted: the model continues")
 _BEFORE = 14
-"""Characters of what is kept that tell where a branch leaves."""
+"""Characters of the kept text that show the place of a branch."""
 _LONGEST = 60
 
 
@@ -31,7 +31,7 @@ def seen_alternative(one: Alternative, special: Container[int] = ()) -> str:
 
 
 def put_of(request: RunRequest) -> list[PrefixPart]:
-    """What somebody put where the run leaves the other one: an alternative, a typed text, both, or nothing."""
+    """The replacement at the branch's place: an alternative, a typed text, both, or nothing."""
     point = request.branch_of
     return [] if point is None else [one for one in request.written[point.token :] if not one.kept]
 
@@ -49,7 +49,7 @@ def put_words(request: RunRequest, special: Container[int] = ()) -> str:
 
 
 def shared_bytes(request: RunRequest) -> bytes:
-    """What of the answer is the other run's."""
+    """The part of the answer that is the parent run's."""
     return b"".join(one.data for one in request.written[: len(request.written) - len(put_of(request))])
 
 
@@ -70,27 +70,27 @@ def place_words(request: RunRequest) -> str:
 
 
 def came_words(kin: Kin) -> str:
-    """What the run wrote from where it leaves on; of one that leaves none, all of it."""
+    """The text of the run from its place in the parent on; all of it for a run without a parent."""
     kept = shared_bytes(kin.started.request).decode("utf-8", "ignore")
     answer = kin.answer
     return visible(answer[len(kept) :] if answer.startswith(kept) else answer, lines=True).replace("\n", "⏎")
 
 
 def freed(request: RunRequest, parent: RunRequest | None) -> tuple[Relaxed, ...]:
-    """What is relaxed in this run and was not in the one it leaves, as far as that is known."""
+    """The constraints relaxed in this run and not in its parent, as far as known."""
     before = parent.relaxed if parent is not None else ()
     return tuple(one for one in request.relaxed if one not in before)
 
 
 def is_freed(request: RunRequest, parent: RunRequest | None) -> bool:
-    """Whether less holds this run than the one it leaves."""
+    """Whether this run is less constrained than its parent."""
     if parent is None:
         return bool(request.relaxed)
     return (request.constraint == "off" != parent.constraint) or bool(freed(request, parent))
 
 
 def freed_words(request: RunRequest, parent: RunRequest | None) -> str:
-    """`without a constraint`, `without minimum of max_results`; empty where all holds that held."""
+    """`without a constraint`, `without minimum of max_results`; empty where no constraint was dropped."""
     if parent is not None and request.constraint == "off" != parent.constraint:
         return tr("without a constraint")
     constraints = [constraint_words(one.pointer) for one in freed(request, parent)]
@@ -107,7 +107,7 @@ def constraint_words(pointer: str, tool: str = "") -> str:
 
 
 def row_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ()) -> str:
-    """A run in the tree: its name, where it leaves and what was put there, and what no longer holds it."""
+    """A run in the tree: its name, its place in the parent and the replacement, and the dropped constraints."""
     request = kin.started.request
     point = request.branch_of
     if point is None:
@@ -135,7 +135,9 @@ def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
 
 
 def paid_words(state: RunState) -> str:
-    """What the shown branch cost: its prompt from the cache, tokens kept, written and decoded. Only what is told."""
+    """The cost of the shown branch: its prompt from the cache where known, and the tokens kept, written and
+    decoded.
+    """
     stage = state.stages[0]
     words = []
     if stage.prompt is not None and stage.prompt.tokens:

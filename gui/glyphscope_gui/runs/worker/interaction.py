@@ -1,7 +1,8 @@
-"""Who answers for a run of the window: asks the user by post, and waits in the run's thread until there is an answer.
+"""The window's answers to a run: asks the user by post, and waits in the run's thread until there is an
+answer.
 
-One host for each run. What ends it (Stop, a newer run, the window that closes) ends the waiting too: a call is then
-denied by nobody, and a question stays unanswered.
+One host for each run. Its end (Stop, a newer run, the closing window) ends the waiting too: a call is then
+denied, and a question is not answered.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from glyphscope.tools import ToolSource
 from glyphscope_gui.runs.worker.jobs import Asked
 
 Sources: TypeAlias = Callable[[], Mapping[str, ToolSource]]
-"""Who carries out calls, by name, at the moment it is asked: servers come and go."""
+"""The sources that run calls, by name, at the time of the call: servers come and go."""
 
 
 class WindowInteraction:
@@ -60,7 +61,7 @@ class WindowInteraction:
                 self._condition.notify_all()
 
     def end(self) -> None:
-        """Nothing is waited for any more, now or later."""
+        """End all waiting, now and later."""
         self._cancelled.set()
         with self._condition:
             self._condition.notify_all()

@@ -1,4 +1,4 @@
-"""The jobs of a worker and its reports: frozen snapshots, each with the id of its job."""
+"""The jobs of a worker and its messages: frozen snapshots, each with the id of its job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
 class RunJob:
     """Run `request`; `stepping` waits for a press of Step before each decoding step.
 
-    A run `aside` is not the playground's: its sizes are not measured, and nobody answers what it asks.
+    A run `aside` is not the playground's: its sizes are not measured, and its questions are not answered.
     """
 
     id: int
@@ -31,7 +31,7 @@ class RunJob:
 
 @dataclass(frozen=True)
 class ContinueJob:
-    """The rest of the answer of the aborted run of `events`."""
+    """Continue the aborted run of `events`."""
 
     id: int
     request: RunRequest | PreparedRequest
@@ -58,7 +58,9 @@ Job: TypeAlias = RunJob | ContinueJob | ReplayJob
 
 @dataclass(frozen=True)
 class Ended:
-    """The job's last word. `error` is one of ours: what a user can cause is a RunFailed among the events."""
+    """The job's last message. `error` is a bug: an error that a user can cause is a RunFailed among the
+    events.
+    """
 
     job: int
     error: BaseException | None = None
@@ -98,7 +100,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Priced:
-    """What the next run would send, by the open model's template and tokens; None where that is not known, and why."""
+    """The prompt of the next run, by the open model's template and tokens; None where it is not known, and
+    why.
+    """
 
     prompt: PromptRendered | None
     problem: str = ""
@@ -106,7 +110,7 @@ class Priced:
 
 @dataclass(frozen=True)
 class Query:
-    """Something to ask the open model. `dropped` is set when nobody wants the answer any more."""
+    """A query to the open model. `dropped` is set when the answer is no longer needed."""
 
     key: str
     work: Callable[[Model | None], Any]
@@ -127,7 +131,7 @@ Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured | Asked
 
 @dataclass(frozen=True)
 class Batch:
-    """The events of one job since the batch before, in order."""
+    """The messages of one job since the batch before, in order."""
 
     job: int
     posts: tuple[Post, ...]

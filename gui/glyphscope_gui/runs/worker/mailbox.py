@@ -53,7 +53,7 @@ class Mailbox(QObject):
             self._filled.emit()
 
     def close(self) -> None:
-        """Nothing comes over any more."""
+        """Deliver no further posts."""
         self.open_for(-1)
         self._timer.stop()
 

@@ -23,9 +23,9 @@ def usual_options(_name: str) -> LoadOptions:
 class ModelKeeper:
     """Used by the worker's thread; only `cancel` is for any thread."""
 
-    def __init__(self, open_model: Open, tell: Callable[[ModelStatus], None]) -> None:
+    def __init__(self, open_model: Open, notify: Callable[[ModelStatus], None]) -> None:
         self._open_model = open_model
-        self._notify = tell
+        self._notify = notify
         self._lock = threading.Lock()
         self._key: tuple[str, LoadOptions] | None = None
         self._model: Model | None = None

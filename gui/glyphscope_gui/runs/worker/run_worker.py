@@ -1,4 +1,4 @@
-"""The worker: one job at a time, on a thread of its own, with the model that stays open between them."""
+"""The worker: one job at a time, on a separate thread, with the model that stays open between them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class RunWorker(QObject):
         self._keeper.cancel()
 
     def reply(self, asked: Asked, reply: Decision | str | None) -> None:
-        """What the user says to what the run asked; too late, it is dropped."""
+        """Pass on the user's reply to a question of the run; one that is too late is dropped."""
         interaction = self._interaction
         if interaction is not None and interaction.job == asked.job:
             interaction.reply(asked.number, reply)
@@ -119,7 +119,7 @@ class RunWorker(QObject):
 
     @Slot(str)
     def open(self, name: str) -> None:
-        """Open a model before it is needed; its status carries the error."""
+        """Open a model before it is needed; its status reports errors."""
         try:
             self._keeper.get(name, self._options_of(name))
         except GlyphscopeError:

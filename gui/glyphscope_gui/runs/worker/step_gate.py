@@ -13,9 +13,9 @@ from glyphscope.turns import TurnForm
 
 
 class Gate:
-    """Open, it holds nobody. Closed, each `admit` lets one step through; opening lets all through.
+    """Open, it lets every step through. Closed, each `admit` lets one step through; opening lets all through.
 
-    `clock` is for whoever passes through it.
+    `clock` is for the steps that pass through it.
     """
 
     def __init__(self) -> None:

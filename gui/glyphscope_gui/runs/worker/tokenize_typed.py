@@ -1,4 +1,4 @@
-"""How a model cuts a text that somebody types into an answer: as it will be cut when the run goes on from it."""
+"""How a model splits a text that is typed into an answer: the same as when the run continues from it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Typed:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The tokens of a typed text. `count` is None where only the run itself shows it; `spelled` are the names of
-    special tokens in the text, which are text there; `special` the ids of all special tokens.
+    """The tokens of a typed text. `count` is None where only the run itself can show it; `spelled` are the
+    names of special tokens in the text, which are text there; `special` the ids of all special tokens.
     """
 
     typed: Typed
