@@ -1,8 +1,8 @@
-"""Two prompts on the same seeds: what each came to, where they part first, and whether that is more than chance.
+"""Two prompts on the same seeds: their outcomes, their first difference, and its statistical significance.
 
-A case is a seed: both variants draw with it, so the pairs share their luck as far as prompts can. The seeds are
-independent draws of one question to one model, and that is all a figure here speaks of: over other questions
-`glyphscope eval` compares. At temperature 0 every seed draws the same, so there is one case however many are named.
+A case is a seed, used by both variants, so that the pairs share their randomness as far as prompts can. The seeds are
+independent samples of one prompt to one model, and the figures are about that prompt only; `glyphscope eval` compares
+over several. At temperature 0 every seed gives the same tokens, so there is one case however many are named.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 
 ENOUGH = 6
-"""Seeds below which the exact test can tell nothing: were all on one side, p would be 2 / 2^n, 0.06 for five."""
+"""Seeds below which the exact test cannot be significant: with all on one side, p would be 2 / 2^n, 0.06 for five."""
 _PLAIN = ("prompt", "system", "preset", "registry", "history")
-"""What of a request the prompt is made from."""
+"""The fields of a request that the prompt is made from."""
 
 Judge = Callable[[RunState], str]
 """Why a run is not what it was to be; empty where it is."""
@@ -169,7 +169,7 @@ def expecting(tool: str, arguments: dict[str, Any]) -> Judge:
 
 
 def trial_of(state: RunState, judge: Judge) -> Trial:
-    """A run that came to its end, judged; `ok` None for any other."""
+    """The verdict on a finished run; `ok` None for any other."""
     tokens = sum(len(stage.tokens) for stage in state.stages)
     if state.failed is not None or state.finished is None or state.outcome == "cancelled":
         why = state.failed.message if state.failed is not None else "stopped"

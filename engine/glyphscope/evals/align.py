@@ -1,10 +1,10 @@
-"""The fields of two or more runs beside each other: a row a field, and the first of them in which the runs part.
+"""The fields of two or more runs beside each other: one row per field, and the first one in which the runs differ.
 
-Fields are found by the argument's name, so notation, shape and number of stages make no difference: `max_results` of a
-GLYPH call stands beside that of a JSON call, and of one written in two stages. Values are compared as values: `10` and
-`10.0` are the same, `10` and `"10"` are not. A run that goes on may still write what another wrote, so a row of it is
+Fields are matched by the argument's name, so notation, shape and number of stages make no difference: `max_results` of
+a GLYPH call is beside that of a JSON call, and of one written in two stages. Values are compared as values: `10` and
+`10.0` are equal, `10` and `"10"` are not. A run in progress may still write the same value as another, so its row is
 `open` until that is decided. A run that failed before it wrote a field (its model died, its variant cannot be built)
-says nothing about fields: it is left out of every comparison.
+is left out of every comparison.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ LONGEST = 400
 """Characters of a value that are kept as text."""
 _PARTS = ("name", "arguments")
 _WHOLE = ("call", "repair", "executor", "turn")
-"""Kinds of stages that write the parts of a call, and whole ones; what the others write is no call."""
+"""Kinds of stages that write calls or parts of them; the texts of others are not calls."""
 
 Standing: TypeAlias = Literal["same", "differs", "open"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one run wrote for a field: `value` is meant where it is `closed`, `text` what was written so far if not.
+    """The field of one run: `value` where it is `closed`, else the `text` so far.
 
-    Of a closed field, `text` is the value as compact JSON whatever it was written in.
+    Of a closed field, `text` is the value as compact JSON in any notation.
     """
 
     value: Any
@@ -62,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """`compared` tells of each run whether it takes part, `ended` whether it has come to its end."""
+    """`compared` has for each run whether it is compared, `ended` whether it has ended."""
 
     rows: tuple[Row, ...]
     compared: tuple[bool, ...]
@@ -126,9 +126,9 @@ def as_text(value: Any) -> str:
 
 
 def first_difference(one: Any, other: Any, place: str = "") -> tuple[str, int | None] | None:
-    """Where two JSON values part: the pointer of the first place, and the character if two strings stand there.
+    """The first difference of two JSON values: its pointer, and the character between two strings.
 
-    None where they are the same value. Members of an object have no order.
+    None for equal values. Members of an object have no order.
     """
     if isinstance(one, dict) and isinstance(other, dict):
         for name in dict.fromkeys((*one, *other)):
@@ -155,7 +155,7 @@ def first_difference(one: Any, other: Any, place: str = "") -> tuple[str, int | 
 
 
 def _argument(path: str, args_key: str | None) -> str | None:
-    """The argument whose value stands at `path`; None for what is inside a value, and for the arguments' own key."""
+    """The argument with the value at `path`; None for a place inside a value, and for the arguments' own key."""
     *above, name = steps_of(path) or ("",)
     return name if path and above == ([args_key] if args_key else []) else None
 
@@ -201,7 +201,7 @@ _SHORT = 24
 
 
 def difference_words(alignment: Alignment, names: Sequence[str]) -> str:
-    """What differs, such as `json wrote max_results 5, glyph 10.`; `names` are the runs' in the same order."""
+    """The difference, such as `json wrote max_results 5, glyph 10.`; `names` are the runs' in the same order."""
     compared = [name for name, part in zip(names, alignment.compared, strict=True) if part]
     out = [name for name, part in zip(names, alignment.compared) if not part]
     apart = f" Not compared: {_listed(out)}." if out and compared else ""
@@ -236,7 +236,7 @@ def _all_words(alignment: Alignment, count: int) -> str:
 
 
 def _first_words(row: Row, alignment: Alignment, names: Sequence[str]) -> str:
-    """Who wrote what in that row. Those who wrote the same are named together, and who wrote something comes first."""
+    """The values of that row by run. Runs with the same value are named together, those without one last."""
     groups: list[tuple[Cell | None, list[str]]] = []
     for name, cell, part, end in zip(names, row.cells, alignment.compared, alignment.ended):
         if not (part and _is_decided(cell, end)):

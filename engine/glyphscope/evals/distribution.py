@@ -1,8 +1,8 @@
-"""One request with several seeds: which answers it gets, how often, and at which token they part.
+"""One request with several seeds: its answers, their counts, and the tokens at which they diverge.
 
-Runs of one request read the same prompt, so as long as they wrote the same tokens they drew from the same
-probabilities. Where they part, the counts of the tokens drawn are a sample of the probabilities there. The seeds are
-independent draws for one request and one model: the figures say nothing about other requests.
+Runs of one request read the same prompt, so with the same tokens so far they sampled from the same probabilities. Where
+they diverge, the counts of the tokens are a sample of the probabilities there. The seeds are independent samples for
+one request and one model: the figures say nothing about other requests.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ BEFORE = 32
 _LONGEST = 60
 
 Step: TypeAlias = tuple[object, Token | None]
-"""What is compared of a token, and the token itself; None for a character of an endpoint's stream, and for the end."""
+"""The compared value of a token, and the token; None for a character of an endpoint's stream, and for the end."""
 _END: Step = (None, None)
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that was drawn where runs part, and how often. `groups` are the places of the groups it leads to.
+    """A token sampled where runs diverge, and its count. `groups` are the indices of the groups it leads to.
 
     `raw` is the model's own probability, `final` the one after mask and sampler; None where they are not known. `end`
     means that the text ended here.
@@ -51,7 +51,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
-    """Where answers part: `runs` of them wrote the same up to `char` (from 0) of this stage's text, its token `token`.
+    """The place where answers diverge: `runs` of them are equal up to `char` (from 0) of this stage's text, at `token`.
 
     `stage_index` is the stage's place in the run. `before` is the end of that text; `token` is None for an endpoint's
     stream. The options are in the order of their counts.
@@ -223,7 +223,7 @@ def _partings(runs: Sequence[Drawn], of_run: Sequence[int]) -> Iterator[_Found]:
                 steps = runs[run].steps
                 key, _ = steps[depth] if depth < len(steps) else _END
                 ways.setdefault(key, []).append(run)
-            if list(ways) == [None]:  # the same text read as different answers: they part nowhere
+            if list(ways) == [None]:  # the same text read as different answers: there is no divergence
                 break
             depth += 1
         else:

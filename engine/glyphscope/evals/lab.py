@@ -47,8 +47,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def build_tool_call_schema(tool_schemas: Mapping[str, Any]) -> dict[str, Any]:
     """`{"name": …, "arguments": …}` of exactly one of the tools, by name and `parameters`.
 
-    A tool's schema keeps its references: it has an `$id` of its own, from which `#/…` is read. An argument that the
-    tool does not name is left to its schema.
+    A tool's schema keeps its references: it has a separate `$id`, from which `#/…` is resolved. Unknown arguments are
+    left to its schema.
     """
     return {
         "$schema": DIALECT,
@@ -123,13 +123,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class MaskDrivenLab:
     """An evaluation of the suite `mask-driven` in one arm, whose calls a source of tools executes.
 
-    Every sample is a run of its own with the same seed; a trial asks all prompts before the next one begins.
+    Every sample is a separate run with the same seed; a trial runs all prompts before the next one begins.
     """
 
     def __init__(
         self, model: Model, source: ToolSource, sampling: Sampling, runs: int = 1, suite: str = SUITE
     ) -> None:
-        """Raises GlyphscopeError where the source has no tools, SuiteError for another suite's mistakes."""
+        """Raises GlyphscopeError where the source has no tools, SuiteError for errors of another suite."""
         self._model, self._source = model, source
         self.registry = ToolRegistry(tuple(source.tools()))
         if not self.registry.tools:
@@ -156,7 +156,7 @@ class MaskDrivenLab:
         return self.samples[0].request.request
 
     def entries(self) -> Generator[Entry, None, None]:
-        """Each sample's entry as it is done. Raises ModelError where a run failed: that is no answer of a model."""
+        """Yield each sample's entry when it is done. Raises ModelError where a run failed, which is not an answer."""
         sources = {self._source.name: self._source}
         make = partial(run_sample, interact=lambda cancelled: NonInteractive(sources, cancelled))
         with Crew([self._model], self.samples, Control(), make) as crew:
@@ -216,7 +216,7 @@ class MaskDrivenLab:
         )
 
     def _outputs(self, state: RunState) -> tuple[str, str | None, str | None]:
-        """What the model wrote: the whole call, its name, its arguments. A call that is none is what there is of it."""
+        """The model's text: the whole call, its name, its arguments. An invalid call has the parts that were read."""
         if state.call is None:
             named = state.stages[0].tool
             return "".join(stage.text for stage in state.stages), named.name if named else None, None
@@ -249,7 +249,7 @@ def _hits(state: RunState) -> CacheHit:
 
 
 def _spent(state: RunState) -> tuple[float, float]:
-    """What both masks took, ours and the engine's, and what the generations took without the engine's part of it."""
+    """The times of both masks, ours and the engine's, and of the generations without the engine's part."""
     ready = [stage.constraint for stage in state.stages if stage.constraint is not None]
     texts = (stage for stage in state.stages if stage.kind != "tool")
     finished = [stage.finished for stage in texts if stage.finished is not None]

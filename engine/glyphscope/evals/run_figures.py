@@ -1,4 +1,4 @@
-"""What a run cost, counted from its events: while it goes on, and at its end."""
+"""The cost of a run, counted from its events: while it runs, and at its end."""
 
 from __future__ import annotations
 

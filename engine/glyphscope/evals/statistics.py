@@ -1,8 +1,8 @@
 """Statistics over few samples: percentiles, and shares with the interval that so few of them leave open.
 
 The trials of one scenario are not independent of each other: asked again, a model that draws greedily says the same
-again, and that is no further evidence. So intervals are those of the *effective* number of samples. What compares two
-arms is in `pairs.py`.
+again, and that is not further evidence. So intervals are those of the *effective* number of samples. Comparisons of two
+arms are in `pairs.py`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Cluster(msgspec.Struct, frozen=True, gc=False):
 
 
 def effective_n(clusters: Iterable[Cluster]) -> float:
-    """How many independent samples the trials of these scenarios are worth: n / deff, with Kish's design effect.
+    """The number of independent samples that these trials are worth: n / deff, with Kish's design effect.
 
     deff = 1 + (m' - 1) ICC, where m' = sum of squared cluster sizes / n (Kish 1965, Survey Sampling, 8.2; 1987 for
     clusters of several sizes). ICC is the intracluster correlation by the analysis of variance:
@@ -111,8 +111,8 @@ def effective_n(clusters: Iterable[Cluster]) -> float:
     less than 0. Trials that repeat each other have an ICC of 1, and are worth one sample a scenario; trials that
     scatter within a scenario as they do between scenarios are worth as many samples as they are.
 
-    Where nothing scatters at all (all right, or all wrong), the data cannot tell the two apart, and where there is one
-    scenario only, they know nothing of others: then it is the cautious number, that of the scenarios.
+    Where nothing varies (all right, or all wrong), the data cannot distinguish the two cases, and a single scenario
+    says nothing about others: then it is the cautious number, that of the scenarios.
 
     The same holds of values other than 0 and 1, as the differences between two arms are. 0 without any trials.
     """
@@ -135,7 +135,7 @@ def effective_n(clusters: Iterable[Cluster]) -> float:
 
 
 def pass_hat(correct: int, n: int, k: int) -> float:
-    """The chance that `k` of `n` trials, drawn at random without putting back, are all right: C(c, k) / C(n, k).
+    """The probability that `k` of `n` trials, sampled without replacement, are all right: C(c, k) / C(n, k).
 
     The unbiased estimate of p to the k-th; its mean over scenarios is tau-bench's pass^k (Yao et al. 2024,
     arXiv 2406.12045). Needs k <= n.

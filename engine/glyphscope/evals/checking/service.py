@@ -40,7 +40,7 @@ class Selected(NamedTuple):
 
 
 class FunctionVerdict(NamedTuple):
-    """What a Python function returned; `reason` may be empty."""
+    """The result of a Python function; `reason` may be empty."""
 
     passed: bool
     reason: str
@@ -59,7 +59,7 @@ def pids() -> set[int]:
 
 @lru_cache(maxsize=4096)
 def bad_path(path: str) -> str:
-    """Why it is no JSONPath, with the character (from 1); empty for one that is."""
+    """The syntax error of a JSONPath, with the character (from 1); empty for a valid one."""
     try:
         _ask(wire.ReadPath(path))
     except CheckFailed as failed:
@@ -69,7 +69,7 @@ def bad_path(path: str) -> str:
 
 
 def select(path: str, document: Any) -> Selected:
-    """What the path selects. Raises CheckFailed, also where it takes too long or too much memory."""
+    """The selected values. Raises CheckFailed, also where it takes too long or too much memory."""
     found = _ask(wire.Select(path, encode_json(document)))
     return Selected([(place, value) for place, value in json.loads(found.nodes)], found.count)
 
@@ -83,7 +83,7 @@ def functions_of(source: str) -> tuple[str, ...]:
 def call_function(
     source: str, file: str, name: str, document: Any, cancelled: threading.Event | None = None
 ) -> FunctionVerdict:
-    """Runs the source in a process of its own. Only with the user's consent: it has the user's rights.
+    """Run the source in a separate process. Only with the user's consent: it has the user's rights.
 
     Raises CheckFailed where the function raises (but AssertionError, which is a verdict), returns something else than
     a verdict, takes longer than `FUNCTION_SECONDS`, uses up its memory or ends the process.

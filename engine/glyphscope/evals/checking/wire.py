@@ -1,4 +1,4 @@
-"""What goes over the pipes of the process that evaluates JSONPath and Python functions: one question, one answer.
+"""The messages of the process that evaluates JSONPath and Python functions: one request, one answer.
 
 Documents are JSON. Sources of Python files are text.
 """
@@ -28,7 +28,7 @@ class Select(_Question, frozen=True):
 
 
 class ReadFunctions(_Question, frozen=True):
-    """Which functions does the source define at its top level? Nothing of it is run."""
+    """Request the names of the functions at the top level of a source, which is not run."""
 
     source: str
 

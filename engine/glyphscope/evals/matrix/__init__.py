@@ -1,1 +1,1 @@
-"""What is varied: arms, sampling profiles, seeds, and what is recommended for models."""
+"""The variables: arms, sampling profiles, seeds, and recommended settings of models."""

@@ -20,7 +20,7 @@ from glyphscope.events import (
 
 ArmNotation: TypeAlias = Literal["glyph", "json", "native"]
 Workarounds: TypeAlias = Literal["production", "baseline"]
-"""`production` applies what the catalogue recommends for a model; `baseline` applies nothing of it."""
+"""`production` applies the catalogue's recommendations for a model; `baseline` applies none."""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def varied(arms: Sequence[Arm]) -> list[str]:
-    """What the arms differ in. An order of arguments that the constraint alone decides is part of the constraint."""
+    """The settings in which the arms differ. An order of arguments decided by the constraint alone is part of it."""
     names = [name for name in Arm.__struct_fields__ if len({getattr(arm, name) for arm in arms}) > 1]
     usual = "constraint" in names and all(arm.order == default_order(arm.constraint) for arm in arms)
     return [name for name in names if not (usual and name == "order")]

@@ -1,4 +1,4 @@
-"""What the assertions of a plan need beside the models that are evaluated: the user's consent, and judge models."""
+"""The requirements of a plan's assertions beside the evaluated models: the user's consent, and judge models."""
 
 from __future__ import annotations
 

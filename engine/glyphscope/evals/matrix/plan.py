@@ -31,13 +31,13 @@ MAX_SAMPLES = 1_000_000
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """What is varied, an axis a member; the arms are all combinations. `strategies` None is each suite's own, `orders`
-    None what is usual under the arm's constraint.
+    """The varied settings, one member per axis; the arms are all combinations. `strategies` None is each suite's own,
+    `orders` None the default under the arm's constraint.
 
-    `jobs` samples are made at once, each by a model of its own. `savings` is the share of aborted runs that are
+    `jobs` samples are made at once, each by a separate model. `savings` is the share of aborted runs that are
     continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` those asked,
-    `search` is looked for in ids, groups and prompts; of what is left, `first` scenarios of each suite (0: all).
-    `judge` is the model that decides rubrics, empty for each suite's own.
+    `search` is searched for in ids, groups and prompts; then `first` scenarios of each suite remain (0: all).
+    `judge` is the model for rubrics, empty for each suite's own.
     """
 
     suites: tuple[str, ...]
@@ -71,7 +71,7 @@ _LATER = {
 """Members that early results do not have, with what they were then."""
 
 _OF_THE_CONSTRAINT: dict[str, Any] = {"constraint": "off", "constrain_from": "reasoning", "order": "schema"}
-"""What arms with the same prompts differ in, all set to the same."""
+"""The settings in which arms with the same prompts may differ, set to fixed values."""
 
 
 def sample_id(arm: str, suite: str, scenario: str, trial: int) -> str:
@@ -119,7 +119,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a plan asks for before it is known how fast the models are. `runs` counts the turns of users one by one."""
+    """The size of a plan, before the speed of the models is known. `runs` counts the turns of users one by one."""
 
     samples: int
     runs: int
@@ -169,7 +169,7 @@ class Plan:
 
 
 def plan_of(matrix: Matrix) -> Plan:
-    """Raises GlyphscopeError where there is nothing to ask or nobody to be asked, SuiteError for a suite's mistakes."""
+    """Raises GlyphscopeError where there are no scenarios or no models, SuiteError for a suite's errors."""
     for name, values in (("suite", matrix.suites), ("model", matrix.models)):
         if not values:
             raise GlyphscopeError(f"An evaluation needs a {name}.", where="eval")

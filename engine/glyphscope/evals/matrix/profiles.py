@@ -1,4 +1,4 @@
-"""What is recommended for models of a name: presets of the tool loop.
+"""Recommended settings for models by name: presets of the tool loop.
 
 Applied by an evaluation's `production` arms only, never by a run: there, nothing is chosen by a model's name.
 """
@@ -64,7 +64,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is recommended for models of these names, and by whom."""
+    """The recommended settings for models of these names, and their source."""
 
     models: tuple[str, ...]
     source: str

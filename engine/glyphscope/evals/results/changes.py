@@ -55,7 +55,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 def changes_between(
     before: tuple[Manifest, Sequence[Sample]], after: tuple[Manifest, Sequence[Sample]]
 ) -> Changes:
-    """What changed, over the samples that both results have: of the same suite, scenario and trial."""
+    """The changes, over the samples that both results have: of the same suite, scenario and trial."""
     arms, notes = _paired(before[0].arms, after[0].arms)
     arm_changes: list[ArmChange] = []
     changes: list[Change] = []

@@ -57,7 +57,7 @@ def spread_row(label: str, spread: Spread | None, most: float, unit: str) -> Mar
 
 
 def saved_row(label: str, decoded: int, would_have: int, most: int) -> Markup:
-    """What was decoded, and behind it what would have been."""
+    """The decoded tokens, and behind them the tokens without an abort."""
     inside = _grid([0, 0.25, 0.5, 0.75, 1])
     if most > 0:
         inside += _bar(0, would_have / most, "saved") + _bar(0, decoded / most, "bar")

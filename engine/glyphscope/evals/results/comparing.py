@@ -26,7 +26,7 @@ _STARTS: dict[str, tuple[object, ...]] = {
     "order": ("schema", "any"),
     "profile": ("deterministic", "default"),
 }
-"""What people start from, by what differs: the first of two arms."""
+"""The usual baselines, by the setting that differs: the first of two arms."""
 
 
 class Trials(msgspec.Struct, gc=False):
@@ -50,7 +50,7 @@ Marks = dict[Measure, dict[Key, Trials]]
 
 
 def marks_of(rows: Sequence[Row], places: dict[int, int]) -> Marks:
-    """What the answered rows of one arm came to, by measure and scenario. `places` are the trials' bits in all arms."""
+    """The outcomes of one arm's answered rows, by measure and scenario. `places` are the trials' bits in all arms."""
     marks: Marks = {measure: {} for measure in MEASURES}
     for row in rows:
         if not row.answered:
@@ -69,7 +69,7 @@ def marks_of(rows: Sequence[Row], places: dict[int, int]) -> Marks:
 
 
 def what_differs(first: Arm, second: Arm) -> str:
-    """The name of the one thing that differs, or "several". The shape is none of a model's native notation."""
+    """The name of the one setting that differs, or "several". A native notation has no shape."""
     names = varied((first, second))
     if "native" in (first.notation, second.notation) and "shape" in names:
         names.remove("shape")

@@ -61,7 +61,7 @@ def form_of(out: Path) -> TableForm:
 
 
 def samples_csv(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
-    """What is not known is an empty cell. A text that a spreadsheet would take for a formula gets an apostrophe."""
+    """Unknown values are empty cells. A text that a spreadsheet would treat as a formula gets an apostrophe."""
     return csv_table(COLUMNS, _rows(manifest, samples)).encode("utf-8", "replace")
 
 

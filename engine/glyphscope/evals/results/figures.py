@@ -13,7 +13,7 @@ MEASURES: tuple[Measure, ...] = ("ok", "parsed", "valid", "right_tool", "right_a
 
 
 class Saving(msgspec.Struct, frozen=True, kw_only=True):
-    """What early aborts saved: `aborted` runs, of which `measured` were continued; tokens of those only."""
+    """The savings of early aborts: `aborted` runs, of which `measured` were continued; tokens of those only."""
 
     aborted: int
     measured: int
@@ -22,12 +22,12 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """Over one set of samples. `n` counts all, `answered` those that the model had its say in: shares are of these.
+    """The figures of one set of samples. `n` counts all, `answered` those with an answer: shares are of these.
 
     A share whose measure is None for a sample (not known, or not applicable) is over the others, as its own `n` says.
     The trials of a scenario are not independent: intervals are those of each share's `effective` samples.
     `failures` counts the samples by their first failure's reason, `codes` by its code. `pass_k` is, by k up to the
-    number of trials (ten at most), the share of scenarios that k trials drawn at random would all get right
+    number of trials (ten at most), the share of scenarios of which k random trials would all be right
     (tau-bench's pass^k), over the scenarios with k answers. Spreads are over the answered samples, and None over no
     samples. `instructions` is a mean. `tokens_per_ok` is all decoded tokens by ok samples, None where none is ok.
     """
@@ -119,10 +119,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the ok share moves when only the format does: over arms that are alike but for notation and shape.
+    """The change of the ok share with the format alone: over arms that differ only in notation and shape.
 
-    Shares are means over the `scenarios` that all these arms answered. Arms that are all the same have a spread too:
-    `by_chance` is what it would be on average if formats made no difference, and `p` how often it would be as large.
+    Shares are means over the `scenarios` that all these arms answered. Equivalent arms have a spread too:
+    `by_chance` is its mean if formats made no difference, and `p` the probability of one as large.
     """
 
     arms: tuple[str, ...]

@@ -37,7 +37,7 @@ PORTION = 64 * 1024
 
 
 class ResultRow(NamedTuple):
-    """A result in a list: what can be told without reading its samples. `problem` is why it cannot be opened."""
+    """A result in a list, as known without reading its samples. `problem` is why it cannot be opened."""
 
     path: Path
     manifest: Manifest | None
@@ -63,18 +63,18 @@ class ResultFolder:
 
     @classmethod
     def open(cls, path: Path) -> ResultFolder:
-        """Raises StorageError, and RecordError where this is no result, or one of a newer version."""
+        """Raises StorageError, and RecordError where this is not a result, or one of a newer version."""
         return cls(path, _read_manifest(path))
 
     def keep(self, manifest: Manifest) -> None:
-        """Writes the manifest anew."""
+        """Rewrite the manifest."""
         self.manifest = manifest
         atomic_write(
             self.path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
         )
 
     def keep_tables(self, tables: Sequence[SuiteTables]) -> None:
-        """The suites' tables that a model's tokens were counted for stand beside those of other models."""
+        """Save the suites' tables with a model's token counts beside those of other models."""
         counted = {table.model for table in tables}
         others = (table for table in self.tables() if table.model not in counted)
         atomic_write(self.path / TABLES, msgspec.json.encode([*others, *tables]) + b"\n")
@@ -84,7 +84,7 @@ class ResultFolder:
         data = _read(self.path / TABLES)
         try:
             return msgspec.json.decode(data, type=list[SuiteTables]) if data else []
-        except (ValueError, RecursionError) as error:  # also text that is no UTF-8
+        except (ValueError, RecursionError) as error:  # also invalid UTF-8
             raise RecordError(f"The tables are damaged: {error}.", where=str(self.path / TABLES)) from None
 
     def suite(self, name: str) -> bytes:
@@ -107,7 +107,7 @@ class ResultFolder:
         return list({sample.id: sample for sample in samples}.values())
 
     def _slowly(self, data: bytes) -> Iterator[Sample]:
-        """Line by line, to tell the one that is damaged."""
+        """Decode line by line, to find the damaged one."""
         for number, line in enumerate(data.split(b"\n"), 1):
             if not line.strip():
                 continue
@@ -196,7 +196,7 @@ class SampleWriter:
 
 
 def _portions(data: bytes) -> Iterator[bytes]:
-    """Whole lines, some at a time: decoding lets no other thread run, and a window must not stand still for it."""
+    """Whole lines, some at a time: decoding blocks all other threads, and the window must not freeze."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start + PORTION) + 1 or len(data)
@@ -212,7 +212,7 @@ def run_name(sample: Sample, number: int = 1, kind: str = "turn") -> str:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path that a sample tells of its record stays in the folder."""
+    """Whether the path of a sample's record stays in the folder."""
     place = PurePosixPath(path)
     return bool(place.parts) and ".." not in place.parts and not place.is_absolute()
 

@@ -1,4 +1,4 @@
-"""What a result was made with: everything that a figure needs beside it to mean something."""
+"""The settings of a result: everything needed to interpret its figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """`manifest.json`. `digest` is that of all that decides the samples: a result goes on only under the same one.
+    """`manifest.json`. `digest` is that of all settings of the samples: a result is continued only under the same one.
 
     `models` are those that could be opened, by the name that the arms give them; `missing` has the reason for
     the others. `planned` counts the samples of the whole matrix. `finished` is empty until all of them are there or can
@@ -56,7 +56,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def this_machine() -> Machine:
-    """Empty members where the system does not tell."""
+    """Members that the system does not report are empty."""
     return Machine(
         system=system_name(),
         processor=processor_name(),

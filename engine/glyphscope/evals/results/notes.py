@@ -1,4 +1,4 @@
-"""What a reader of the figures must know, in sentences: what is missing or not measured, what intervals are of."""
+"""Notes for readers of the figures, in sentences: missing and unmeasured values, and the basis of intervals."""
 
 from __future__ import annotations
 

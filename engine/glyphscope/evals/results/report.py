@@ -226,9 +226,9 @@ def _json(value: Any) -> bytes:
 
 
 def publish(path: Path) -> Summary:
-    """Counts the samples and writes everything that is made from them.
+    """Count the samples and write everything that is made from them.
 
-    Raises StorageError, RecordError where this is no result, SuiteError where a kept suite was damaged.
+    Raises StorageError, RecordError where this is not a result, SuiteError where a saved suite was damaged.
     """
     folder = ResultFolder.open(path)
     suites = [parse_suite(folder.suite(used.name), where=used.name) for used in folder.manifest.suites]

@@ -1,4 +1,4 @@
-"""What the report's template shows: the figures put into rows and cells, with nothing left to be counted there."""
+"""The data of the report's template: the figures as rows and cells, so that the template counts nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glyphscope.evals.statistics import Share
 MOST_OF_A_REASON = 40
 MOST_JUDGED = 200
 MOST_MARKS = 30_000
-"""Samples that have a mark of their own; of more, the scenarios have only counts."""
+"""Samples with individual marks; of more, the scenarios have only counts."""
 SHADES = 6
 
 CONTROL = "control: no call expected"
@@ -177,7 +177,7 @@ def _why(sample: Sample) -> str:
 
 
 def links_of(sample: Sample) -> tuple[str, ...]:
-    """Its records as links from the folder; a path that leads elsewhere is none."""
+    """Its records as links from the folder; paths that lead elsewhere are left out."""
     return tuple(link for path in sample.runs if (link := link_of(path)))
 
 
@@ -190,7 +190,7 @@ def link_of(path: str) -> str:
 
 
 def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGroup]:
-    """By first reason, the most frequent first; what was no answer of the model comes last."""
+    """The failures by first reason, the most frequent first; samples without an answer are last."""
     found: dict[Reason, list[Sample]] = {}
     for sample in samples:
         if sample.failures:

@@ -1,4 +1,4 @@
-"""What figures need of a sample, and the figures over some of them. A row is small: a million of them fit."""
+"""The parts of a sample that figures need, and figures over some of them. A row is small: a million of them fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A sample without its texts. `answer` tells two texts apart; `reason` is empty where nothing failed."""
+    """A sample without its texts. `answer` identifies a text; `reason` is empty where nothing failed."""
 
     arm: str
     suite: str

@@ -14,12 +14,12 @@ Reason: TypeAlias = Literal[
     "TOOL_FAILED", "TIMEOUT", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST",
     "MODEL_FAILED", "CHECK_FAILED", "JUDGE_FAILED",
 ]  # fmt: skip
-"""Why a sample is not ok. The first one of a sample is what it is counted under.
+"""The reasons why a sample is not ok. A sample counts under its first one.
 
-LENGTH is a text that was right so far when the limit of tokens cut it off: nobody knows what it would have become, so
-it is no text that could not be parsed.
+LENGTH is a text that was valid so far when the limit of tokens cut it off: its end is unknown, so it does not count as
+unparsable.
 
-Those in `NO_ANSWER` are no answers of the model: figures count them separately.
+Those in `NO_ANSWER` are not answers of the model: figures count them separately.
 """
 
 
@@ -34,7 +34,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that was made: what the judge saw. `ok` None where it was not carried out."""
+    """A call as the judge saw it. `ok` None where it was not executed."""
 
     tool: str
     arguments: dict[str, Any]
@@ -60,18 +60,18 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it. Of several turns, the verdicts hold for all of them together, and prices are added up.
+    """The result of a sample. The verdicts are for all of its turns together, and costs are added up.
 
     `id` is arm, suite, scenario and trial. `parsed` is about the model's own texts, before any repair: None where it is
-    not known (the run was stopped before its text ended, for another reason) or words will do. `valid` is
+    not known (the run was stopped before its text ended, for another reason) or text is an answer. `valid` is
     whether there was a valid call (or none was expected and none made).
-    `right_tool` and `right_arguments` are None where no call is expected. `ok` is all that the scenario asks for.
-    `prompt_tokens` are those of all prompts together, as an endpoint bills them; `instructions` is what of the first
-    one everything but the user's words and the chat template costs: rules, tools, examples. `decoded` counts generated
-    tokens, `forced` those without a choice; `bytes` and `characters` are the text's. `stopped_at` is the deciding
-    character of an early abort, `saved` what continuing it showed to be saved in tokens, None where that was not
-    measured. `runs` are the records' paths in the folder, one a turn. `judged` are the judge's verdicts; what the judge
-    costs is not part of the other figures. Times are milliseconds.
+    `right_tool` and `right_arguments` are None where no call is expected. `ok` is the verdict on all expectations.
+    `prompt_tokens` are those of all prompts together, as an endpoint bills them; `instructions` is the
+    cost of the first one without the user's words and the chat template: rules, tools, examples. `decoded` counts
+    generated tokens, `forced` those without a choice; `bytes` and `characters` are the text's. `stopped_at` is the deciding
+    character of an early abort, `saved` the tokens saved, measured by continuing it, None where that was not
+    measured. `runs` are the records' paths in the folder, one a turn. `judged` are the judge's verdicts; the judge's
+    costs are not part of the other figures. Times are milliseconds.
     """
 
     id: str
@@ -112,7 +112,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answered(self) -> bool:
-        """Whether the model had its say: a process that died, an endpoint that was down, is no answer."""
+        """Whether the model answered: a process that died or an endpoint that was down did not."""
         return not any(failure.reason in NO_ANSWER for failure in self.failures)
 
 

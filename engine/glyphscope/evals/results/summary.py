@@ -61,14 +61,14 @@ def by_scenario_and_strategy(manifest: Manifest, samples: Iterable[Sample]) -> S
 
 
 def strategy_name(arm: Arm) -> str:
-    """What an arm does, in its id's words."""
+    """The strategy of an arm, in the words of its id."""
     return arm.strategy_id + ("" if arm.workarounds == "production" else ".baseline")
 
 
 def _by_arm(manifest: Manifest, rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Arms in the manifest's order, without those that have no samples.
 
-    Their rows are in an order of their own, so that figures do not depend, by a last digit, on who came first.
+    Their rows are in a fixed order, so that the last digits of figures do not depend on the order of completion.
     """
     suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
     found: dict[str, list[Row]] = {arm.id: [] for arm in manifest.arms}
@@ -139,9 +139,9 @@ COLUMNS = (
 
 
 def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:
-    """`summary.csv`: a row an arm and scenario. What is not known is an empty cell, and never a zero.
+    """`summary.csv`: a row per arm and scenario. Unknown values are empty cells, never zeros.
 
-    A text that a spreadsheet would take for a formula has an apostrophe before it (OWASP, CSV injection).
+    A text that a spreadsheet would treat as a formula has an apostrophe before it (OWASP, CSV injection).
     """
     arms = {arm.id: arm for arm in manifest.arms}
     rows = [(name, each, of) for each in scenarios.scenarios for name, of in each.figures.items()]

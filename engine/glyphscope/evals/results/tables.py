@@ -48,7 +48,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sized(msgspec.Struct, frozen=True, kw_only=True):
-    """A call in all styles, beside what is claimed of it, by notation; `words` tell the differences."""
+    """A call in all styles, beside the claimed sizes, by notation; `words` describe the differences."""
 
     id: str
     tool: str
@@ -58,7 +58,7 @@ class Sized(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteTables(msgspec.Struct, frozen=True, kw_only=True):
-    """Both tables of a suite. `model` names whose tokens were counted; `words` tell of all sizes together."""
+    """Both tables of a suite. `model` is the model whose tokens were counted; `words` summarise the sizes."""
 
     suite: str
     model: str = ""

@@ -69,7 +69,7 @@ _VALUES: dict[tuple[str, object], str] = {
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
-    """By id, what tells an arm from the others: `glyph · mask`. Of a single one, its model."""
+    """The distinguishing settings of each arm, by id: `glyph · mask`. Of a single one, its model."""
     names = varied(arms) or ["model"]
     labels = {arm.id: " · ".join(_short(name, arm) for name in names) for arm in arms}
     return labels if len(set(labels.values())) == len(labels) else {arm.id: arm.id for arm in arms}
@@ -133,7 +133,7 @@ def comparison_words(
 
 
 def _in_common(c: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
-    """What both arms have in common, where there are others that have not."""
+    """The common settings of both arms that not all arms have."""
     if c.differ == "several" or len(arms) <= 2:
         return ""
     first, second = (labels.get(arm, arm).split(" · ") for arm in (c.first, c.second))
@@ -164,7 +164,7 @@ def pairs_words(comparison: Comparison) -> str:
 
 
 def conclusion(comparison: Comparison, compared: int) -> str:
-    """What may be concluded, among `compared` comparisons by the same measure."""
+    """The valid conclusion, among `compared` comparisons by the same measure."""
     c = comparison
     holm = f" (after Holm {p_words(c.p_holm)})" if compared > 1 else ""
     if c.p_holm < 0.05:
@@ -176,7 +176,7 @@ def conclusion(comparison: Comparison, compared: int) -> str:
 
 
 def sensitivity_words(sensitivity: Sensitivity, labels: Mapping[str, str]) -> str:
-    """What the format alone moves."""
+    """The effect of the format alone, in words."""
     s = sensitivity
     names = ", ".join(labels.get(arm, arm) for arm in s.arms)
     judged = "significant" if s.p < 0.05 else "not significant"

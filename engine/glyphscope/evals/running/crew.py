@@ -23,7 +23,7 @@ Maker: TypeAlias = Callable[[Planned, Model, threading.Event, Callable[[SampleGr
 
 @dataclass(frozen=True)
 class Made:
-    """A sample and the events of its runs. `stopped`: it was given up, and its last run is not whole."""
+    """A sample and the events of its runs. `stopped`: it was cancelled, and its last run is incomplete."""
 
     planned: Planned
     sample: Sample
@@ -33,7 +33,7 @@ class Made:
 
 
 class Crew:
-    """Threads that make samples, each with a model of its own, until none are left or they are stopped.
+    """Threads that make samples, each with a separate model, until none are left or they are stopped.
 
     A context: leaving it stops the threads and waits for them. `judges` are cancelled with the models.
     """
@@ -80,7 +80,7 @@ class Crew:
                 thread.join(0.02)
 
     def items(self) -> Iterator[SampleBegun | SampleGrew | Made]:
-        """What the threads report, until the last of them ends. Raises what one of them did not expect."""
+        """Yield the reports of the threads, until the last of them ends. Raises unexpected exceptions of threads."""
         working = len(self._threads)
         while working:
             try:
@@ -110,7 +110,7 @@ class Crew:
                 sample, runs = self._make(planned, model, self._ended, self._items.put)
                 stopped = self._ended.is_set() and sample.outcome == "cancelled"
                 self._items.put(Made(planned, sample, runs, time.monotonic() - began, stopped))
-        except BaseException as error:  # a mistake of ours: it ends the evaluation, in its own thread
+        except BaseException as error:  # a bug, which ends the evaluation in its own thread
             self._items.put(error)
         finally:
             self._items.put(None)

@@ -1,7 +1,7 @@
-"""An evaluation: the plan's samples that are not there yet, made one after the other or several at once.
+"""An evaluation: the plan's missing samples, made one after the other or several at once.
 
-Each model is opened once for each of the `jobs`. What goes wrong with one stays with it: a run that fails is a sample
-that failed, a model that cannot be opened, or fails time after time, costs its own arms.
+Each model is opened once for each of the `jobs`. Failures stay local: a run that fails is a failed sample, and a model
+that cannot be opened, or fails repeatedly, costs only its own arms.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def evaluate(
     control: Control | None = None,
     allow_python: bool = False,
 ) -> Generator[Progress, None, None]:
-    """Makes the samples and puts each into the folder, a new one below `out`, or `resume`, which it goes on with.
+    """Make the samples and save each in the folder, a new one below `out`, or `resume`, which is continued.
 
-    With `again`, samples of which nothing can be said of the model (it died, it was not reached) are made once more.
+    With `again`, samples without an answer (the model died or was not reached) are made again.
     Closing the iterator stops, as `control.stop()` does from any thread. `allow_python` is the user's consent to run
     the suites' Python functions. Raises StorageError where nothing can be written, RecordError where `resume` is
-    another plan's; what was made until then is in the folder. Raises GlyphscopeError, before anything is written,
+    another plan's; the samples so far are in the folder. Raises GlyphscopeError, before anything is written,
     without that consent, and for a judge that is not named or cannot be opened.
     """
     control = control or Control()
@@ -142,7 +142,7 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
 
 @dataclass
 class _Work:
-    """What all models' samples share: the folder, how many are made, and the time for the others."""
+    """The shared state of all models' samples: the folder, their number, and the estimate for the others."""
 
     plan: Plan
     folder: ResultFolder
@@ -154,7 +154,7 @@ class _Work:
     done: int
 
     def of_model(self, name: str, todo: list[Planned], jobs: int) -> Iterator[Progress]:
-        """The samples of one model. Its jobs hand what they tell to this thread, which alone writes."""
+        """Make the samples of one model. Its jobs report to this thread, which alone writes."""
         with ExitStack() as stack:
             models: list[Model] = []
             try:
@@ -197,7 +197,7 @@ class _Work:
         return ModelMissing(name, why)
 
     def _opened(self, name: str, model: Model) -> None:
-        """What is known of the model goes into the folder: itself, how its arms draw tokens, its tokens of calls."""
+        """Save the facts about an open model: itself, its arms' sampling, and its token counts of calls."""
         manifest = self.folder.manifest
         arms = [arm for arm in manifest.arms if arm.model == name]
         drawn = {arm.id: profile(arm.profile).of(model.info.name, manifest.seed) for arm in arms}

@@ -1,4 +1,4 @@
-"""What an evaluation tells while it goes on: the command line's bar and the window's page both read only this."""
+"""The progress reports of an evaluation, which the command line's bar and the window's page read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ModelOpened:
 
 @dataclass(frozen=True)
 class ModelMissing:
-    """A model could not be opened: its arms are left out, the others go on, and the report says so."""
+    """A model could not be opened: its arms are left out, the others continue, and the report says so."""
 
     name: str
     why: str
@@ -69,7 +69,7 @@ class SampleDone:
 
 @dataclass(frozen=True)
 class Ended:
-    """Nothing more comes. `complete`: every sample that can be is there; if not, the result can be gone on with."""
+    """The last report. `complete`: every possible sample is there; if not, the result can be continued."""
 
     folder: Path
     complete: bool
@@ -80,7 +80,7 @@ Progress: TypeAlias = Begun | ModelOpened | ModelMissing | SampleBegun | SampleG
 
 @dataclass
 class Control:
-    """How another thread holds an evaluation: it pauses between samples, and stops in the middle of one."""
+    """Control of an evaluation by another thread: pause between samples, stop in the middle of one."""
 
     stopped: threading.Event = field(default_factory=threading.Event)
     _going: threading.Event = field(default_factory=threading.Event)
@@ -99,11 +99,11 @@ class Control:
         self._going.set()
 
     def stop(self) -> None:
-        """The sample that is being made is given up; the folder keeps the others."""
+        """Cancel the sample in progress; the folder keeps the others."""
         self.stopped.set()
         self._going.set()
 
     def wait(self) -> bool:
-        """Waits while it is paused; whether to go on."""
+        """Wait while it is paused; returns whether to continue."""
         self._going.wait()
         return not self.stopped.is_set()

@@ -29,15 +29,15 @@ def request_for(
 ) -> RunRequest:
     """The scenario's first prompt, asked of the arm, with the tools of `registry`.
 
-    What the scenario says wins over what the suite says, and that over the arm's; settings of settings (`loop`,
-    `router`, `repair`) are merged by their members. `presets` of the tool loop come before all of these. Nobody is
-    asked anything: calls that are carried out are the scripted tools'. Raises GlyphscopeError for members that do not
+    The scenario's members override the suite's, which override the arm's; nested settings (`loop`,
+    `router`, `repair`) are merged by their members. `presets` of the tool loop come before all of these. Nothing
+    waits for a person: calls are executed by the scripted tools. Raises GlyphscopeError for members that do not
     fit.
     """
     members = _merged(_merged(_of_arm(arm, suite), suite.request), scenario.request)
     if scenario.answers:
         members = _merged(members, {"router": {"answers": list(scenario.answers)}})
-    carried_out = members["strategy"] == "loop" or bool(members.get("dispatch"))
+    executed = members["strategy"] == "loop" or bool(members.get("dispatch"))
     try:
         members["loop"] = _loop(members, presets)
         return msgspec.convert(
@@ -46,8 +46,8 @@ def request_for(
                 "prompt": scenario.prompt,
                 "registry": registry.to_document(),
                 "sampling": sampling,
-                "sources": {tool.name: SCRIPTED for tool in registry.allowed} if carried_out else {},
-                "approvals": _ALLOWED if carried_out else (),
+                "sources": {tool.name: SCRIPTED for tool in registry.allowed} if executed else {},
+                "approvals": _ALLOWED if executed else (),
             },
             RunRequest,
         )

@@ -40,12 +40,12 @@ GREW_SECONDS, GREW_TEXT = 0.2, 200
 """Time between two reports of a text that is being written, and the characters of its end that they have."""
 
 OF_THE_USER = frozenset({"user", "template", "history", "begun"})
-"""The parts of a prompt that are no instructions."""
+"""The parts of a prompt other than instructions."""
 
 
 MadeRuns: TypeAlias = tuple[Sample, list[list[AnyEvent]]]
 Interact: TypeAlias = Callable[[threading.Event], Interaction]
-"""Who stands beside a run that the event cancels."""
+"""Makes the host of a run that the event cancels."""
 
 
 class Runs:
@@ -230,8 +230,8 @@ def _chosen(id: str, share: float) -> bool:
 
 
 def _can_continue(request: RunRequest, states: Sequence[RunState]) -> bool:
-    """Whether one text is all that was written, and was stopped: after a repair or in another turn, nobody knows what
-    would have come of it.
+    """Whether the run has a single text, which was stopped: after a repair or in a later turn, its continuation would
+    be unknown.
     """
     written = sum(bool(stage.tokens) for state in states for stage in state.stages)
     stopped = len(states) == 1 and states[0].aborted is not None

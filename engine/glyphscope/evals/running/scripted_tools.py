@@ -19,11 +19,11 @@ SCRIPTED = "scripted"
 
 
 class ScriptedTools:
-    """A source of the registry's tools: the script answers, and what it does not, the demo tools carry out, if given.
+    """A source of the registry's tools: the script answers calls, and the demo tools, if given, execute the others.
 
-    A call that neither answers is a fault of the tool: the message says that there is nothing for such a call, which
-    is true, and not that the tool does not exist, which would send it after another one. A scripted time out comes at
-    once. Any thread; the demo tools are the caller's to close.
+    A call without an answer is a tool error: its message says that there is no result for such a call, not that the
+    tool does not exist, which would make the model choose another. A scripted timeout returns at once. Thread-safe; the
+    caller closes the demo tools.
     """
 
     name = identity = SCRIPTED
@@ -34,7 +34,7 @@ class ScriptedTools:
         registry: ToolRegistry | dict[str, Any],
         demo: DemoTools | None = None,
     ) -> None:
-        """Raises RegistryError for a document that is none."""
+        """Raises RegistryError for an invalid document."""
         known = registry if isinstance(registry, ToolRegistry) else parse_document(registry)
         self._tools = tuple(known.allowed)
         self._names = frozenset(tool.name for tool in self._tools)
@@ -66,7 +66,7 @@ class ScriptedTools:
         return Outcome(fault="tool", message=message)
 
     def close(self) -> None:
-        """Holds nothing of its own."""
+        """Do nothing: it has no resources."""
 
     def _next(self, tool: str, arguments: dict[str, Any]) -> ScriptedResult | None:
         """The first entry that still holds for the call, used once more."""

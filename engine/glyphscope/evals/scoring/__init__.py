@@ -1,1 +1,1 @@
-"""Whether what came of a scenario is right, and why not."""
+"""The verdict on the result of a scenario, with reasons."""

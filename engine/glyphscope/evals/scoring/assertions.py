@@ -1,7 +1,7 @@
-"""What is asked of a result only where everything else is right: Python functions first, then the judge model.
+"""Assertions that run only where everything else is right: Python functions first, then the judge model.
 
-Both can fail to give a verdict. Such a sample has no answer, as if the model had not been reached: nothing is known of
-it, and `--retry` makes it again.
+Both can fail to give a verdict. Such a sample has no answer, as if the model had not been reached, and `--retry` makes
+it again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glyphscope.runs import RunState
 
 @dataclass(frozen=True)
 class Assertors:
-    """Who decides. `allow_python` is the user's consent; `judges` are the open judge models, by suite."""
+    """Decides assertions. `allow_python` is the user's consent; `judges` are the open judge models, by suite."""
 
     allow_python: bool = False
     judges: Mapping[str, ModelJudge] = field(default_factory=dict)

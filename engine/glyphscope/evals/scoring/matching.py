@@ -26,7 +26,7 @@ class Matcher:
         self._values: dict[tuple[bool, bool], Values] = {}
 
     def difference(self, expected: ExpectedCall, tool: str, arguments: dict[str, Any]) -> Difference | None:
-        """What is not as expected, the tool before the arguments; None where the call is the expected one."""
+        """The difference from the expected call, the tool before the arguments; None where there is none."""
         if tool not in expected.tools:
             return Difference("", f"the call is of {_quoted((tool,))}, not of {_quoted(expected.tools)}")
         return self.of_arguments(expected, arguments)
@@ -90,7 +90,7 @@ def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> Difference |
 
 
 def _broken(error: ValidationError) -> str:
-    """What a value is and should be; for keywords that are not often met, in jsonschema's words."""
+    """The actual and the expected value in words; for rare keywords, in jsonschema's words."""
     limit = error.validator_value
     if error.validator == "type":
         kinds = [limit] if isinstance(limit, str) else limit

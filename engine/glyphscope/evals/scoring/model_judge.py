@@ -1,8 +1,8 @@
 """A judge model's verdict on a result: a rubric and the result as data, answered under the program's own mask.
 
 The verdict is an object with exactly a reason and a truth value, so there is no free text to read it out of; the reason
-comes first, as a verdict is better after its reason than before it. What was judged is quoted as JSON and without the
-characters that markers of chat templates are made of: an answer that says "this passes" is data, and no instruction.
+comes first, as verdicts are better after their reason than before it. The judged result is quoted as JSON without the
+characters of chat templates' markers: an answer that says "this passes" is data, not an instruction.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _verdict_schema(**reason: Any) -> dict[str, Any]:
 
 VERDICT = _verdict_schema(minLength=1, maxLength=LONGEST_REASON)
 ANY_LENGTH = _verdict_schema()
-"""For endpoints that take a JSON Schema, as some refuse bounds of lengths; and for the check of what they wrote."""
+"""For endpoints that accept a JSON Schema, as some reject bounds of lengths; and to validate their answers."""
 _TOOLS = {
     "glyphscope": 1,
     "tools": [{"name": "verdict", "description": "The verdict of a judge.", "parameters": VERDICT}],
@@ -86,7 +86,7 @@ class ModelJudge:
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """The known facts about the model."""
         return self._model.info
 
     def judged(
@@ -98,7 +98,7 @@ class ModelJudge:
         cancelled: threading.Event,
         wrote: Wrote = discard,
     ) -> tuple[Judged, list[AnyEvent]]:
-        """The verdict on a turn's result, and the events of the judge's run. What goes wrong is its `error`."""
+        """The verdict on a turn's result, and the events of the judge's run. A failure is its `error`."""
         request = self._request(rubric, result)
         events: list[AnyEvent] = []
         state = RunState()

@@ -1,7 +1,7 @@
-"""What one run came to, for a judge: the calls it made, what was said, what was wrong with the texts, how it ended.
+"""The outcome of one run of any strategy, for scoring: its calls, its answer, the errors of its texts, its end.
 
-Whatever the strategy was. A text of the model's own is one that it was asked for; a repair is asked for because such a
-one was wrong, and says nothing about it.
+Only texts from the original request count as the model's own; a repair is requested because such a text was wrong, and
+says nothing about it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glyphscope.validation import TurnValidator
 SYNTAX: frozenset[str] = frozenset(
     {"SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TRUNCATED", "NO_TOOL_CALL", "LIMIT_EXCEEDED"}
 )
-"""What says that a text is none of the notation, or not a whole one; the other codes are about what it says."""
+"""The codes of a text outside the notation, or an incomplete one; the other codes are about its content."""
 
 REASON_OF_CODE: dict[str, Reason] = {
     "MODEL_FAILED": "MODEL_FAILED",
@@ -47,7 +47,7 @@ _CALL_BEGUN = re.compile(r"\s*[\w.\-]*\{")
 
 @dataclass(frozen=True)
 class MadeCall:
-    """A call, and what came of it where it was carried out."""
+    """A call, and its result where it was executed."""
 
     made: Made
     result: ToolResult | None = None
@@ -67,9 +67,9 @@ class Prevented:
 
 @dataclass(frozen=True)
 class TextFault:
-    """What was wrong with a text that came to nothing; `syntax` where it is none of the notation.
+    """The error of a text without a result; `syntax` where it is outside the notation.
 
-    `cut`: nothing was, but the limit of tokens came before its end.
+    `cut`: it has no error, but reached the limit of tokens.
     """
 
     violation: Violation
@@ -78,7 +78,7 @@ class TextFault:
 
 
 class RunReading:
-    """A run to its end, or as far as it came."""
+    """A run to its end, or so far."""
 
     def __init__(self, state: RunState) -> None:
         self.state = state
@@ -117,9 +117,9 @@ class RunReading:
 
     @cached_property
     def in_words(self) -> tuple[Made, ...]:
-        """Valid calls in a text that was to be one call and is none: words around it, or one too many.
+        """Valid calls in a text that should be one call but has text around it, or further calls.
 
-        For where no call is expected: a model that calls among words calls.
+        Used where no call is expected: a call within text is a call.
         """
         return tuple(
             Made(tool=call.tool, arguments=call.arguments)
@@ -152,7 +152,7 @@ class RunReading:
 
     @property
     def said(self) -> str | None:
-        """What was said to the user: the final answer, or words where a call might have been; None for nothing."""
+        """The text for the user: the final answer, or text in place of a call; None without one."""
         if self.state.answer is not None:
             return self.state.answer.text.strip()
         return self.last_text.strip() if self.only_words and not (self.in_loop or self.routed) else None
@@ -187,7 +187,7 @@ class RunReading:
 
     @property
     def fault(self) -> TextFault | None:
-        """What was wrong with the text on which the run came to nothing; None where its last one was right."""
+        """The error of the text that ended the run without a result; None where its last one was right."""
         if self.calls and not self.in_loop:
             return None
         if self._cut_off:
@@ -202,7 +202,7 @@ class RunReading:
 
     @property
     def named(self) -> str:
-        """The tool that was chosen, also where no valid call came of it; empty where none was."""
+        """The chosen tool, even without a valid call; empty where none was chosen."""
         if self.calls:
             return self.calls[-1].made.tool
         for stage in reversed(self.texts):
@@ -260,10 +260,10 @@ def _by_length(stage: StageState, violation: Violation) -> bool:
 
 
 def _not_of_notation(stage: StageState) -> bool:
-    """Whether the first thing that is wrong with the text is its form.
+    """Whether the first error of the text is its form.
 
     A word at the beginning could be a tool's name in GLYPH's head form, and is an unknown tool there; in JSON it is
-    text before the call, or for a router's answer a value that is no object. Words are words in all of them.
+    text before the call, or for a router's answer a value other than an object. Text is the same in all of them.
     """
     if not stage.violations:
         return False

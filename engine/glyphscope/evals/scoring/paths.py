@@ -20,7 +20,7 @@ _MOST_PLACE = 200
 
 
 def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
-    """What is not as expected, at the normalised path of the value; None where all is.
+    """The difference from the expected value, at its normalised path; None where there is none.
 
     Raises CheckFailed where the path cannot be evaluated.
     """
@@ -39,7 +39,7 @@ def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
 
 
 def _fault(check: PathCheck, value: Any, values: Values) -> str:
-    """What is wrong with one of the values, as the end of a sentence; empty for nothing."""
+    """The error of one of the values, as the end of a sentence; empty for none."""
     if check.equals is not msgspec.UNSET and not values.same(check.equals, value):
         return f"is {shown(value)}, not {shown(check.equals)}"
     if check.any_of and not any(values.same(each, value) for each in check.any_of):

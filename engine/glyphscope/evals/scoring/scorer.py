@@ -1,8 +1,8 @@
-"""The verdict on a scenario: what of it came to be, and everything that did not, the first thing first.
+"""The verdict on a scenario: the expectations that were met, and all failures, the first one first.
 
-A run that could not be finished says nothing about the model, so there is one failure and no other. Of the rest, a
-sample is counted under what went wrong first on the way to a right call: the text, the call's schema, the choice of
-the tool, its arguments, unexpected calls; then what was said and what is left behind.
+A run that could not be finished says nothing about the model, so it has a single failure. Any other sample counts under
+the first error on the way to a right call: the text, the call's schema, the choice of the tool, its arguments,
+unexpected calls; then the answer in words and the final workspace.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from glyphscope.visible import visible
 MOST_DETAIL = 300
 """Characters of a failure's words."""
 MOST_FAILURES = 20
-"""Of one turn: a model that calls a hundred times too often is told about often enough."""
+"""Reported failures of one turn: enough for a model with a hundred calls too many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,8 @@ class Verdict:
 def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str, Any] | None) -> Verdict:
     """The verdict on the runs of a scenario, one for each prompt of the user, in order.
 
-    Fewer of them are a conversation that was broken off. `workspace` is the demo tools' at the end, None where there
-    was none. Raises ValueError for no run at all, and for more than there are prompts.
+    Fewer of them are a truncated conversation. `workspace` is the demo tools' at the end, None without
+    one. Raises ValueError for no run at all, and for more than there are prompts.
     """
     expected = expectations(scenario)
     if not 0 < len(turns) <= len(expected):
@@ -127,7 +127,7 @@ class _TurnJudge:
 
     @property
     def parsed(self) -> bool | None:
-        """Where words are an answer, they are no call that could not be read."""
+        """Whether the text was parsed; where text is an answer, it is not an unreadable call."""
         parsed = self.reading.parsed
         return None if parsed is False and self._words_will_do else parsed
 
@@ -174,7 +174,7 @@ class _TurnJudge:
 
     @property
     def _fault(self) -> tuple[Reason, str, Code, str] | None:
-        """What was wrong with the text that came to nothing."""
+        """The error of the text without a result."""
         fault = self.reading.fault
         if fault is None or self._words_will_do:
             return None
@@ -192,7 +192,7 @@ class _TurnJudge:
         if choice is None or (self._fault is not None and not routed):
             return
         if routed:
-            # a question is a choice of its own, also where it was answered and another choice followed
+            # a question is a separate choice, even if it was answered and another choice followed
             chosen = {each.choice for each in routed} if choice == "clarify" else {routed[-1].choice}
             if choice not in chosen:
                 tool = f" of '{shorten(routed[-1].tool, 60)}'" if routed[-1].tool else ""
@@ -200,7 +200,7 @@ class _TurnJudge:
                     "WRONG_CHOICE", f"the router chose {routed[-1].choice}{tool}, not {choice}"
                 )
         elif (choice == "call_tool") != bool(self.made):
-            # without a router, words stand for a question as well as for no tool: nobody can tell them apart
+            # without a router, text may be a question or mean no tool: both are indistinguishable
             yield self._failure(
                 "WRONG_CHOICE", f"{'a call' if self.made else 'no call'} was made, not {choice}"
             )
@@ -246,7 +246,7 @@ class _TurnJudge:
             yield self._failure("FORBIDDEN_TOOL", f"'{shorten(tool, 60)}' was called")
 
     def _of_end(self, found: list[Failure]) -> Iterator[Failure]:
-        """A conversation that a guardrail ended, or that did not come to what it was held to."""
+        """The failure of a conversation ended by a guardrail, or without a required result."""
         finished, limits = self.reading.state.finished, self.reading.limits
         if finished is None or not limits or not self.reading.in_loop:
             return
@@ -293,7 +293,7 @@ class _TurnJudge:
 
     @property
     def _counted(self) -> tuple[MadeCall, ...]:
-        """With `extra_calls` a call that failed is none: the model may try again."""
+        """The calls that count. With `extra_calls`, failed ones do not: the model may retry."""
         return (
             tuple(call for call in self._calls if not call.failed) if self.expect.extra_calls else self._calls
         )
@@ -362,11 +362,11 @@ _REFUSED: dict[str, Reason] = {
     "failure_policy": "TOOL_FAILED",
     "fix_empty_final": "FINAL_TEXT",
 }
-"""What a loop was held to and did not come to, by the setting that says so."""
+"""The reasons of loops that missed a requirement, by its setting."""
 
 
 def _final_faults(rule: FinalText, said: str | None) -> Iterator[str]:
-    """What is wrong with an answer in words, which has no white space at its ends."""
+    """The errors of an answer in words, which is stripped of white space."""
     if said is None:
         yield "there is no answer in words"
         return

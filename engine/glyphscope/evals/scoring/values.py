@@ -36,8 +36,8 @@ class Difference(NamedTuple):
 class Values:
     """The values of some comparisons, each with its number; to be dropped with them.
 
-    `unordered`: lists are the same when they hold the same items equally often, at any depth. `folded`: texts are when
-    they are but for case and runs of white space. Names in objects are compared as they are.
+    `unordered`: lists are equal when they have the same items equally often, at any depth. `folded`: texts are equal
+    apart from case and runs of white space. Names in objects are compared exactly.
     """
 
     def __init__(self, *, unordered: bool = False, folded: bool = False) -> None:
@@ -123,7 +123,7 @@ class Values:
         return Difference(place, f"{name} has {item}, and lacks {shown(expected[lacking[0]])}")
 
     def _text_difference(self, expected: str, made: str) -> str:
-        """Of long texts that begin alike, the place where they part."""
+        """The place of the first difference of long texts with a common prefix."""
         if max(len(expected), len(made)) <= MOST_SHOWN - 2:
             return f"is {shown(made)}, not {shown(expected)}"
         if self._folded:

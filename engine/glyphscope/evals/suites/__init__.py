@@ -1,1 +1,1 @@
-"""Suite files: what they say, how they are read, those that come with the program, and what is made into one."""
+"""Suite files: their structure, reading them, the bundled ones, and making and importing suites."""

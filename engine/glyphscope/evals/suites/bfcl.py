@@ -45,7 +45,7 @@ _CLASS_FILES = {
 }  # fmt: skip
 _DONE = "Done."
 _SPARE_TURNS = 4
-"""Of a conversation in which every call has a turn of its own: the answer, and some that come to nothing."""
+"""Beyond a turn for each call of a conversation: the answer, and some invalid turns."""
 _NOTES = (
     "Texts are compared without regard to case and runs of white space; the leaderboard also takes punctuation away.",
     "Values that a function's own schema rejects are not among the right ones.",
@@ -72,7 +72,7 @@ class Imported:
 
 def import_bfcl(questions: Path, answers: Path | None = None) -> Imported:
     """The suite of a file of questions. Without `answers`, the file of the same name in the folder beside it is taken,
-    where there is one. Raises SuiteError for a file that is none, or of which nothing can be read.
+    where there is one. Raises SuiteError for any other file, or one of which nothing can be read.
     """
     beside = questions.parent / ANSWERS / questions.name
     answers = beside if answers is None and beside.is_file() else answers
@@ -163,7 +163,7 @@ class _Entries:
         return [Expectation(calls=tuple(map(expected_call, truth)))]
 
     def _of_class(self, kind: Any) -> list[Any]:
-        """The functions of a class, described in a file of their own."""
+        """The functions of a class, described in a separate file."""
         if not isinstance(kind, str) or kind not in _CLASS_FILES:
             raise NotReadable(f"The functions of {str(kind)[:60]} are not known.")
         if kind not in self._classes:
@@ -197,7 +197,7 @@ def _known(registry: dict[str, Any]) -> KnownTools:
 
 
 def _checked(scenario: Scenario, tools: KnownTools) -> Scenario:
-    """The scenario without values that its own functions refuse. Raises NotReadable for what is wrong beside them."""
+    """The scenario without values that its own functions reject. Raises NotReadable for other errors."""
     expect = scenario.expect
     calls = tuple(_accepted(call, tools) for call in expect.calls)
     scenario = msgspec.structs.replace(scenario, expect=msgspec.structs.replace(expect, calls=calls))
@@ -207,7 +207,7 @@ def _checked(scenario: Scenario, tools: KnownTools) -> Scenario:
 
 
 def _accepted(call: ExpectedCall, tools: KnownTools) -> ExpectedCall:
-    """A text may stand in an answer for a variable, where the schema wants a list of numbers."""
+    """Accept a text in place of a variable, where the schema has a list of numbers."""
     (tool,) = call.tools[:1]
     if tools.registry.get(tool) is None or not call.any_of:
         return call
@@ -257,7 +257,7 @@ def _suite(name: str, scenarios: list[Scenario], left_out: list[LeftOut]) -> Sui
 
 
 def _scripted(scenario: Scenario, registry: str | dict[str, Any]) -> Scenario:
-    """With a script that answers every call: nobody carries these functions out."""
+    """The scenario with a script that answers every call, as these functions are not executable."""
     own = scenario.registry if scenario.registry is not None else registry
     assert isinstance(own, dict)
     script = tuple(ScriptedResult(tool=tool["name"], text=_DONE, times=0) for tool in own["tools"])
@@ -265,7 +265,7 @@ def _scripted(scenario: Scenario, registry: str | dict[str, Any]) -> Scenario:
 
 
 def _prompts(question: Any) -> list[str]:
-    """What the user says in each turn. A system message at the beginning is said along with the first prompt."""
+    """The prompt of each turn. A system message at the beginning is joined to the first prompt."""
     if not isinstance(question, list) or not question:
         raise NotReadable("It has no question.")
     turns = question if all(isinstance(turn, list) for turn in question) else [question]

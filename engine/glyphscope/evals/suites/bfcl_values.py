@@ -155,7 +155,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _alternatives(value: Any, level: int) -> list[Any]:
-    """The values that one entry of an answer stands for: an object's members list theirs."""
+    """The values that one entry of an answer stands for: an object's members have lists of values."""
     if level > _MAX_LEVELS:
         raise NotReadable("An answer is nested too deep.")
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""An expected call, and further assertions, as forms: a line each. What a form cannot show stays as it is written."""
+"""An expected call, and further assertions, as forms: a line each. Parts that a form cannot show stay as written."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def _check_of(name: str, schema: Any) -> ArgumentCheck:
 
 AssertionKind: TypeAlias = Literal["path", "python", "judge"]
 PathTest: TypeAlias = Literal["exists", "equals", "one_of", "matches", "schema", "count"]
-"""What the selected values must be: there, equal to a value, one of a list, matched by a regular expression, valid
-under a JSON Schema, or so many."""
+"""The condition on the selected values: present, equal to a value, one of a list, matched by a regular expression,
+valid under a JSON Schema, or a number of values."""
 
 _MEMBERS: dict[PathTest, str] = {
     "equals": "equals", "one_of": "any_of", "matches": "pattern", "schema": "schema", "count": "count",

@@ -35,8 +35,8 @@ _FAULTS: dict[str, Any] = {"tool": "tool", "protocol": "protocol", "timeout": "t
 
 
 def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
-    """A suite of those records, a scenario each, all with tools of their own. Raises SuiteError, and StorageError and
-    RecordError for what is no record.
+    """A suite of those records, a scenario each, all with their own tools. Raises SuiteError, and StorageError and
+    RecordError for any other file.
     """
     scenarios: list[Scenario] = []
     for path in paths:
@@ -65,7 +65,7 @@ def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
 
 
 def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Scenario:
-    """The scenario of one run. Raises SuiteError for a run of which nobody could say what is right."""
+    """The scenario of one run. Raises SuiteError for a run without a usable expectation."""
     events = list(events)
     state = run_state(events)
     if state.started is None or state.finished is None:
@@ -122,7 +122,7 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
 
 
 def _request(request: RunRequest) -> dict[str, Any]:
-    """What of the request differs from what any run has, of the members that a suite may hold."""
+    """The members of the request that differ from the defaults, among those allowed in a suite."""
     members: dict[str, Any] = {"strategy": request.strategy}
     for name in REQUEST_MEMBERS:
         value = msgspec.to_builtins(getattr(request, name))

@@ -36,7 +36,7 @@ def suite_path(folder: Path, name: str) -> Path:
 
 
 def keep_suite(path: Path, suite: Suite) -> None:
-    """Writes a suite. Raises SuiteError with every mistake (nothing is written then), and StorageError."""
+    """Save a suite. Raises SuiteError with every error (nothing is written then), and StorageError."""
     suite = msgspec.structs.replace(suite, sources=unread_sources(suite, path.parent))
     data = encode_suite(suite)
     parse_suite(data, where=suite.name, folder=path.parent)

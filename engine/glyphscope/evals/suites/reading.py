@@ -1,7 +1,7 @@
-"""Reading suite files: every mistake at once, each with line, column and JSON Pointer; nothing is read by halves.
+"""Reading suite files: every error at once, each with line, column and JSON Pointer; no suite is read in part.
 
-A suite that was read is whole: a registry that lay in a file beside it is in it as a document, so what is kept of it
-can be run again wherever it is.
+A suite that was read is complete: a registry from a file beside it is in it as a document, so a saved copy can be run
+anywhere.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from glyphscope.text.figures import byte_size
 from glyphscope.text.lines import Lines
 
 MAX_BYTES = 64_000_000
-"""Larger files are refused: 100,000 scenarios of everyday length have about 40 MB."""
+"""Larger files are rejected: 100,000 scenarios of everyday length have about 40 MB."""
 
 MAX_SCENARIOS = 100_000
 
 MAX_PROBLEMS = 1_000
-"""Problems that are reported of one suite; whoever has more made one mistake many times."""
+"""Problems reported of one suite; more of them are usually one error many times."""
 
 STARTER = "starter"
 """The bundled suite for a first evaluation: small, and with a result that shows what the mask does."""
@@ -53,12 +53,12 @@ _PARTS: dict[str, Any] = {"scenarios": Scenario, "checks": CheckRow, "sizes": Si
 
 
 def bundled_suites() -> list[str]:
-    """The names of the suites that come with the program."""
+    """The names of the bundled suites."""
     return [name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX)]
 
 
 def load_suite(source: str | FilePath) -> Suite:
-    """A bundled suite by its name, or that of a file. Raises SuiteError with every mistake, and StorageError."""
+    """A bundled suite by its name, or that of a file. Raises SuiteError with every error, and StorageError."""
     if isinstance(source, str) and source in bundled_suites():
         return parse_suite(resources.read_bytes(f"{_FOLDER}/{source}{_SUFFIX}"), where=source)
     path = FilePath(source)
@@ -82,7 +82,7 @@ def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None =
 
 
 def check_suite(suite: Suite, folder: FilePath | None = None) -> tuple[Problem, ...]:
-    """Every mistake of a suite that was made by a program, at most `MAX_PROBLEMS`; empty: there is none."""
+    """Every error of a suite that was made by a program, at most `MAX_PROBLEMS`; empty for none."""
     document, found = plain(msgspec.to_builtins(suite))
     if found:
         return tuple(found)
@@ -110,7 +110,7 @@ def suite_registry(suite: Suite, scenario: Scenario | None, folder: FilePath | N
 
 @dataclass
 class _Reading:
-    """One suite being read. What is named more than once is read once."""
+    """One suite being read. Files that are named more than once are read once."""
 
     folder: FilePath | None
     _opened: dict[str, tuple[KnownTools | None, list[tuple[str, str]]]] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class _Reading:
         yield from self._of_parts(document, broken)
 
     def suite(self, document: dict[str, Any]) -> Suite:
-        """The suite of a document without mistakes, with the files that it names in it. Raises SuiteError."""
+        """The suite of a document without errors, with the files that it names in it. Raises SuiteError."""
         suite = msgspec.convert(document, Suite)
         named = Counter(each.registry for each in suite.scenarios if isinstance(each.registry, str))
         sizes = (times * len(msgspec.json.encode(self._registry(source))) for source, times in named.items())
@@ -275,7 +275,7 @@ def _wrong_version(version: int) -> str:
 
 
 def _error(found: list[tuple[str, str]], text: str | bytes, where: str) -> SuiteError:
-    """The mistakes at their places, in the order of the text."""
+    """The errors at their places, in the order of the text."""
     more = len(found) > MAX_PROBLEMS
     found = found[:MAX_PROBLEMS]
     text = (text.decode("utf-8") if isinstance(text, bytes) else text).removeprefix("\ufeff")

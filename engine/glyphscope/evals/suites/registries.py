@@ -25,9 +25,9 @@ from glyphscope.validation.tools import CallableTool
 
 
 def registry_document(source: str | dict[str, Any], folder: Path | None) -> str | dict[str, Any]:
-    """What can be kept of a registry for good: a bundled one's name, or the document, also of a file.
+    """The lasting form of a registry: a bundled one's name, or the document, even of a file.
 
-    Raises RegistryError, and StorageError for a place that is no file.
+    Raises RegistryError, and StorageError for an unreadable file.
     """
     if isinstance(source, dict) or source in bundled_registries():
         return source
@@ -46,7 +46,7 @@ def registry_document(source: str | dict[str, Any], folder: Path | None) -> str 
 
 
 def open_registry(source: str | dict[str, Any], folder: Path | None = None) -> ToolRegistry:
-    """Raises RegistryError, and StorageError for a place that is no file."""
+    """Raises RegistryError, and StorageError for an unreadable file."""
     kept = registry_document(source, folder)
     return _bundled(kept) if isinstance(kept, str) else load_registry(kept)
 
@@ -116,7 +116,7 @@ def _bundled(name: str) -> ToolRegistry:
 
 
 def why(error: RegistryError | StorageError) -> list[tuple[str, str]]:
-    """What is wrong with a registry: pointers into its document, and sentences."""
+    """The errors of a registry: pointers into its document, and sentences."""
     if isinstance(error, RegistryError) and error.problems:
         return [(problem.pointer, problem.message) for problem in error.problems]
     where = f" ({error.where})" if error.where else ""

@@ -1,6 +1,6 @@
-"""What a part of a suite must hold beside its form: names that there are, calls that tools take, schemas that are some.
+"""The rules of a part of a suite beyond its form: existing names, calls that tools accept, valid schemas.
 
-Each rule reports its problems by path into the part. A scenario that no answer could satisfy is a mistake as well: its
+Each rule reports its problems by path into the part. A scenario that no answer could satisfy is an error as well: its
 figures would say something about the suite, and be read as something about a model.
 """
 
@@ -38,10 +38,10 @@ REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "system_prompt", "preset", "loop", "router", "repair", "dispatch", "stop_on",
     "free_text", "thinking", "tool_choice", "most_calls", "reasoning_budget", "stop",
 )  # fmt: skip
-"""Members of a run's request that a suite may hold. The others are the arm's, or have a place of their own."""
+"""Members of a run's request that a suite may contain. The others are the arm's, or have a separate place."""
 
 MAX_NAME = 200
-"""Characters of an id or a name: they stand in tables and in the names of files."""
+"""Characters of an id or a name, which appear in tables and file names."""
 
 MAX_TURNS = 64
 MAX_RUBRIC = 20_000
@@ -281,7 +281,7 @@ def _call(call: ExpectedCall, tools: KnownTools | None, path: Path) -> Iterator[
 
 
 def _arguments(call: ExpectedCall, tool: str, tools: KnownTools, path: Path) -> Iterator[Found]:
-    """What the tool itself would refuse of a call that is to be right."""
+    """The arguments of an expected call that the tool itself would reject."""
     for index, name in enumerate(call.optional):
         if name not in call.any_of and name not in (call.arguments or {}) and not tools.takes(tool, name):
             yield (*path, "optional", index), f'{tool} has no argument "{name}".'

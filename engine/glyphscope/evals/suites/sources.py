@@ -67,7 +67,7 @@ def with_sources(suite: Suite, folder: Path | None) -> dict[str, str]:
 
 
 def unread_sources(suite: Suite, folder: Path) -> dict[str, str]:
-    """The kept texts whose files are not there: a file of its own is read each time, and needs no copy in the suite."""
+    """The saved texts without a file: an existing file is read each time, and needs no copy in the suite."""
     return {file: text for file, text in suite.sources.items() if not _is_file(folder / file)}
 
 

@@ -1,6 +1,6 @@
-"""Every mistake in the structure of plain data that is to become a struct: msgspec itself tells the first one only.
+"""Every error in the structure of plain data that is to become a struct: msgspec itself reports only the first one.
 
-What is allowed is read from the struct's own annotations, so that a member that is added to one needs nothing here.
+The allowed values are read from the struct's own annotations, so that a new member needs no change here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _JSON_KINDS: tuple[tuple[type, tuple[type[inspect.Type], ...], str], ...] = (
 
 
 def problems_of(kind: Any, value: Any, path: Path = ()) -> Iterator[Found]:
-    """Where `value`, plain JSON data, is none of `kind` (a struct, or any type of a struct's members), and why."""
+    """The problems of `value`, plain JSON data, as a `kind` (a struct, or any type of a struct's members)."""
     yield from _of(_info(kind), value, path)
 
 
@@ -85,7 +85,7 @@ def _of(info: inspect.Type, value: Any, path: Path) -> Iterator[Found]:
 
 
 def _of_any(info: inspect.UnionType, value: Any, path: Path) -> Iterator[Found]:
-    """Of the kinds that a value may have, the one that it seems to be tells what is wrong."""
+    """The problems of a value of several possible types, by the type that it resembles."""
     for each in info.types:
         if _fits(each, value):
             yield from _of(each, value, path)

@@ -1,7 +1,7 @@
-"""What a suite file says: what is asked, with which tools, and what a right answer is. The structs are the format.
+"""The format of a suite file: prompts, tools and expected answers. The structs are the format.
 
-A suite knows no models and no sampling: those are the matrix's. What a scenario needs of a run to make sense (the tool
-loop, its limits, scripted results) is the scenario's own.
+A suite has no models and no sampling: those are the matrix's. The settings of a run that a scenario depends on (the
+tool loop, its limits, scripted results) are the scenario's own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Choice: TypeAlias = Literal["call_tool", "clarify", "none"]
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A part of the file: a member that is not known is a mistake, and a default is not written."""
+    """A part of the file: an unknown member is an error, and a default is not written."""
 
 
 class ExpectedCall(_Part, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class ExpectedCall(_Part, frozen=True, kw_only=True):
 
 
 class FinalText(_Part, frozen=True, kw_only=True):
-    """What the answer in words must be, where a rule is given: after white space at both ends is taken away."""
+    """The rules for the answer in words, after stripping white space."""
 
     equals: str | None = None
     contains: tuple[str, ...] = ()
@@ -81,13 +81,13 @@ class JudgeCheck(_Part, frozen=True, kw_only=True):
 
 
 class Expectation(_Part, frozen=True, kw_only=True):
-    """What is right for one prompt. `calls` empty: no call may be made (unless `choice` or another rule says more).
+    """The expectations for one prompt. `calls` empty: no call may be made (unless `choice` or another rule says more).
 
     `calls` are matched one to one with the calls that were made, in any order unless `ordered`. With `extra_calls`,
     others may be made too; calls that failed count only where `extra_calls` is off. `forbidden` tools may not be
     called at all. `choice` is the router's. `workspace` is a JSON Schema for the demo workspace at the end. `seen` are
     codes that must have come up on the way. `paths`, `python` and `judge` are assertions on the result as a document
-    (`checking.subject`); Python functions, then the judge, are asked only where everything else is right.
+    (`checking.subject`); Python functions, then the judge, run only where everything else is right.
     """
 
     calls: tuple[ExpectedCall, ...] = ()
@@ -104,9 +104,9 @@ class Expectation(_Part, frozen=True, kw_only=True):
 
 
 class ScriptedResult(_Part, frozen=True, kw_only=True):
-    """What a call of `tool` comes to instead of being carried out. The first entry that still holds counts.
+    """The result of a call of `tool` instead of its execution. The first entry that still applies counts.
 
-    It holds for `times` calls (0: for all of them), and only for calls whose arguments have all of `arguments`.
+    It applies to `times` calls (0: for all of them), and only to calls whose arguments have all of `arguments`.
     `text` or `structured` is the answer; with a `fault`, `text` is its message.
     """
 
@@ -119,22 +119,22 @@ class ScriptedResult(_Part, frozen=True, kw_only=True):
 
 
 class Turn(_Part, frozen=True, kw_only=True):
-    """What the user says after the answer to the turn before, and what is right then."""
+    """The user's prompt after the previous turn, and its expectations."""
 
     prompt: str
     expect: Expectation
 
 
 class Scenario(_Part, frozen=True, kw_only=True):
-    """One thing that is asked. Its `id` is the suite's only one.
+    """A scenario. Its `id` is unique in the suite.
 
     `group` is what figures are broken down by beside the scenario (a tool, a category); `control` marks one that
     measures the prompt's discipline, not tool calling: figures count it apart. `tools` are those of the registry that
-    may be called, all where it is None; a scenario with a `registry` of its own has that one in the suite's place.
-    `script` answers calls; `demo`: what it does not answer, the demo tools carry out. `turns` follow the first prompt
-    in one conversation. `request` holds members of the run's request that the scenario needs (`strategy`, `stop`,
-    `max_tokens`, `loop`, `router`, `repair`, `system`, `dispatch`): they win over the arm's. `answers` are given to
-    the router's questions. `note` says where it comes from and what is hard about it.
+    may be called, all where it is None; a scenario with its own `registry` uses that one in place of the suite's.
+    `script` answers calls; `demo`: the demo tools execute the others. `turns` follow the first prompt
+    in one conversation. `request` has members of the run's request that the scenario needs (`strategy`, `stop`,
+    `max_tokens`, `loop`, `router`, `repair`, `system`, `dispatch`): they override the arm's. `answers` are for the
+    router's questions. `note` describes its source and its difficulty.
     """
 
     id: str
@@ -176,8 +176,8 @@ class SizeRow(_Part, frozen=True, kw_only=True):
 class Suite(_Part, frozen=True, kw_only=True):
     """A suite. `registry` is a bundled registry's name, a path beside the file, or a document.
 
-    `strategy` is what its scenarios are made for; an arm's own strategy replaces it. `request` holds members of the
-    request for all scenarios, as theirs do for one. `judge` names the model that decides rubrics, unless the evaluation
+    `strategy` is the one its scenarios are made for; an arm's own strategy replaces it. `request` has members of the
+    request for all scenarios, like a scenario's for one. `judge` names the model for rubrics, unless the evaluation
     names another. `sources` are the texts of the Python files that the scenarios name, filled in when a suite is read
     from a file.
     """
