@@ -68,8 +68,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     `right_tool` and `right_arguments` are None where no call is expected. `ok` is the verdict on all expectations.
     `prompt_tokens` are those of all prompts together, as an endpoint bills them; `instructions` is the
     cost of the first one without the user's words and the chat template: rules, tools, examples. `decoded` counts
-    generated tokens, `forced` those without a choice; `bytes` and `characters` are the text's. `stopped_at` is the deciding
-    character of an early abort, `saved` the tokens saved, measured by continuing it, None where that was not
+    generated tokens, `forced` those without a choice; `bytes` and `characters` are the text's. `stopped_at` is the
+    deciding character of an early abort, `saved` the tokens saved, measured by continuing it, None where that was not
     measured. `runs` are the records' paths in the folder, one a turn. `judged` are the judge's verdicts; the judge's
     costs are not part of the other figures. Times are milliseconds.
     """
