@@ -1,4 +1,4 @@
-"""Two prompts on the same seeds: where they come from, what each seed came to, and what may be said of it."""
+"""Two prompts on the same seeds: their sources, the result of each seed, and the conclusion."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class AbPage(QWidget):
         self.stop_button.setEnabled(running)
 
     def show_choice(self) -> None:
-        """Which runs can be opened: those of the chosen row that came to an end."""
+        """Enable the buttons that open the runs of the chosen row, if these have ended."""
         row = self.model.row(self.table.currentIndex().row())
         for which, button in enumerate(self.open_buttons):
             button.setEnabled(row is not None and (row.first, row.second)[which] is not None)

@@ -32,7 +32,7 @@ class AbPresenter(QObject):
         self._page = page
         self._runs = context.runs
         self._last: RunRequest | None = None
-        self._kept_prompt: RunRequest | None = None
+        self._saved_prompt: RunRequest | None = None
         self._opened: list[tuple[str, RunRequest] | None] = [None, None]
         self._chosen: list[Source] = ["last", "now"]
         self._background = Background(self)
@@ -58,12 +58,12 @@ class AbPresenter(QObject):
 
     def keep(self) -> None:
         """Keep the current prompt as A, whatever is edited after it."""
-        self._kept_prompt = self._now()
+        self._saved_prompt = self._now()
         self._chosen[0] = "kept"
         self._show_sources()
 
     def run(self) -> None:
-        """Run both prompts on all seeds; mistakes in the settings are shown beside them."""
+        """Run both prompts on all seeds; errors in the settings are shown beside them."""
         if not self._page.run_button.isEnabled():
             return
         first, second = (self._request(place) for place in (0, 1))
@@ -125,7 +125,7 @@ class AbPresenter(QObject):
             case "last":
                 return self._last
             case "kept":
-                return self._kept_prompt
+                return self._saved_prompt
             case _:
                 opened = self._opened[place]
                 return opened[1] if opened is not None else None
@@ -140,7 +140,7 @@ class AbPresenter(QObject):
     def _show_sources(self) -> None:
         for place in (0, 1):
             sources = [("last", tr("Prompt of the run shown")), ("now", tr("Current prompt"))]
-            if self._kept_prompt is not None:
+            if self._saved_prompt is not None:
                 sources.append(("kept", tr("Kept prompt")))
             opened = self._opened[place]
             words = tr("A project…") if opened is None else tr("Project {name}", name=opened[0])

@@ -18,7 +18,7 @@ NAMES = ("A", "B")
 MOST_SEEDS = 100
 """Each of them is two runs of the one model."""
 WARM = 0.7
-"""The temperature that is offered: at 0 all seeds draw the same."""
+"""The offered temperature: at 0 all seeds sample the same tokens."""
 _FIELDS = {
     "prompt": tr("prompt"),
     "system": tr("system template"),
@@ -50,7 +50,7 @@ def plan(
 
 
 def differ_words(differ: tuple[str, ...]) -> str:
-    """What differs, as a person calls it."""
+    """Return the names of the fields that differ, for the user."""
     return ", ".join(_FIELDS.get(name, name.replace("_", " ")) for name in differ)
 
 

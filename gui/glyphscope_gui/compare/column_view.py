@@ -124,7 +124,7 @@ class CompareColumn(QFrame):
 
     @property
     def in_tab_order(self) -> list[QWidget]:
-        """What the keyboard reaches, in order."""
+        """Return the widgets in tab order."""
         return [
             self.remove_button,
             *self.picker.boxes.values(),
@@ -140,7 +140,7 @@ class CompareColumn(QFrame):
     # -- what it shows -----------------------------------------------------------------------------------------
 
     def show_column(self, column: Column, *, editable: bool, removable: bool) -> None:
-        """That column, with the run it has by now. What is shown already is not laid out again."""
+        """Show a column with its run so far. A run that is shown already is not laid out again."""
         other = column.state is not self._state
         self._column, self._state = column, column.state
         name = tr("column {number}, {name}", number=self._number, name=column.name)
@@ -169,7 +169,7 @@ class CompareColumn(QFrame):
         self._show_openable(editable)
 
     def apply(self, applied: Applied) -> None:
-        """What the run grew by."""
+        """Show the run's new events."""
         self.choice.apply(applied)
         self._show_stages()
         if self.stack.currentWidget() is not self.stream and applied.state.started is not None:
@@ -208,7 +208,7 @@ class CompareColumn(QFrame):
         self.detail.setVisible(bool(now.detail))
 
     def show_figures(self) -> None:
-        """What it cost by now."""
+        """Show the cost so far."""
         column = self._column
         figures = run_figures(column.state) if column is not None else _NONE
         for label, figure in zip(self._values, figures_of(figures), strict=True):

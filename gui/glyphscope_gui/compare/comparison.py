@@ -56,16 +56,16 @@ def has_turn(column: Column) -> bool:
 
 @dataclass(frozen=True)
 class Grown:
-    """What the column at `place` grew by."""
+    """New events of the run of the column at `place`."""
 
     place: int
     applied: Applied
 
 
 class Comparison(QObject):
-    """`arranged` is emitted when there are other columns; `changed` carries the place of a column whose phase is
-    another or whose run is gone, `grew` a Grown, `ended` the events of a column's run that came to its end or was
-    stopped, `runningChanged` whether a comparison runs.
+    """`arranged` is emitted when the columns change; `changed` carries the place of a column whose phase changed
+    or whose run is gone, `grew` a Grown, `ended` the events of a column's run that ended or was stopped,
+    `runningChanged` whether a comparison runs.
     """
 
     arranged = Signal()

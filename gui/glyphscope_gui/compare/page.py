@@ -84,7 +84,7 @@ class ComparePage(QWidget):
         self.turn.setAccessibleName(words)
 
     def show_words(self, words: str) -> None:
-        """What differs, in a sentence."""
+        """Show the differences of the columns, in a sentence."""
         role, words = ("title", words[0].upper() + words[1:]) if words else ("muted", _NO_WORDS)
         if words != self.words.text():
             self.words.setText(words)

@@ -1,4 +1,4 @@
-"""The answers of several seeds as a table, and the tokens at which they part as another."""
+"""The answers of several seeds as a table, and the tokens at which they diverge as another."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ShareDelegate(QStyledItemDelegate):
 
 
 class OptionsModel(TableModel[Option]):
-    """The tokens that were drawn at a parting."""
+    """The tokens sampled where the answers diverge."""
 
     titles = (tr("Token"), tr("Sampled"), tr("Raw"), tr("Final"), tr("Answers"))
     tips = (

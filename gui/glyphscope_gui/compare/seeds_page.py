@@ -1,4 +1,4 @@
-"""One setting with several seeds: which answers it gets, how often, and where they part."""
+"""One setting with several seeds: its answers, how often each occurs, and where they diverge."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP
 
 WARM = 0.7
-"""The temperature that is offered where the setting's own is 0: there all seeds draw the same."""
+"""The offered temperature where the setting's own is 0: there all seeds sample the same tokens."""
 FIRST_WORDS = tr(
     "Run one setting once per seed and count the answers. No tools are executed. Select "
     "an answer to see its runs and the token at which it diverges from the most frequent "

@@ -103,7 +103,7 @@ class VariantPicker(QWidget):
         self._place_beginning()
 
     def _place_beginning(self) -> None:
-        """In place of the shape, which a model's own notation has itself; else in a line of its own."""
+        """Place it instead of the shape, which a model's own notation defines; else in a separate line."""
         box, shape = self.boxes["constrain_from"], self.boxes["shape"]
         instead = self._begins and self._variant.notation == "native"
         self._grid.addWidget(box, *((0, 1) if instead else (2, 0)))

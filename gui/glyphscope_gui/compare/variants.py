@@ -38,7 +38,7 @@ _LONGEST = 24
 """Characters of a prompt in a column's name."""
 MOST_TEMPERATURE = 5.0
 OWN = "own"
-"""The key of what is none of the presets."""
+"""The key of a custom setting, outside the presets."""
 
 
 _SAMPLING = Sampling.__struct_fields__
@@ -216,7 +216,7 @@ def next_variant(variants: Sequence[Variant]) -> Variant:
 
 
 def variant_names(variants: Sequence[Variant]) -> list[str]:
-    """What distinguishes each from the others, such as `GLYPH` and `JSON`; equal ones get numbers."""
+    """Return what distinguishes each variant, such as `GLYPH` and `JSON`; equal ones get numbers."""
     if not variants:
         return []
     facts = [_facts(variant) for variant in variants]

@@ -47,7 +47,7 @@ class EvalAxes(QWidget):
         return next(box for other, box in self._boxes[axis] if other == value)
 
     def values(self) -> dict[str, tuple[Any, ...]]:
-        """What is ticked, by member of Matrix."""
+        """Return the ticked values, by member of Matrix."""
         return {
             name: tuple(value for value, box in boxes if box.isChecked())
             for name, boxes in self._boxes.items()

@@ -16,7 +16,7 @@ _KINDS = {list: tr("a JSON array"), dict: tr("a JSON object"), int: tr("a whole 
 
 
 def field_text(kind: CheckKind, value: Any, *, is_text: bool) -> str:
-    """What the field of a check shows; `is_text`: the argument's schema asks for a string."""
+    """Return the text of a check's field; `is_text`: the argument's schema asks for a string."""
     if kind == "optional":
         return ""
     if kind == "matches":
@@ -31,12 +31,12 @@ def field_text(kind: CheckKind, value: Any, *, is_text: bool) -> str:
 
 
 def field_value(kind: CheckKind, text: str, *, is_text: bool) -> Any:
-    """The value that a field says. Raises GlyphscopeError where it is no JSON, and must be."""
+    """Return the value of a check's field. Raises GlyphscopeError for invalid JSON where JSON is required."""
     return _read(kind, text, (lambda one: one) if is_text else (lambda one: _json(one, object)))
 
 
 def loose_text(test: PathTest, value: Any) -> str:
-    """What the field of a JSONPath's value shows: text as it is where nothing else could be meant, else JSON."""
+    """Return the text of a JSONPath's field: plain text where that is unambiguous, else JSON."""
     if test == "exists":
         return ""
     if test == "matches":
@@ -96,6 +96,6 @@ def _json(text: str, kind: type) -> Any:
     except (ValueError, RecursionError):
         value = ...
     if value is ... or not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        wanted = _KINDS.get(kind) or tr("JSON")
-        raise GlyphscopeError(tr("{text} is not {wanted}.", text=text.strip()[:60] or "“”", wanted=wanted))
+        expected = _KINDS.get(kind) or tr("JSON")
+        raise GlyphscopeError(tr("{text} is not {wanted}.", text=text.strip()[:60] or "“”", wanted=expected))
     return value

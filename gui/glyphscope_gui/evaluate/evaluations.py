@@ -31,7 +31,7 @@ LOOK_MS = 120
 
 
 class EvalPhase(Enum):
-    """What Evaluate, Pause and Stop can do now."""
+    """The state of an evaluation, which decides whether Evaluate, Pause and Stop are enabled."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -66,9 +66,11 @@ class EvalProgress:
 
 
 class Evaluations(QObject):
-    """One at a time. `began` carries the growing EvalResult; `grew` it and whether it has new rows; `progressed` the
-    EvalProgress; `phaseChanged` an EvalPhase; `ended` the folder's path (None where none was made) after its figures
-    were written; `failed` what went wrong: a GlyphscopeError, or a mistake of ours.
+    """Runs one evaluation at a time.
+
+    `began` carries the growing EvalResult; `grew` it and whether it has new rows; `progressed` the EvalProgress;
+    `phaseChanged` an EvalPhase; `ended` the folder's path (None where none was made) after its figures were
+    written; `failed` the exception: a GlyphscopeError, or an internal error.
     """
 
     began = Signal(object)

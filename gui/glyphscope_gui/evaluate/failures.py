@@ -128,7 +128,7 @@ def _exactly(failure: Failure) -> str:
 
 
 FEW = 3
-"""So many reasons are shown with their parts at once."""
+"""With at most so many reasons, all are expanded at first."""
 
 
 class EvalFailures(QTreeView):
@@ -178,7 +178,7 @@ class EvalFailures(QTreeView):
         return [self._failures.index(row, REASON) for row in range(self._failures.rowCount())]
 
     def _keep(self) -> None:
-        """What the user sees of the reasons, by their words."""
+        """Remember the expanded reasons, by their words."""
         self._open = {self._failures.words(root) for root in self._roots() if self.isExpanded(root)}
 
     def _reset(self) -> None:

@@ -114,7 +114,7 @@ class EvalPair(QWidget):
         self._lay_out()
 
     def show_arms(self, arms: Sequence[str], labels: dict[str, str]) -> None:
-        """What can be picked; what was picked stays, where there is such an arm, else the first two are."""
+        """Set the arms to choose from; the chosen ones stay if they exist, else the first two are chosen."""
         picked = self.arms
         are_there = all(arm in arms for arm in picked)
         for place, box in enumerate((self.first, self.second)):

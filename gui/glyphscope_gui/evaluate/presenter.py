@@ -428,7 +428,7 @@ def _suite_row(choice: SuiteChoice) -> Tickable:
 
 
 def _nothing_ticked(matrix: Matrix) -> str:
-    """What is missing for there to be an arm."""
+    """Return the message about the first empty axis; "" where every axis has a value."""
     for values, words in (
         (matrix.suites, tr("Select at least one suite.")),
         (matrix.models, tr("Select at least one model.")),

@@ -41,7 +41,7 @@ _Outcome = TypeVar("_Outcome")
 
 @dataclass(frozen=True)
 class Opened:
-    """A result that was read whole. `note` is what a reader must know of its state; "" for nothing."""
+    """A result that was read whole. `note` warns of its state, such as unfinished; "" for a complete one."""
 
     result: EvalResult
     note: str = ""
@@ -163,7 +163,7 @@ class EvalReading(QObject):
 
 
 def read_result(path: Path) -> Opened:
-    """Raises StorageError, and RecordError where it is no result, a newer one, or damaged."""
+    """Read a result. Raises StorageError, and RecordError for one that is invalid, newer, or damaged."""
     path = path.parent if path.is_file() else path
     folder = ResultFolder.open(path)
     samples = folder.samples()
@@ -173,7 +173,7 @@ def read_result(path: Path) -> Opened:
 
 
 def _note(path: Path, result: EvalResult) -> str:
-    """What is missing, who is at it, what was torn."""
+    """Describe missing samples, another process that writes to the result, and torn lines."""
     manifest, words = result.manifest, []
     if is_being_written(path):
         words.append(tr("Another evaluation is writing to this result. Open it again to see new samples."))

@@ -98,7 +98,7 @@ class EvalResult:
         return grown
 
     def know(self, manifest: Manifest) -> None:
-        """More is known of the models, and of how their arms draw tokens."""
+        """Update the facts on the models and on how their arms sample tokens."""
         self.manifest = manifest
         self._figures.clear()
 

@@ -100,9 +100,9 @@ class EvalRunsModel(TableModel[Sample]):
 LEAST_TEXT = 150
 _NO_CONSTRAINT = tr("no constraint")
 GIVES_WAY = ((), (TOKENS,), (TOKENS, ARM), (TOKENS, ARM, TRIAL))
-"""What is left out where there is less and less room."""
+"""The columns to hide, for less and less room."""
 SAME = (SCENARIO, ARM)
-"""What is left out where all runs have the same: the heading says it."""
+"""Columns hidden where all runs have the same value: the heading shows it."""
 
 
 class EvalRuns(PlainTable):

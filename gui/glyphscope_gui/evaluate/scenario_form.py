@@ -53,7 +53,7 @@ class ScenarioForm(QWidget):
         self.tool_box = named(QComboBox(self), "scenarioTool", tr("Expected call"))
         self.checks = ChecksForm(self)
         self.others_box = QCheckBox(tr("Other arguments are allowed"), self)
-        self.folded_box = QCheckBox(tr("Ignore case and white space"), self)
+        self.loose_box = QCheckBox(tr("Ignore case and white space"), self)
         self.complex_label = words_label(role="muted", parent=self)
         self.complex_label.setText(tr("The expected call is too complex for a form: edit it as JSON."))
         self.assertions = AssertionsForm(self)
@@ -91,7 +91,7 @@ class ScenarioForm(QWidget):
         self.assertions.show_lines(lines or ())
         self.assertions.setVisible(self._plain)
         self.complex_assertions.setVisible(not self._plain)
-        for part in (self.tool_box, self.checks, self.others_box, self.folded_box):
+        for part in (self.tool_box, self.checks, self.others_box, self.loose_box):
             part.setVisible(simple)
         self.complex_label.setVisible(not simple)
         self._simple = simple
@@ -121,8 +121,8 @@ class ScenarioForm(QWidget):
         tool = self.tool_box.currentData()
         if tool in (NO_CALL, ANY_CALLS):
             return ()
-        others, folded = self.others_box.isChecked(), self.folded_box.isChecked()
-        form = CallForm(tool, self.checks.checks(), others, folded)
+        others, loose = self.others_box.isChecked(), self.loose_box.isChecked()
+        form = CallForm(tool, self.checks.checks(), others, loose)
         assert self._scenario is not None
         before = self._scenario.expect.calls
         return before if before and form == form_of(before[0]) else (call_of(form),)
@@ -137,7 +137,7 @@ class ScenarioForm(QWidget):
         self.tool_box.setCurrentIndex(max(self.tool_box.findData(form.tool), 0))
         self.checks.show_checks(form.checks, self._arguments(form.tool))
         self.others_box.setChecked(form.others)
-        self.folded_box.setChecked(form.folded)
+        self.loose_box.setChecked(form.folded)
         self._enable_call()
 
     def _arguments(self, tool: str) -> dict[str, bool]:
@@ -150,7 +150,7 @@ class ScenarioForm(QWidget):
 
     def _enable_call(self) -> None:
         has_tool = self.tool_box.currentData() not in (NO_CALL, ANY_CALLS)
-        for part in (self.checks, self.others_box, self.folded_box):
+        for part in (self.checks, self.others_box, self.loose_box):
             part.setEnabled(has_tool)
 
     def _tool_chosen(self, _place: int) -> None:
@@ -161,7 +161,7 @@ class ScenarioForm(QWidget):
         self._notify()
 
     def _show_view(self, view: str) -> None:
-        """What was edited in one view is shown in the other; what cannot be read stays where it is."""
+        """Switch between the form and the JSON, with the edits; invalid JSON stays in its view."""
         self.views.set_value(JSON if view == FORM else FORM)
         try:
             edited = self.scenario()
@@ -182,7 +182,7 @@ class ScenarioForm(QWidget):
             edit.textChanged.connect(lambda _text: self._notify())
         for text in (self.prompt_edit, self.json_edit):
             text.textChanged.connect(self._notify)
-        for box in (self.others_box, self.folded_box):
+        for box in (self.others_box, self.loose_box):
             box.toggled.connect(lambda _on: self._notify())
         self.tool_box.activated.connect(self._tool_chosen)
         self.checks.changed.connect(self._notify)
@@ -202,7 +202,7 @@ class ScenarioForm(QWidget):
         form.addRow(tr("Expected call"), self.tool_box)
         form.addRow("", self.checks)
         form.addRow("", self.others_box)
-        form.addRow("", self.folded_box)
+        form.addRow("", self.loose_box)
         form.addRow("", self.complex_label)
         form.addRow(tr("Assertions"), self.assertions)
         form.addRow("", self.complex_assertions)

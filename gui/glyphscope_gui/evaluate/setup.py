@@ -1,4 +1,4 @@
-"""What can be varied in an evaluation, the questions that are prepared, and what a plan costs before it is begun."""
+"""The axes of an evaluation, the prepared questions, and the cost of a plan before it is begun."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Choice(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """What can be varied: a member of Matrix, and its values."""
+    """An axis of an evaluation: a member of Matrix, and its values."""
 
     name: str
     title: str
@@ -226,7 +226,7 @@ _MAX_TOKENS = next(each.default for each in msgspec.structs.fields(RunRequest) i
 
 
 class Price(NamedTuple):
-    """What a plan costs. `tokens` are at most decoded; the measured continuations of aborted runs come on top."""
+    """The cost of a plan. `tokens` is the most that are decoded, without the continuations of aborted runs."""
 
     arms: int
     scenarios: int

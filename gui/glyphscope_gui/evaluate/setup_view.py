@@ -97,7 +97,7 @@ class EvalSetupView(QWidget):
     # -- what is chosen ----------------------------------------------------------------------------------------
 
     def matrix(self) -> Matrix:
-        """What is set, whether it can be evaluated or not."""
+        """Return the settings as a matrix, valid or not."""
         varied: dict[str, Any] = {**self.axes.values(), **self.scenarios.values()}
         return Matrix(
             suites=self._suites.ticked,
@@ -128,7 +128,7 @@ class EvalSetupView(QWidget):
     def show_cost(
         self, words: str, problem: str = "", *, arms: Sequence[str] = (), may_go: bool = False
     ) -> None:
-        """What it costs and which arms there are, or why it cannot be evaluated."""
+        """Show the cost and the arms, or why the evaluation cannot be run."""
         self.arms_note.setText("\n".join(arms))
         self.arms_note.setToolTip(plain_tip("\n".join(arms)))
         show_words(self.cost, words)

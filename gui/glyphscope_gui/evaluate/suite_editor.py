@@ -27,7 +27,7 @@ from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 
 MOST_PROBLEMS = 4
-"""Mistakes that are shown at once."""
+"""Problems shown at once."""
 
 
 class SuiteEditor(PlainDialog):
@@ -187,7 +187,7 @@ class SuiteEditor(PlainDialog):
         show_words(self.problem, "\n".join(words) or str(error))
 
     def _place(self, pointer: str) -> str:
-        """`search-news, expect/calls/0: ` for the place of a mistake in a scenario."""
+        """Return `search-news, expect/calls/0: ` for the place of a problem in a scenario."""
         parts = pointer.split("/")
         if parts[1:2] != ["scenarios"] or not parts[2:3] or not parts[2].isdigit():
             return f"{pointer.strip('/')}: " if pointer else ""

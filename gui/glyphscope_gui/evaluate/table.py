@@ -15,7 +15,13 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.visible import visible
-from glyphscope_gui.evaluate.table_model import FOLDED_ROLE, ROW_ROLE, SHOWN_ROLE, CellShown, EvalTableModel
+from glyphscope_gui.evaluate.table_model import (
+    COLLAPSED_ROLE,
+    ROW_ROLE,
+    SHOWN_ROLE,
+    CellShown,
+    EvalTableModel,
+)
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
@@ -113,7 +119,7 @@ def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor)
 
 
 class _Names(QHeaderView):
-    """The rows' names: suites bold, what is below them further in, with a sign for folded and unfolded."""
+    """The rows' names: suites bold, what is below them further in, with a sign for collapsed and expanded."""
 
     def __init__(self, parent: QTableView) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
@@ -153,12 +159,12 @@ class _Names(QHeaderView):
         painter.setFont(font)
         left = rect.left() + SIDE + row.depth * INDENT
         if row.is_foldable:
-            folded = model.headerData(section, orientation, FOLDED_ROLE)
+            collapsed = model.headerData(section, orientation, COLLAPSED_ROLE)
             painter.setPen(theme().color("text-muted"))
             painter.drawText(
                 QRect(left, rect.top(), INDENT, rect.height()),
                 Qt.AlignmentFlag.AlignVCenter,
-                "▸" if folded else "▾",
+                "▸" if collapsed else "▾",
             )
         left += INDENT if row.is_foldable or row.kind == "scenario" else 0
         painter.setPen(theme().color("text-muted" if row.control else "text"))

@@ -27,9 +27,9 @@ SHOWN_ROLE = Qt.ItemDataRole.UserRole + 1
 """A CellShown."""
 ROW_ROLE = Qt.ItemDataRole.UserRole + 2
 """The Row, of a row's header."""
-FOLDED_ROLE = Qt.ItemDataRole.UserRole + 3
+COLLAPSED_ROLE = Qt.ItemDataRole.UserRole + 3
 MANY = 60
-"""With more scenarios, a result begins with its groups folded."""
+"""With more scenarios, a result begins with its groups collapsed."""
 _MEASURED: dict[MeasureName, str] = {
     "ok": tr("all correct"),
     "parsed": tr("parsed"),
@@ -48,8 +48,8 @@ _Key: TypeAlias = tuple[str, str, str, str, bool]
 
 
 class CellShown(NamedTuple):
-    """What is painted in a cell. `strength` is how strong its colour is, 0 to 1; `low`, `at` and `high` are places on
-    the bar, 0 to 1. `strength` None: there is nothing to show.
+    """The content of a cell. `strength` is that of its colour, 0 to 1, None for an empty cell; `low`, `at` and
+    `high` are places on the bar, 0 to 1.
     """
 
     words: str
@@ -61,7 +61,7 @@ class CellShown(NamedTuple):
 
 
 class EvalTableModel(QAbstractTableModel):
-    """Shows one EvalResult by one measure. Rows of a folded suite or group are left out."""
+    """Shows one EvalResult by one measure. Rows of a collapsed suite or group are left out."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -70,14 +70,14 @@ class EvalTableModel(QAbstractTableModel):
         self._arms: list[str] = []
         self._labels: dict[str, str] = {}
         self._tips: dict[str, str] = {}
-        self._folded: set[_Key] = set()
+        self._collapsed: set[_Key] = set()
         self._rows: list[Row] = []
         self._top: dict[str, float] = {}
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show(self, result: EvalResult | None) -> None:
-        """Another result, or none; one that was shown before is folded as it was."""
+        """Another result, or none; one that was shown before is collapsed as it was."""
         again = result is not None and self.result is not None and result.path == self.result.path
         self.beginResetModel()
         self.result = result
@@ -86,11 +86,11 @@ class EvalTableModel(QAbstractTableModel):
         self._labels = arm_labels(arms)
         self._tips = {arm.id: _arm_tip(arm.id, arm_parts(arm)) for arm in arms}
         if not again:
-            self._folded.clear()
+            self._collapsed.clear()
         if result is not None and not again and sum(row.kind == "scenario" for row in result.rows()) > MANY:
-            self._folded = {_key(row) for row in result.rows() if row.kind == "group"}
-            if not self._folded:
-                self._folded = {_key(row) for row in result.rows() if row.kind == "suite"}
+            self._collapsed = {_key(row) for row in result.rows() if row.kind == "group"}
+            if not self._collapsed:
+                self._collapsed = {_key(row) for row in result.rows() if row.kind == "suite"}
         self._arrange()
         self.endResetModel()
 
@@ -134,28 +134,28 @@ class EvalTableModel(QAbstractTableModel):
         return self._labels
 
     def is_collapsed(self, row: Row) -> bool:
-        return _key(row) in self._folded
+        return _key(row) in self._collapsed
 
     def toggle(self, place: int) -> bool:
-        """Fold or unfold a suite or a group. Returns whether the row is one."""
+        """Collapse or expand a suite or a group. Returns whether the row is one."""
         row = self._rows[place]
         if not row.is_foldable:
             return False
-        folding = _key(row) not in self._folded
+        collapsing = _key(row) not in self._collapsed
         below = 0
-        if folding:
+        if collapsing:
             for other in self._rows[place + 1 :]:
                 if other.depth <= row.depth:
                     break
                 below += 1
             if below:
                 self.beginRemoveRows(NO_INDEX, place + 1, place + below)
-            self._folded.add(_key(row))
+            self._collapsed.add(_key(row))
             self._arrange()
             if below:
                 self.endRemoveRows()
         else:
-            self._folded.discard(_key(row))
+            self._collapsed.discard(_key(row))
             shown = self._visible()
             below = len(shown) - len(self._rows)
             if below:
@@ -183,7 +183,7 @@ class EvalTableModel(QAbstractTableModel):
                 return row.name
             if role == ROW_ROLE:
                 return row
-            if role == FOLDED_ROLE:
+            if role == COLLAPSED_ROLE:
                 return self.is_collapsed(row)
             if role == Qt.ItemDataRole.ToolTipRole:
                 return plain_tip(_row_tip(row))
@@ -221,7 +221,7 @@ class EvalTableModel(QAbstractTableModel):
         for row in self.result.rows() if self.result is not None else ():
             if hidden_below is not None and row.depth > hidden_below:
                 continue
-            hidden_below = row.depth if _key(row) in self._folded else None
+            hidden_below = row.depth if _key(row) in self._collapsed else None
             shown.append(row)
         return shown
 
@@ -280,7 +280,7 @@ def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
 
 
 def _key(row: Row) -> _Key:
-    """What stays the same of a row while its result grows."""
+    """Return a row's identity, which stays the same while its result grows."""
     is_scenario, is_group = row.kind == "scenario", row.kind == "group"
     return (row.kind, row.suite, row.group, row.name if is_scenario else "", row.control and is_group)
 

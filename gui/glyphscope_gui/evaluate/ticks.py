@@ -51,7 +51,7 @@ class TicksModel(ListModel[Tickable]):
 
     @property
     def ticked(self) -> tuple[str, ...]:
-        """What is ticked, in the list's order."""
+        """Return the ticked values, in the list's order."""
         return tuple(row.value for row in self._rows if row.value in self._ticked)
 
     @property

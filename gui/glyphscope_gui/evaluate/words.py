@@ -104,7 +104,7 @@ PART_TITLES = {
 
 
 def arm_parts(arm: Arm) -> dict[str, str]:
-    """What an arm varies, each in words."""
+    """Return the words for each axis of an arm."""
     return {
         "model": model_name(arm.model).name,
         "notation": NOTATIONS[arm.notation],
@@ -145,7 +145,7 @@ def sample_words(manifest: Manifest, sample: SampleBegun | Sample) -> str:
 
 
 def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:
-    """What two arms differ in, each in its own words: as short as can be."""
+    """Return the differences of two arms, each in its own words: as short as possible."""
     one, other = arm_parts(first), arm_parts(second)
     differ = [name for name in varied((first, second)) if one[name] != other[name]]
     if not differ:
@@ -162,7 +162,7 @@ _USUAL_CACHE = DEFAULT_LOAD.kv_type
 
 
 def provenance(manifest: Manifest, samples: int) -> str:
-    """What every figure needs beside it: model, hash, quantisation, seed, n, versions."""
+    """Return the provenance of the figures: model, hash, quantisation, seed, n, versions."""
     models = []
     for name, info in manifest.models.items():
         digest = f" {info.sha256[:12]}" if info.sha256 else ""
@@ -198,9 +198,9 @@ def population_words(scenarios: int, controls: int) -> str:
 def summary_words(
     summary: Summary, manifest: Manifest, measure: str = "ok"
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """What the figures say, in the report's sentences: headings, each with its paragraphs.
+    """Return the figures as the report's sentences: headings, each with its paragraphs.
 
-    Comparisons are those by `measure`; other measures than shares are not compared: "ok" takes their place.
+    Comparisons are those by `measure`; a measure that is not compared is replaced by "ok".
     """
     measure = measure if any(each.measure == measure for each in summary.comparisons) else "ok"
     arms, labels = {arm.id: arm for arm in manifest.arms}, arm_labels(manifest.arms)

@@ -1,4 +1,4 @@
-"""The editor for GBNF: colours, completion of rule names, definitions, renaming, mistakes and their fixes."""
+"""The editor for GBNF: colours, completion of rule names, definitions, renaming, problems and their fixes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import theme
 
 MOST_UNDERLINED = 300
-"""Mistakes underlined at a time; the list has them all."""
+"""Problems underlined at a time; the list has them all."""
 FAR = 2000
 """Lines looked back through for the rule that the cursor is in."""
 _Underline = QTextCharFormat.UnderlineStyle
@@ -123,7 +123,7 @@ class GrammarEdit(CodeEdit):
             self._follow_cursor()
 
     def set_rule_names(self, names: Sequence[str]) -> None:
-        """What completion offers."""
+        """Set the names that completion offers."""
         self.completer.set_names(names)
 
     def _notify(self) -> None:
@@ -214,7 +214,7 @@ class GrammarEdit(CodeEdit):
             place = 1 << 30
         return ""
 
-    # -- mistakes ----------------------------------------------------------------------------------------------
+    # -- problems ----------------------------------------------------------------------------------------------
 
     def show_problems(self, problems: Sequence[GrammarProblem]) -> None:
         """Underline these."""
@@ -227,7 +227,7 @@ class GrammarEdit(CodeEdit):
         self._numbers.update()
 
     def problem_at_cursor(self) -> GrammarProblem | None:
-        """The mistake at the cursor, or else the first on its line; those with a fix first."""
+        """Return the problem at the cursor, or else the first on its line; those with a fix first."""
         position, line = self.textCursor().position(), self.textCursor().blockNumber() + 1
         here = [p for p in self._found if p.start <= position <= p.end]
         near = [p for p in self._found if p.line == line]
@@ -248,7 +248,7 @@ class GrammarEdit(CodeEdit):
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def next_problem(self, step: int = 1) -> None:
-        """Go to the next mistake, or the one before, round the end."""
+        """Go to the next problem, or the previous one, and wrap around at the end."""
         starts = sorted({p.start for p in self._found})
         if not starts:
             return

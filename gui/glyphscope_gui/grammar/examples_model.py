@@ -1,4 +1,4 @@
-"""Texts that a grammar must accept or refuse, as a table that can be edited, with what the grammar says to each."""
+"""An editable table of texts that a grammar must accept or reject, with the grammar's verdict on each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_WORDS = 2
 
 
 class ExampleVerdict(NamedTuple):
-    """What the grammar says to a text; `failed_at` counts code points, None where every character fits."""
+    """The grammar's verdict on a text; `failed_at` counts code points, None where every character matches."""
 
     accepted: bool
     failed_at: int | None

@@ -17,7 +17,7 @@ from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.language import tr
 
 MOST_BYTES = 20_000_000
-"""Of a file that is opened: larger ones are no grammars."""
+"""The maximum size of an opened file, in bytes: larger ones are not grammars."""
 _FILTER = tr("Grammars (*.gbnf);;All files (*)")
 
 

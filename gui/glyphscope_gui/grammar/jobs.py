@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject
 from glyphscope_gui.shared.background import Background
 
 Lane: TypeAlias = Literal["quick", "slow"]
-"""What the user waits for while typing, and what may come later."""
+"""Quick jobs answer the user's typing; slow ones may come later."""
 
 
 class _Task(NamedTuple):
@@ -58,14 +58,14 @@ class LatestJobs(QObject):
         return bool(self._running)
 
     def drop(self, slot: str) -> None:
-        """What waits is not started, and the result of what runs is dropped."""
+        """Remove the waiting job, and drop the result of a running one."""
         for waiting in self._waiting.values():
             waiting.pop(slot, None)
         if slot in self._running.values():
             self._dropped.add(slot)
 
     def close(self) -> None:
-        """Begin nothing any more, and wait for what runs."""
+        """Start no more jobs, and wait for the running ones."""
         self._closed = True
         for waiting in self._waiting.values():
             waiting.clear()

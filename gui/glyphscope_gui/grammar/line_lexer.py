@@ -1,6 +1,6 @@
-"""The words of a grammar's text, a line at a time: for colours, completion, and finding a rule while one types.
+"""The words of a grammar's text, a line at a time: for colours, completion, and finding a rule during typing.
 
-This is no parser: it never fails, knows nothing beyond one line, and is right wherever the text is.
+It is a lexer only: it never fails, knows nothing beyond one line, and is right wherever the text is.
 Positions count characters of the given line or text from 0.
 """
 
@@ -26,7 +26,7 @@ _ALTERNATIVE = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?|#.*|(?P<mar
 """A `|`, and the words that may contain the character."""
 KINDS = ("comment", "literal", "class", "token", "definition", "name", "bounds", "mark")
 HIGHEST_LINE = 20_000
-"""Characters of a line that are coloured; what is longer is no line anybody reads."""
+"""Characters of a line that are coloured; a longer line is not for reading."""
 LONGEST_LINE = 50_000
 """Characters of a line that an editor still shows at once; a key press in one of 5 million took 1.7 s."""
 

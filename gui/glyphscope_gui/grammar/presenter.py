@@ -378,7 +378,7 @@ class GrammarPresenter(Page):
         self.view.step_card.heading.hint.setText(self.view.step.words())
 
     def _add_run(self) -> None:
-        """What the last run wrote: a call that was right must match, one that was not must not."""
+        """Add the last run's output as an example: a valid call must match, any other must not."""
         state = self.context.runs.state
         if state.text:
             example = GrammarExample(state.text, state.outcome == "valid")

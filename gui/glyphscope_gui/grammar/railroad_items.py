@@ -30,7 +30,7 @@ MOST_DEPTH = 14
 MOST_OPTIONS = 24
 LONGEST_WORDS = 36
 ENOUGH = 10_000
-"""What is left out is counted no further."""
+"""Omitted items are counted up to this number."""
 ROW_WIDTH = 700
 """Of a sequence, in the diagram's own pixels; what is wider continues below."""
 SHORT_ROW = 260

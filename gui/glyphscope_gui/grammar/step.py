@@ -74,7 +74,7 @@ class GrammarStep(QWidget):
         self.edit.moveCursor(QTextCursor.MoveOperation.End)
 
     def show_view(self, view: StepView | None, why: str) -> None:
-        """What the grammar says at the cursor; None and why not."""
+        """Show the rules and the allowed text at the cursor; of None, the reason."""
         self._view = view
         if view is None:
             self.rules.setText(escape(why))
@@ -85,7 +85,7 @@ class GrammarStep(QWidget):
         self._mark()
 
     def show_tokens(self, view: TokensView | None) -> None:
-        """The model's tokens that may come at the cursor; None where that is not known (any more)."""
+        """Show the model's tokens allowed at the cursor; None hides them while they are unknown."""
         for part in (self.tokens, self._tokens_label):
             part.setVisible(view is not None)
         if view is None:

@@ -16,7 +16,7 @@ REST_MS = 150
 
 
 class GrammarTokens(QObject):
-    """`answered` carries a TokensView; None where it is not known: no model, mistakes in the grammar, no text."""
+    """`answered` carries a TokensView; None where it is not known: no model, an invalid grammar, no text."""
 
     answered = Signal(object)
     crashed = Signal(object)
@@ -50,7 +50,7 @@ class GrammarTokens(QObject):
         self._jobs.start("trie", lambda: work.make_trie(known), self._made, self.crashed.emit)
 
     def set_grammar(self, grammar: Grammar | None) -> None:
-        """None while the text has mistakes."""
+        """Set the grammar; None while the text has errors."""
         self._grammar = grammar
         self._changed()
 

@@ -1,4 +1,4 @@
-"""What the grammar page lets the engine do, off the GUI thread: plain functions of snapshots."""
+"""The grammar page's work in the engine, off the GUI thread: plain functions of snapshots."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Generated:
 
 @dataclass(frozen=True)
 class Checked:
-    """What is known of a text. `grammar` is None while there are errors."""
+    """The results of checking a text. `grammar` is None while there are errors."""
 
     text: str
     problems: tuple[GrammarProblem, ...]
@@ -90,7 +90,7 @@ def generate(
 
 
 def check(text: str, cancel: Callable[[], bool]) -> Checked:
-    """Every mistake of a text, and its grammar if it has none that matters. Raises CheckCancelled."""
+    """Return every problem of a text, and its grammar if it has no errors. Raises CheckCancelled."""
     begun = time.perf_counter()
     with _collector_resting(len(text) > LARGE):
         found = check_gbnf(text, cancel=cancel)
@@ -108,7 +108,7 @@ def check(text: str, cancel: Callable[[], bool]) -> Checked:
 def judge(
     grammar: Grammar, texts: tuple[str, ...], known: Mapping[str, ExampleVerdict], cancel: Callable[[], bool]
 ) -> Judged:
-    """What the grammar says to each text; those that are `known` for this grammar are not matched again."""
+    """Return the grammar's verdict on each text; those `known` for this grammar are not matched again."""
     verdicts: dict[str, ExampleVerdict] = {}
     trouble = ""
     for text in dict.fromkeys(texts):
@@ -194,7 +194,7 @@ COMPARE_BOUND = Bound(seconds=3.0)
 
 
 def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Comparison:
-    """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
+    """Compare a grammar with its previous version. Raises GrammarError where that has errors."""
     base = check_gbnf(before, cancel=cancel).grammar
     if base is None:
         raise GrammarError(tr("The previous version has errors and cannot be compared."))

@@ -43,9 +43,9 @@ PROOF_SHOWN_MS = 150
 class GrammarBench(QObject):
     """`generated` carries the tools' grammar, `notGenerated` the error of tools that have none.
 
-    `checked` carries a Checked, `drawn` a RailroadDrawing or None, `judged` a Judged or None (the grammar has
-    mistakes), `stepped` a StepView or None with words that say why not, `sampled` and `compared` likewise. `proved`
-    carries the Proofs made so far, and whether that is all of them; `tried` the rows for a text of the user's own.
+    `checked` carries a Checked, `drawn` a RailroadDrawing or None, `judged` a Judged or None (the grammar is
+    invalid), `stepped` a StepView or None with words that say why not, `sampled` and `compared` likewise. `proved`
+    carries the Proofs made so far, and whether that is all of them; `tried` the rows for a text of the user.
     """
 
     generated = Signal(object)
@@ -238,7 +238,7 @@ class GrammarBench(QObject):
         colors, family = dict(theme().roles), mono_families()[0]
         self._start("draw", lambda: draw_rule(rule, colors, family), self.drawn.emit)
 
-    # -- what is asked of a grammar without mistakes -------------------------------------------------------------
+    # -- for a valid grammar only --------------------------------------------------------------------------------
 
     def _judge(self) -> None:
         grammar = self._grammar_for("examples", lambda _why: self.judged.emit(None))

@@ -86,7 +86,7 @@ class CharacterLine(QWidget):
         self._fit()
 
     def box(self, place: int) -> QRectF:
-        """Where a character stands."""
+        """Return the box of a character."""
         metrics, a_line = self._metrics(), self._a_line()
         width, height = metrics.horizontalAdvance("m") + 1, metrics.height() * _GAP
         return QRectF(4 + place % a_line * width, 4 + place // a_line * height, width, metrics.height() + 2)

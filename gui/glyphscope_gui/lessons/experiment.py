@@ -73,7 +73,7 @@ _CHOICE_WORDS = {
 
 
 class LessonExperiment(QFrame):
-    """`liveRequested` carries what the reader changed; `stopRequested` ends the run that goes on."""
+    """`liveRequested` carries the reader's changes; `stopRequested` ends the running experiment."""
 
     liveRequested = Signal(object)
     stopRequested = Signal()
@@ -153,11 +153,11 @@ class LessonExperiment(QFrame):
             self._show_difference()
 
     def refuse(self, words: str) -> None:
-        """What cannot be run as it is set, and why."""
+        """Show why the experiment cannot be run with these settings."""
         self.notice.set_words(words)
 
     def changed(self) -> dict[str, Any]:
-        """What the reader set otherwise than the lesson has it."""
+        """Return the values that the reader changed from the lesson's."""
         found: dict[str, Any] = {}
         for name, widget in self._fields.items():
             value = _value_of(widget)
@@ -175,7 +175,7 @@ class LessonExperiment(QFrame):
         return self.run.advance()
 
     def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
-        """What a key does here; False where it does nothing."""
+        """Handle a key; False where it has no function here."""
         if key == Qt.Key.Key_L:
             if self.live_button.isEnabled():
                 self._live()
@@ -187,7 +187,7 @@ class LessonExperiment(QFrame):
 
     @property
     def state(self) -> RunState:
-        """What the run that is shown came to."""
+        """Return the state at the end of the shown run."""
         return run_state(self._events)
 
     # -- inside ------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class LessonExperiment(QFrame):
 
 
 def _change_words(part: Experiment) -> list[str]:
-    """What the lesson itself changes; what is long is told in its text."""
+    """List the changes that the lesson makes; its text describes the long ones."""
     words = []
     for name, value in part.given.items():
         if name == "change" and isinstance(value, dict):
@@ -295,4 +295,4 @@ def _value_of(widget: QWidget) -> Any:
     text = widget.text()
     if widget.property("plain"):
         return text
-    return json_or_text(text)  # the request's own check tells what is wrong with it
+    return json_or_text(text)  # the request's own check reports errors

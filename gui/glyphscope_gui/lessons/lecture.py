@@ -1,7 +1,7 @@
 """Lecture mode: the window becomes a slide, large and alone, and one key goes through the lesson.
 
-The letters of the page are made larger, with a style sheet of its own, so every view of a run on it scales with them:
-to scale the whole window takes seconds, for what nobody sees then.
+The page's letters are enlarged by a separate style sheet, so every view of a run on it scales with them:
+scaling the whole window takes seconds, mostly for parts that are hidden then.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Lecture(QObject):
         notes.show()
 
     def _scale(self, points: int) -> None:
-        """Larger or smaller letters; the slide is made anew in them."""
+        """Change the size of the letters by `points` and rebuild the slide."""
         self._set_points(self._points + points)
         self._turn(0)
 

@@ -34,7 +34,7 @@ class LessonListModel(ListModel[LessonRow]):
         self.show_rows([*self._rows, row])
 
     def row_of(self, key: str) -> int:
-        """Where the lesson of that key stands; -1 for nowhere."""
+        """Return the row of the lesson with that key; -1 where it is not in the list."""
         return next((n for n, row in enumerate(self._rows) if row.place.key == key), -1)
 
     def set_progress(self, key: str, progress: LessonProgress) -> None:

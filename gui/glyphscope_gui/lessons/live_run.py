@@ -56,7 +56,7 @@ class LiveRun(QObject):
         self._background.start("live", request, self._begin, self._refuse)
 
     def stop(self) -> None:
-        """Forget the experiment, which is not shown any more, and stop its run."""
+        """Forget the experiment, which is no longer shown, and stop its run."""
         if self.is_running and self._runs.is_aside:
             self._runs.stop()
         self._card, self._job = None, 0

@@ -1,4 +1,4 @@
-"""The presenter's notes: a window of their own, for the screen that the room does not see."""
+"""The presenter's notes: a separate window, for the screen that the audience does not see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 
 
 class LessonNotes(QWidget):
-    """Where the lecture is, what comes next, the notes of the step, and how long it goes on already."""
+    """The current slide, the next one, the notes of the step, and the time since the lecture began."""
 
     def __init__(self, parent: QWidget, keys: Callable[[QKeyEvent], bool]) -> None:
         super().__init__(parent, Qt.WindowType.Window)

@@ -93,7 +93,7 @@ def _or_raise(found: Found | GlyphscopeError) -> Found:
 
 
 def _recorded(place: LessonPlace, lesson: Lesson, name: str) -> tuple[AnyEvent, ...]:
-    """The recording, if it is of what the lesson says: one of another request would tell something that is not so."""
+    """Return the recording. Raises RecordError where its request is not the one of the lesson."""
     events = place.events(name)
     if not is_of(events, lesson.runs[name]):
         raise RecordError(

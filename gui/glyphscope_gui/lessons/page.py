@@ -71,7 +71,7 @@ class LessonPage(QWidget):
             button.setEnabled(enabled)
 
     def show_error(self, error: GlyphscopeError) -> None:
-        """Why a lesson cannot be taken, with its first mistakes."""
+        """Show why a lesson is invalid, with its first problems."""
         problems = [problem_words(problem) for problem in getattr(error, "problems", ())]
         more = len(problems) - _MOST_PROBLEMS
         lines = [" ".join(filter(None, (error.where, error.message, error.hint))), *problems[:_MOST_PROBLEMS]]

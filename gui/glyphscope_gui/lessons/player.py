@@ -1,6 +1,6 @@
-"""A run looked at token by token, forwards, backwards, at a pace: its events are folded and shown as of every run.
+"""Plays a run token by token, forwards or backwards, at a pace: its events are shown as those of any run.
 
-Going back begins anew and folds up to the place: a lesson's run is short, and so nothing needs to be taken back.
+Going back reduces the events again from the first one: a lesson's run is short, so nothing is undone.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class LessonPlayer(QObject):
         self._timer.setInterval(round(1000 / pace))
 
     def close(self) -> None:
-        """Nothing plays any more."""
+        """Stop playing."""
         self.pause()
 
     # -- inside ------------------------------------------------------------------------------------------------

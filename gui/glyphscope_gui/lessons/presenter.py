@@ -201,7 +201,7 @@ class LessonsPresenter(Page):
         self._mark()
 
     def _mark(self) -> None:
-        """Select the open lesson in the list, with a row of its own where it is from elsewhere."""
+        """Select the open lesson in the list; one from elsewhere gets a row first."""
         if self.opened is None:
             return
         place, model = self.opened.place, self.view.model

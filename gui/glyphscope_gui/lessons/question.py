@@ -126,13 +126,13 @@ class LessonQuestion(QFrame):
 
     @property
     def chosen(self) -> frozenset[int]:
-        """What is chosen now, as the sheet counts it."""
+        """The numbers of the chosen answers, or the place of the chosen character."""
         if self.sheet.kind == "character":
             return frozenset({self.line.at}) if self.line.at >= 0 else frozenset()
         return frozenset(number for number, row in enumerate(self.rows) if row.button.isChecked())
 
     def choose(self, number: int) -> None:
-        """That answer, or not that any more; of a character, its place."""
+        """Choose an answer, or clear it if it was chosen; of a question about a character, choose its place."""
         if self.is_revealed:
             return
         if self.sheet.kind == "character":
@@ -141,7 +141,7 @@ class LessonQuestion(QFrame):
             self.rows[number].button.toggle()
 
     def reveal(self) -> None:
-        """What is right, and how the answer was."""
+        """Show the correct answer and the verdict on the chosen one."""
         if self.is_revealed:
             return
         self.is_revealed = True
@@ -176,7 +176,7 @@ class LessonQuestion(QFrame):
             super().keyPressEvent(event)
 
     def press(self, key: int) -> bool:
-        """What a key does here; False where it does nothing, as after the reveal: the next question has it then."""
+        """Handle a key; False where it has no function, as after the reveal: then the next question gets it."""
         if self.is_revealed:
             return False
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

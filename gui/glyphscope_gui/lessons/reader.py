@@ -100,7 +100,7 @@ class LessonReader(QScrollArea):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show_parts(self, over: str, title: str, parts: tuple[AnyPart, ...], make: MakePart) -> None:
-        """`over` is told above the title in quieter words; `make` makes the widget of a part that is no text."""
+        """`over` is shown above the title, muted; `make` makes the widgets of parts other than text."""
         focused = self.window().focusWidget()
         had_keys = focused is not None and self.isAncestorOf(focused)
         self.clear()

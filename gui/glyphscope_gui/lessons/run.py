@@ -42,9 +42,9 @@ from glyphscope_gui.theme import mono_font, ui_font
 from glyphscope_gui.theme.sizes import PAD, scale
 
 WIDE = 640
-"""Pixels of width at the usual letters from which on the alternatives stand beside the stream."""
+"""Pixels of width at the usual letters from which on the alternatives are beside the stream."""
 ROOMY = 860
-"""From which on the fields stand below the text alone, at the left of the alternatives."""
+"""From which on the fields are below the text alone, to the left of the alternatives."""
 SIDE = 300
 MOST_ROWS = 7
 MOST_LINES = 8
@@ -52,10 +52,10 @@ _PACES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
 
 
 def shown_rows(token: Token) -> tuple[Alternative, ...]:
-    """The likeliest alternatives, and the token that came wherever it stood."""
-    told = token.step.alternatives
-    rows = told[:MOST_ROWS]
-    came = [each for each in told[MOST_ROWS:] if (each.id, each.data) == (token.step.id, token.step.data)]
+    """Return the most likely alternatives, including the sampled token at any rank."""
+    ranked = token.step.alternatives
+    rows = ranked[:MOST_ROWS]
+    came = [each for each in ranked[MOST_ROWS:] if (each.id, each.data) == (token.step.id, token.step.data)]
     return (*rows[: MOST_ROWS - 1], *came) if came else rows
 
 
@@ -94,7 +94,7 @@ class LessonStream(StreamView):
 
 
 class LessonRun(QFrame):
-    """`player` moves it; `caption` stands above it, and below whose run it is."""
+    """`player` moves it; `caption` is above it, the source of the run below."""
 
     def __init__(self, caption: str, show: tuple[View, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -146,7 +146,7 @@ class LessonRun(QFrame):
         self.player.show(events, first, last, at=None if token is None else token + 1)
 
     def begin_live(self, request: RunRequest) -> None:
-        """A run that goes on now."""
+        """Begin to show a live run."""
         self.stream.make_room(max(self._characters, 60))
         self.player.begin_live()
         self.source.set_words(source_words(request, None, live=True))
@@ -168,7 +168,7 @@ class LessonRun(QFrame):
             super().keyPressEvent(event)
 
     def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
-        """What a key does here; False where it does nothing."""
+        """Handle a key; False where it has no function here."""
         if modifiers & ~Qt.KeyboardModifier.KeypadModifier:
             return False
         player = self.player
@@ -363,7 +363,7 @@ class LessonRun(QFrame):
         )
 
     def _arrange(self, width: float) -> None:
-        """What could have come, beside the text or below it; the fields beside it too, or below both."""
+        """Place the alternatives beside the text or below it, and the fields beside it too, or below both."""
         wide, roomy = width >= WIDE, width >= ROOMY
         self._side.setMinimumWidth(round(SIDE * scale()) if wide else 0)
         if (wide, roomy) == self._placed:

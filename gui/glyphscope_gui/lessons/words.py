@@ -1,4 +1,4 @@
-"""What the page of lessons says of a run, a token, a lesson, in words and figures."""
+"""Texts of the page of lessons on a run, a token and a lesson, in words and figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glyphscope_gui.shared.token_words import step_text
 
 
 def token_words(token: Token, request: RunRequest) -> str:
-    """How a token came, with raw and final told apart."""
+    """Describe how a token was chosen, with raw and final probability."""
     step = token.step
     own = percent(None if step.logprob is None else math.exp(step.logprob))
     if step.origin != "model":

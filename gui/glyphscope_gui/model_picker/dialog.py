@@ -30,7 +30,7 @@ MOST_ROWS = 6
 
 
 class ModelDialog(QDialog):
-    """`chosen` carries what `open_model` takes. What is found is shown by whoever looks for it (`show_found`).
+    """`chosen` carries the argument of `open_model`. The owner searches, and calls `show_found` with the models.
 
     `modelSelected` carries the path of the model selected in the list: its facts are then shown in `loading`.
     """
@@ -86,7 +86,7 @@ class ModelDialog(QDialog):
         self.resize((FIRST_SIZE * letters(self)).boundedTo(screen * 0.92))
 
     def show_found(self, found: Sequence[FoundModel], unfinished: list[Unfinished]) -> None:
-        """What is on this computer, and which downloads are not finished."""
+        """Show the models on this computer and the unfinished downloads."""
         self.found.show(found)
         self.table.fix_height(MOST_ROWS)
         if found:

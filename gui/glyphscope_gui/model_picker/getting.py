@@ -45,7 +45,7 @@ class Phase(Enum):
 
 
 class Looked(NamedTuple):
-    """What a repository has. `pick` is None where nothing suits by itself; then `problem` says why."""
+    """The files of a repository. `pick` is None where none suits by default; then `problem` says why."""
 
     listing: Listing
     pick: Pick | None
@@ -130,7 +130,7 @@ class ModelGetting(QObject):
             self.failed.emit(hit.problem)
 
     def load(self, listing: Listing, choice: Choice) -> None:
-        """Download it, or go on where an earlier download of it stopped."""
+        """Download it, or continue where an earlier download of it stopped."""
         if self.phase is not Phase.IDLE:
             return
         download = self._task = Download(listing, choice, self.folder)
@@ -154,12 +154,12 @@ class ModelGetting(QObject):
     def _start(
         self, task: Search | Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]
     ) -> None:
-        """The reports of a task that nobody waits for any more are dropped."""
+        """Start a task; the reports of an earlier one are dropped."""
 
         def if_current(then: Callable[[Any], None]) -> Callable[[Any], None]:
             return lambda outcome: then(outcome) if task is self._task else None
 
-        self._background.start("errand", work, if_current(done), if_current(self._came_to_nothing))
+        self._background.start("task", work, if_current(done), if_current(self._came_to_nothing))
 
     def _set_phase(self, phase: Phase) -> None:
         self.phase = phase

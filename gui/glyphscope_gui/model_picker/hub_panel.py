@@ -1,4 +1,4 @@
-"""A model by its name: what a repository has, which of it, how far it has come, and what came of it."""
+"""A model by its name: the repository's files, the choice among them, and the download's progress and result."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class HubPanel(QWidget):
         self._show_phase()
 
     def lowest(self) -> QWidget:
-        """What is shown lowest in it."""
+        """The lowest visible widget."""
         shown = (self.use_button, self.load_button, self.cancel_button, self.words, self.name_edit)
         return next(widget for widget in shown if not widget.isHidden())
 

@@ -106,7 +106,7 @@ class OpenModelLine(QWidget):
         vbox(row, self.bar, parent=self, spacing=4)
 
     def show_status(self, status: ModelStatus, *, can_unload: bool) -> None:
-        """What the model's process is doing."""
+        """Show the state of the model's process."""
         self.words.setText(status_words(status))
         loading = status.phase == "opening"
         self.bar.setVisible(loading)

@@ -97,7 +97,7 @@ class ModelPicker(QToolButton):
         self._background.start("find", lambda: find_models(folders), self._found_models, self._found_none)
 
     def look_again(self) -> None:
-        """Forget what was found, and look for it anew."""
+        """Forget the models found, and search again."""
         self._found = None
         self.search()
 

@@ -88,7 +88,7 @@ class ModelPresenter(QObject):
         return dialog
 
     def close(self) -> None:
-        """End a download, which is kept as far as it came, and every search."""
+        """Stop a download, whose part so far is kept, and every search."""
         self.getting.close()
         self._background.close()
         self._picker.shut_down()
@@ -156,7 +156,7 @@ class ModelPresenter(QObject):
             self.welcomed.emit()
 
     def _welcomed(self) -> None:
-        """Who runs something wants to see it: what opened by itself goes, unless something was begun in it."""
+        """Close the dialog when a run begins, if it opened by itself and nothing was begun in it."""
         if self._welcoming and not self.is_busy and self.getting.looked_at is None:
             self._welcoming = False
             self._close_dialog()

@@ -1,4 +1,4 @@
-"""What is said of models, downloads and where they come from; without Qt."""
+"""Texts on models, downloads and their sources; without Qt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def source_words(model: FoundModel) -> str:
 
 
 def facts_words(facts: ModelFacts) -> str:
-    """What the file says of the model, on a line."""
+    """Return the facts in the model's file, in one line."""
     known = (
         (facts.architecture, facts.architecture),
         (facts.parameters, tr("{number} parameters", number=parameter_count(facts.parameters))),
@@ -48,7 +48,7 @@ def facts_words(facts: ModelFacts) -> str:
 
 
 def memory_words(memory: Memory) -> str:
-    """What the model needs, and whether that is free."""
+    """Return the memory that the model needs, and whether it is free."""
     weights = byte_size(memory.weights)
     if memory.cache is None:
         words = tr("Memory: {weights} for the weights; KV cache unknown.", weights=weights)
@@ -80,7 +80,7 @@ def load_words(load: LoadOptions) -> str:
 
 
 def status_words(status: ModelStatus) -> str:
-    """What the model's process is doing, and with which options."""
+    """Describe the state of the model's process, and its options."""
     name = model_name(status.name).name if status.name else ""
     match status.phase:
         case "opening":
@@ -96,7 +96,7 @@ def status_words(status: ModelStatus) -> str:
 
 
 def progress_words(loaded: Loaded) -> str:
-    """How far it is, how fast, and how long it takes; nothing is told that is not known."""
+    """Return the progress, the speed and the time left, as far as they are known."""
     progress = loaded.progress
     if progress.phase == "waiting":
         return progress.words

@@ -21,8 +21,8 @@ _MOST = 20_000
 
 
 class PromptChanges(QWidget):
-    """Removed words are struck out, added ones underlined: never a colour alone. The link leads to both prompts on the
-    same seeds.
+    """Removed words are crossed out, added ones underlined: never a colour alone. The link leads to both prompts
+    on the same seeds.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -52,7 +52,7 @@ class PromptChanges(QWidget):
         self.show_prompt(None)
 
     def show_prompt(self, shown: ShownPrompt | None) -> None:
-        """What is known of a prompt; None: nothing yet."""
+        """Show the changes of a prompt as far as they are known; None: nothing yet."""
         self._prompt = shown
         changes = shown.changes if shown is not None else None
         self.words.setText(self._changes_words(shown, changes))

@@ -64,7 +64,7 @@ class ConversationEditor(QWidget):
         self.list.setCurrentIndex(self.model.index(place, 0))
 
     def show_counted(self, prompt: PromptRendered | None, problem: str = "") -> None:
-        """The tokens of each message in the next prompt, or why the model's template refuses them."""
+        """Show the tokens of each message in the next prompt, or why the model's template rejects them."""
         tokens = {} if prompt is None else message_tokens(prompt)
         self.model.show_tokens(tokens)
         of_system = tokens.get(SYSTEM_PROMPT, 0)

@@ -1,4 +1,4 @@
-"""What each part of the prompt costs: a tree with a bar behind each count, the dearest first."""
+"""The cost of each part of the prompt: a tree with a bar behind each count, the most expensive first."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class PromptCosts(QTreeView):
         self._last_key = self._costs.key(self.currentIndex()) or self._last_key
 
     def _restore(self) -> None:
-        """What was open is open again, and the row that was chosen is chosen, where there still is one."""
+        """Expand the rows that were expanded, and select the one that was selected, if they still exist."""
         for key in list(self._open):
             index = self._costs.index_of(key)
             if index.isValid():

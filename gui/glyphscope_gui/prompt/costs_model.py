@@ -16,11 +16,11 @@ from glyphscope_gui.shared.table_model import NO_INDEX, Index
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 """The row's share of the dearest row of its level, 0 to 1."""
 Key: TypeAlias = tuple[str, str, bool]
-"""What stays the same of a row while a prompt is edited."""
+"""A row's identity, which stays the same while a prompt is edited."""
 
 
 class CostRows:
-    """The tree of costs with all that a view asks of it, made aside: 2,000 tools have 14,000 rows.
+    """The tree of costs with all data of its view, made in the background: 2,000 tools have 14,000 rows.
 
     Rows are numbered from 1 in the order of the tree; 0 is the root.
     """
@@ -79,7 +79,7 @@ class PromptCostsModel(QAbstractItemModel):
         return None if row is None else _key(row)
 
     def index_of(self, key: Key) -> QModelIndex:
-        """The row of that key; an invalid index where there is none any more."""
+        """Return the index of the row with that key; an invalid one where the row is gone."""
         number = self._rows.by_key.get(key)
         return QModelIndex() if number is None else self._index(number)
 

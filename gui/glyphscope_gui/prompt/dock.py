@@ -49,7 +49,7 @@ class PromptDock(QWidget):
         self._document = document
         self._costs_of: RenderedMessages | None = None
         self.expects_price = False
-        """Whether the prompt as it is now is being counted: until then the one in sight stays."""
+        """Whether the current prompt is being counted: until then the shown one stays."""
         self._record: RunRequest | None = None
         self.conversation = ConversationEditor(document, self)
         self.recorded = RecordedPrompt(self)
@@ -134,7 +134,7 @@ class PromptDock(QWidget):
         self.tabs.setCurrentIndex(RENDERED)
 
     def show_messages(self) -> None:
-        """The prompt as it is now could not be counted."""
+        """Show the messages of a prompt that could not be counted."""
         if self._document.messages is not None:
             self.expects_price = False
             self._show_messages(self._document.messages)

@@ -80,7 +80,7 @@ class MessageEditor(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _show_calls(self, message: Message) -> None:
-        """What is being typed stays as it is typed, as long as it says the same."""
+        """Show a message's calls; a text being typed stays unchanged as long as it has the same calls."""
         try:
             same = read_calls(self.calls_edit.toPlainText()) == message.tool_calls
         except PromptError:

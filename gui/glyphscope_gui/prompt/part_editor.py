@@ -55,7 +55,7 @@ class PartEditor(QWidget):
             self._showing = False
 
     def say(self, words: str) -> None:
-        """What is to be said below the field."""
+        """Show a text below the field."""
         show_words(self.words, words)
 
     def _link_words(self, place: PartPlace) -> str:

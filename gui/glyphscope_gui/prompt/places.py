@@ -35,7 +35,7 @@ class PartPlace:
 
     @property
     def identity(self) -> tuple[str, str, str | None, int]:
-        """What stays the same while its text is edited."""
+        """The place's identity, which stays the same while its text is edited."""
         return self.source, self.tool, self.argument, self.line
 
 

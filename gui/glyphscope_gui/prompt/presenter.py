@@ -67,7 +67,7 @@ class PromptPresenter(QObject):
         self._expect()
 
     def _ask_price(self) -> None:
-        """What the next run would send; of strategies whose prompts are made in a run, what the last one sent stays.
+        """Count the next run's prompt; of strategies that make it during a run, the last one sent stays.
 
         Their messages are counted too: they have the same tokens in the prompt of the strategy direct.
         """
@@ -127,7 +127,7 @@ class PromptPresenter(QObject):
         self._dock.show_place(self._place)
 
     def _show_place(self) -> None:
-        """What is edited elsewhere, or taken back, is another text here too."""
+        """Show the part again after its text was edited elsewhere or undone."""
         if self._place is not None and not self._dock.part.edit.hasFocus():
             self._choose(self._dock.costs.chosen())
 

@@ -30,7 +30,7 @@ class RenderedPrompt(CodeEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         self._spans: Spans = ()
         self._hovered: Spans = ()
-        self._telling = True
+        self._reports_cursor = True
         self._text = ""
         super().__init__(parent)
         self.setObjectName("renderedPromptView")
@@ -46,13 +46,13 @@ class RenderedPrompt(CodeEdit):
         self.cursorPositionChanged.connect(self._cursor_moved)
 
     def show_prompt(self, text: str) -> None:
-        """Another prompt; nothing of it is marked."""
-        self._telling = False
+        """Show another prompt, without marks."""
+        self._reports_cursor = False
         self._spans, self._hovered = (), ()
         self._text = visible(text, lines=True, single=True)
         self.show_text(self._text)
         self._mark()
-        self._telling = True
+        self._reports_cursor = True
 
     def mark(self, spans: Spans, *, scroll: bool = True) -> None:
         """Mark these characters, and show the first of them."""
@@ -61,10 +61,10 @@ class RenderedPrompt(CodeEdit):
         if spans and scroll and not self.hasFocus():
             cursor = self.textCursor()
             cursor.setPosition(self._spans[0][0])
-            self._telling = False
+            self._reports_cursor = False
             self.setTextCursor(cursor)
             self.ensureCursorVisible()
-            self._telling = True
+            self._reports_cursor = True
 
     def hover(self, spans: Spans) -> None:
         """Mark these lightly, as long as the mouse is there."""
@@ -90,7 +90,7 @@ class RenderedPrompt(CodeEdit):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _cursor_moved(self) -> None:
-        if self._telling and self.hasFocus() and not self._showing:
+        if self._reports_cursor and self.hasFocus() and not self._showing:
             self.placeChosen.emit(self._character(self.textCursor()))
 
     def _bracket_selections(self) -> list[QTextEdit.ExtraSelection]:

@@ -85,9 +85,9 @@ class PromptWatch(QObject):
         self._read, self._has_read = None, False
 
     def show_next(self, prompt: PromptRendered, thinking: Thinking = "auto") -> None:
-        """What the next run would send; what the last one sent stays in sight as long as it is the same.
+        """Show the prompt of the next run; the last one sent stays in sight as long as it is the same.
 
-        The text alone does not decide: the states of `thinking` are the same in it where the template is an endpoint's.
+        The text alone does not decide: with an endpoint's template it is the same for all states of `thinking`.
         """
         job = self._job
         if (

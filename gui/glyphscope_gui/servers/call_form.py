@@ -29,11 +29,11 @@ from glyphscope_gui.shared.plain_text import plain_tip
 LABEL = 98
 """Pixels of an argument's name."""
 MOST_FIELDS = 60
-"""Arguments with a field of their own; a tool with more is called with JSON."""
+"""Most arguments shown as separate fields; a tool with more is called with JSON."""
 LONGEST_TEXT = 200_000
 """Characters of arguments that are judged as they are typed."""
 _NO_OBJECT = parse_object("[]")
-"""The error for JSON that is no object, in the words for a schema."""
+"""The error for JSON that is not an object, in a schema's terms."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class CallForm(QStackedWidget):
         return True
 
     def arguments(self) -> dict[str, Any]:
-        """What would be sent now. Raises ValueError, in words, while it is no JSON."""
+        """Return the arguments as they would be sent. Raises ValueError, with a message, for invalid JSON."""
         if self.is_json:
             found = parse_object(self.editor.toPlainText())
             if isinstance(found, dict):
@@ -171,7 +171,7 @@ class CallForm(QStackedWidget):
         return next((row.pill.status or "" for row in self._rows if row.name == name), "")
 
     def show_unreadable(self) -> None:
-        """Mark the fields that contain no JSON, or where the text is none."""
+        """Mark the fields whose JSON is invalid, or the position of the error in the JSON text."""
         if self.is_json:
             found = parse_object(self.editor.toPlainText())
             self.editor.set_problems([] if isinstance(found, dict) else [found])

@@ -75,7 +75,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class CallView:
-    """`words` and `role` say what came of it, `figures` what it took."""
+    """`words` and `role` give the outcome, `figures` the duration and the size."""
 
     words: str
     role: str
@@ -92,8 +92,8 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
     if outcome.message and outcome.message.strip() not in repeated:
         pieces.append(Piece("problem", tr("Error"), outcome.message))
     if outcome.schema_problems:
-        told = "\n".join(outcome.schema_problems)
-        pieces.append(Piece("problem", tr("Output schema violated"), told))
+        violations = "\n".join(outcome.schema_problems)
+        pieces.append(Piece("problem", tr("Output schema violated"), violations))
         if not outcome.fault:
             words, role = tr("succeeded, output schema violated"), "mark"
     if outcome.findings:
@@ -176,11 +176,11 @@ def _piece(content: ToolContent) -> Piece:
     if content.kind == "audio":
         return Piece("note", tr("Audio · {about}", about=about), tr("Audio is not played here."))
     if content.kind == "link":
-        told = f"{content.uri}\n{content.text}".strip()
+        target = f"{content.uri}\n{content.text}".strip()
         return Piece(
             "link",
             tr("Link to a resource · {about}", about=about) if about else tr("Link to a resource"),
-            shown_text(told),
+            shown_text(target),
         )
     if content.kind == "resource":
         title = " · ".join(part for part in (tr("Resource"), content.uri, about) if part)

@@ -66,7 +66,7 @@ class CallPresenter(QObject):
         """The chosen tool, with what was typed for it and what it answered."""
         self._keep_draft()
         place = _Place(server, row.name if row is not None else "")
-        if self._panel.show_row(row, claims, self._drafts.get(place), anew=place != self._shown):
+        if self._panel.show_row(row, claims, self._drafts.get(place), again=place != self._shown):
             self._panel.result.show_view(self._answers.get(place))
         self._shown = place
 
@@ -95,7 +95,7 @@ class CallPresenter(QObject):
         )
 
     def _keep_draft(self) -> None:
-        with suppress(ValueError):  # what is no JSON yet is not worth keeping
+        with suppress(ValueError):  # invalid JSON is not worth keeping
             _remember(self._drafts, self._shown, self._panel.form.arguments())
 
     def _judge(self) -> None:

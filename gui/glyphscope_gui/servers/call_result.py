@@ -1,4 +1,4 @@
-"""What came of a call by hand: the verdict on it, and its pieces one below the other, each bounded."""
+"""The result of a manual call: the verdict on it, and its pieces one below the other, each bounded."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CallResult(QWidget):
         return "\n".join(f"{piece.title}\n{piece.text}" for piece in pieces)
 
     def show_view(self, view: CallView | None) -> None:
-        """None is no result yet."""
+        """Show a result; None clears it."""
         self.view = view
         self.pill.set_words(
             view.words if view else "", view.role if view else "open", view.tip if view else ""

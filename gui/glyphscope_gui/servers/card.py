@@ -198,7 +198,7 @@ class ServerCard(Card):
         self.roots_button.setText(tr("Roots: {count}…", count=roots) if roots else tr("Roots…"))
 
     def show_ping(self, words: str, tip: str = "") -> None:
-        """The result of the last ping; "" is none yet."""
+        """Show the result of the last ping; "" where there was none."""
         self.ping_button.setText(words or tr("Ping"))
         self.ping_button.setToolTip(plain_tip(tip) or tr("Send a ping and show the response time"))
 

@@ -53,7 +53,7 @@ class DebugPresenter(QObject):
         self._background.close()
 
     def show(self) -> None:
-        """The server as it is now."""
+        """Show the server's current state."""
         source, card, log = self._source, self._view.card, self._view.log
         if self._current() != self._shown:
             self._shown = self._current()
@@ -97,8 +97,8 @@ class DebugPresenter(QObject):
         if source is None:
             return None
 
-        def work(cancel: threading.Event, tell: Progress) -> Outcome:
-            return source.request(method, params, seconds=SECONDS, cancel=cancel, progress=tell)
+        def work(cancel: threading.Event, report: Progress) -> Outcome:
+            return source.request(method, params, seconds=SECONDS, cancel=cancel, progress=report)
 
         return work
 

@@ -1,4 +1,4 @@
-"""What went over the wire and what the process printed, of the chosen server."""
+"""The messages exchanged with the chosen server, and the output of its process."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class ServerLog(Card):
         self.sent_menu.setEnabled(settable)
 
     def show_entries(self, entries: object) -> None:
-        """The log as it is now; a reader at its end stays at its end, and the chosen message stays chosen."""
+        """Show the current log; a view at its end stays at the end, and the chosen message stays chosen."""
         chosen = self.model.row(self.table.currentIndex().row()) if not self.detail.isHidden() else None
         self.model.show(entries)  # type: ignore[arg-type]
         if chosen is not None and self.model.row(self.table.currentIndex().row()) != chosen:

@@ -1,4 +1,4 @@
-"""What went over the wire, as a table: the messages that the log keeps, those that fit the filter."""
+"""The messages of the log, as a table of those that match the filter."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ServersLogModel(FilteredModel[Entry]):
         self._rows: list[Entry] = []
 
     def show(self, entries: Sequence[Entry]) -> None:
-        """The log as it is now. What is new goes to the end; what is gone from it goes."""
+        """Show the current log: append new entries, remove those that were dropped from it."""
         before, self._all = self._all, tuple(entries)
         old_last = before[-1].number if before else 0
         first = self._all[0].number if self._all else 0

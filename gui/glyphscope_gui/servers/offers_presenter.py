@@ -192,12 +192,12 @@ class OffersPresenter(QObject):
         if source is None or offer is None:
             return None
 
-        def work(cancel: threading.Event, tell: Progress) -> Outcome:
+        def work(cancel: threading.Event, report: Progress) -> Outcome:
             try:
                 method, params = offer.request(arguments)
             except ServerError as error:
                 return Outcome(fault="protocol", message=error.message)
-            return source.fetch(method, params, seconds=SECONDS, cancel=cancel, progress=tell)
+            return source.fetch(method, params, seconds=SECONDS, cancel=cancel, progress=report)
 
         return work
 

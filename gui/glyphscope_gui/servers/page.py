@@ -1,4 +1,4 @@
-"""The servers' page: who can carry out calls, what each offers, a call by hand, and what went over the wire."""
+"""The servers' page: the servers, their tools, manual calls, and the messages exchanged."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ SETTLE_MS = 200
 
 
 class ServersPresenter(Page):
-    """Shows one server at a time; calls by hand and the demo tools' effects have presenters of their own."""
+    """Shows one server at a time; manual calls and the demo tools' effects have separate presenters."""
 
     id = PageId.SERVERS
     title = tr("Servers")
@@ -283,8 +283,8 @@ class ServersPresenter(Page):
         source = self._servers.source(server)
         if source is None:
             return None
-        return lambda cancel, tell: source.call(
-            tool, arguments, seconds=SECONDS, cancel=cancel, progress=tell
+        return lambda cancel, report: source.call(
+            tool, arguments, seconds=SECONDS, cancel=cancel, progress=report
         )
 
     # -- the log ---------------------------------------------------------------------------------------

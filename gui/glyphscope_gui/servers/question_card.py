@@ -131,7 +131,7 @@ class QuestionCard(Card):
         self.send_button.setEnabled(False)
 
     def show_answer(self, answer: Answer) -> None:
-        """What the model generated, to be read and edited before it is sent."""
+        """Show the generated answer, which can be edited before it is sent."""
         self._generating = False
         self.answer_edit.setPlainText(answer.text)
         self._model, self._reason = answer.model, answer.stop_reason

@@ -1,4 +1,4 @@
-"""A call by hand: its arguments judged as they are typed, then carried out beside the window, with progress."""
+"""A manual call: its arguments are judged while they are typed; it runs in the background, with progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
 SECONDS = 120.0
-"""After which a call by hand is given up."""
+"""The timeout of a manual call."""
 LOOK_MS = 120
 """How often progress is looked at, however often a server reports it."""
 JUDGE_MS = 120
@@ -52,9 +52,9 @@ class ToolCalls(QObject):
         self._view = view
         self._background = Background(self)
         self._cancel: threading.Event | None = None
-        self._told: tuple[float, float | None, str] | None = None
+        self._last_report: tuple[float, float | None, str] | None = None
         self._since = 0.0
-        self._wanted: tuple[Tool, dict[str, Any]] | None = None
+        self._requested: tuple[Tool, dict[str, Any]] | None = None
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._show_progress)
         self._judge_later = QTimer(self, singleShot=True, interval=JUDGE_MS)
@@ -66,20 +66,20 @@ class ToolCalls(QObject):
 
     def judge(self, tool: Tool, arguments: dict[str, Any]) -> None:
         """The verdict on these arguments, soon; only the last of several is shown."""
-        self._wanted = (tool, arguments)
+        self._requested = (tool, arguments)
         self._judge_later.start()
 
     def forget(self) -> None:
-        """No verdict is needed any more."""
-        self._wanted = None
+        """Drop the verdict that is still to be computed."""
+        self._requested = None
         self._judge_later.stop()
 
     def call(self, work: Work) -> None:
-        """Carry out one request. Nothing happens while another one is under way."""
+        """Run one request in the background; does nothing while another one is running."""
         if self.is_busy:
             return
         cancel = self._cancel = threading.Event()
-        self._told, self._since = None, time.monotonic()
+        self._last_report, self._since = None, time.monotonic()
         self._look.start()
         self._background.start(
             "call", _timed_call(work, cancel, self._notify, self._view), self._done, self._failed
@@ -101,19 +101,19 @@ class ToolCalls(QObject):
 
     def _notify(self, done: float, total: float | None, message: str) -> None:
         """In the call's thread: the last word counts, and is looked at when it suits the window."""
-        self._told = (done, total, message)
+        self._last_report = (done, total, message)
 
     def _show_progress(self) -> None:
-        done, total, message = self._told or (None, None, "")
+        done, total, message = self._last_report or (None, None, "")
         self.progressed.emit(Progressed(done, total, message, time.monotonic() - self._since))
 
     def _judge(self) -> None:
-        if self._wanted is None:
+        if self._requested is None:
             return
-        tool, arguments = wanted = self._wanted
+        tool, arguments = requested = self._requested
 
         def done(judged: object) -> None:
-            if self._wanted is wanted:
+            if self._requested is requested:
                 self.judged.emit(judged)
 
         self._background.start("judge", lambda: check_arguments(tool, arguments), done, self.crashed.emit)
@@ -133,10 +133,10 @@ class ToolCalls(QObject):
 
 
 def _timed_call(
-    work: Work, cancel: threading.Event, tell: Progress, view: Callable[[Outcome, float], CallView]
+    work: Work, cancel: threading.Event, report: Progress, view: Callable[[Outcome, float], CallView]
 ) -> Callable[[], CallView]:
     def timed() -> CallView:
         since = time.monotonic()
-        return view(work(cancel, tell), time.monotonic() - since)
+        return view(work(cancel, report), time.monotonic() - since)
 
     return timed

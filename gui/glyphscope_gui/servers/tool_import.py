@@ -21,7 +21,7 @@ class Import:
 
 
 def imported_name(tool: str, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
-    """What the registry calls that tool of that server; "" where it does not have it."""
+    """Return the name of the server's tool in the registry; "" where it is not imported."""
     if registry.get(tool) is not None and sources.get(tool, DEMO) == server:
         return tool
     alias = f"{server}/{tool}"
@@ -42,7 +42,7 @@ def clashes(
 def plan_import(
     tools: Iterable[Tool], server: str, registry: ToolRegistry, sources: Mapping[str, str], *, rename: bool
 ) -> Import:
-    """What was imported before is brought up to date; a tool whose name is taken is renamed, or replaces the other."""
+    """Plan an import: tools imported before are updated; one whose name is taken is renamed or replaces the other."""
     taken = {tool.name for tool in registry}
     found: list[Tool] = []
     after = dict(sources)

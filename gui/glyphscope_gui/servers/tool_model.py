@@ -25,7 +25,7 @@ class ToolRow(NamedTuple):
 
 
 class EnforcementSummary(NamedTuple):
-    """What of a tool's schema the engine in use keeps: words, the role of their pill, and the whole story."""
+    """The part of a tool's schema that the engine in use enforces: words, their pill's role, and the details."""
 
     words: str
     role: str
@@ -78,7 +78,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
         self.tickedChanged.emit()
 
     def set_enforcement(self, enforcement: Mapping[str, EnforcementSummary]) -> None:
-        """What is known now of how much is enforced, by tool."""
+        """Set the enforcement computed so far, by tool."""
         self._enforcement = dict(enforcement)
         self._changed(column=ENFORCEMENT)
 

@@ -97,7 +97,7 @@ class ToolPanel(Card):
         self._tool: Tool | None = None
         self._busy = False
         self._server_ready = False
-        self._wanted = 0
+        self._fitted_height = 0
         self.about = PlainLabel(body, wordWrap=True)
         self.says = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.problem = words_label(role="problem", parent=body)
@@ -123,13 +123,13 @@ class ToolPanel(Card):
         claims: Mapping[str, Any],
         arguments: dict[str, Any] | None = None,
         *,
-        anew: bool = True,
+        again: bool = True,
     ) -> bool:
         """A tool, with arguments that were typed before. False where nothing changed: it is the tool that is shown,
-        with the same schema, and not `anew`.
+        with the same schema, and not `again`.
         """
         tool = row.tool if row else None
-        if not anew and row is not None and tool is not None and self._tool == tool:
+        if not again and row is not None and tool is not None and self._tool == tool:
             return False
         self._tool = tool
         self._stack.setVisible(tool is not None)
@@ -153,7 +153,7 @@ class ToolPanel(Card):
         return True
 
     def show_checks(self, rows: Sequence[EnforcementRow] | None) -> None:
-        """What is known of each constraint; None while it is not."""
+        """Show the enforcement of each constraint; None while it is being computed."""
         self.checks.show_rows(rows or ())
         self.checks.setVisible(bool(rows))
         self.untried.setVisible(not rows)
@@ -179,9 +179,11 @@ class ToolPanel(Card):
             self._notify(tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True)
         else:
             words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
-            told = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
+            verdict = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
             self._notify(
-                told if check.ok else tr("{problems} The server may reject the call.", problems=told).strip()
+                verdict
+                if check.ok
+                else tr("{problems} The server may reject the call.", problems=verdict).strip()
             )
         fits = check.ok or self.form.is_empty
         self.call_button.setText(self._said.verb if fits else self._said.verb_anyway)
@@ -214,14 +216,14 @@ class ToolPanel(Card):
         self.show_state()
 
     def end(self, view: CallView | None) -> None:
-        """Nothing is called any more; `view` is the last answer of the tool that is shown, if it has one."""
+        """End the call; `view` is the latest result of the shown tool, if it has one."""
         self._busy = False
         self.result.show_view(view)
         self.show_state()
         self._fit()
 
     def show_subscription(self, updates: Updates | None, *, can: bool) -> None:
-        """Whether the server has subscriptions, and what came of that to the shown resource."""
+        """Show whether the server has subscriptions, and the updates of the shown resource."""
         self.subscribe_box.setVisible(can)
         self.subscribe_box.setChecked(updates is not None)
         self.updates.setVisible(can)
@@ -295,13 +297,13 @@ class ToolPanel(Card):
         height, preferred = self._split.height(), self.form.preferred_height
         share = FORM_SHARE if self.result.view is not None else ALONE_SHARE
         upper = min(preferred, round(height * share))
-        self._wanted = preferred
+        self._fitted_height = preferred
         self.form.setMinimumHeight(min(preferred, LEAST_FORM))
         self._split.setSizes([upper, max(height - upper, 1)])
 
     def _refit(self) -> None:
         """Where a reason has come or gone; what the user dragged stays otherwise."""
-        if self.form.preferred_height != self._wanted:
+        if self.form.preferred_height != self._fitted_height:
             self._fit()
 
     def show_state(self) -> None:

@@ -48,13 +48,13 @@ class ToolProofs(QObject):
         self._notation: Notation = "glyph"
         self._shape: Shape = "flat"
         self._order: ArgumentOrder = "schema"
-        self._wanted: list[_Job] = []
+        self._queue: list[_Job] = []
         self._at_work: _Job | None = None
         self._cancelled = threading.Event()
 
     @property
     def is_busy(self) -> bool:
-        return self._at_work is not None or bool(self._wanted)
+        return self._at_work is not None or bool(self._queue)
 
     def rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
         """A row a constraint, of every engine or at least of the mask; None while neither is known."""
@@ -73,28 +73,28 @@ class ToolProofs(QObject):
         shape: Shape,
         order: ArgumentOrder = "schema",
     ) -> None:
-        """These in this order, in place of what was wanted before: `whole` by every engine, `quick` by the mask only,
+        """These in this order, in place of the earlier jobs: `whole` by every engine, `quick` by the mask only,
         which starts no process.
         """
         self._notation, self._shape, self._order = notation, shape, order
         jobs = [_Job(tool, True) for tool in whole]
         jobs += [_Job(tool, False) for tool in quick if self.rows(tool) is None and tool not in whole]
-        self._wanted = [job for job in jobs if self._key(job) not in self._found]
-        if self._at_work is not None and self._at_work not in self._wanted[:1]:
+        self._queue = [job for job in jobs if self._key(job) not in self._found]
+        if self._at_work is not None and self._at_work not in self._queue[:1]:
             self._cancelled.set()
         self._next()
 
     def close(self) -> None:
-        self._wanted = []
+        self._queue = []
         self._cancelled.set()
         self._background.close()
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _next(self) -> None:
-        if self._at_work is not None or not self._wanted:
+        if self._at_work is not None or not self._queue:
             return
-        job = self._at_work = self._wanted[0]
+        job = self._at_work = self._queue[0]
         key, cancelled = self._key(job), threading.Event()
         self._cancelled = cancelled
         registry = ToolRegistry((replace(job.tool, enabled=True),))
@@ -113,17 +113,15 @@ class ToolProofs(QObject):
             self._at_work = None
             if not cancelled.is_set():
                 self._keep(key, rows)
-                self._wanted = [other for other in self._wanted if other != job]
+                self._queue = [other for other in self._queue if other != job]
                 self.proved.emit(job.tool.name)
             self._next()
 
         def failed(error: BaseException) -> None:
-            if isinstance(
-                error, GlyphscopeError
-            ):  # no grammar can be made of it: that is told where it is imported
+            if isinstance(error, GlyphscopeError):  # the tool cannot be compiled: the import reports that
                 over(())
                 return
-            self._wanted = []
+            self._queue = []
             self._at_work = None
             self.crashed.emit(error)
 

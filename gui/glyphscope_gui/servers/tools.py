@@ -18,7 +18,7 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 470
-"""Pixels from which on there is room for what a tool says of itself."""
+"""Pixels from which on there is room for a tool's annotations."""
 ROOMY = 340
 FILTER_FROM = 13
 
@@ -81,7 +81,7 @@ class ServerTools(QWidget):
         self.filter_edit.setVisible(self.model.rowCount() >= FILTER_FROM or bool(self.filter_edit.text()))
 
     def show_changes(self, changes: ToolChanges | None) -> None:
-        """What the server's last list of tools changed in the one before."""
+        """Show the changes in the server's latest list of tools."""
         self.changes.setText(changes_words(changes) if changes else "")
         for widget in (self.changes, self.changes_link):
             widget.setVisible(bool(changes))

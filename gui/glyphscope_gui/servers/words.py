@@ -59,7 +59,7 @@ def changes_words(changes: ToolChanges) -> str:
 
 
 def updates_words(updates: Updates | None) -> str:
-    """What happened to a subscribed resource; "" for one without a subscription."""
+    """Describe the updates of a subscribed resource; "" for one without a subscription."""
     if updates is None:
         return ""
     if not updates.times:
@@ -69,7 +69,7 @@ def updates_words(updates: Updates | None) -> str:
 
 
 def state_words(known: KnownServer) -> StateWords:
-    """What a server is doing, for the list and its own card."""
+    """Describe a server's state, for the list and its own card."""
     if known.source is None:
         return StateWords(tr("cannot be used"), "impossible", "✕")
     phase = known.source.phase
@@ -85,7 +85,7 @@ def state_words(known: KnownServer) -> StateWords:
 
 
 def claim_words(claims: Mapping[str, Any]) -> str:
-    """What a tool says of itself, in a few words; "" where it says nothing that is known."""
+    """Describe a tool's annotations in a few words; "" where it has none that are known."""
     found = []
     for key, (yes, no) in _CLAIMS.items():
         value = claims.get(key)

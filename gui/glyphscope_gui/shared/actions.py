@@ -1,4 +1,4 @@
-"""What the user can do, once: the same action is in the menu, on a button and behind its keys."""
+"""The user's actions, each defined once for its menu item, its button and its shortcut."""
 
 from __future__ import annotations
 

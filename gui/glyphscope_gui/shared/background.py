@@ -1,4 +1,4 @@
-"""Work that would hold the window up, on a thread of its own: once declared, with what follows in either case."""
+"""Work that would block the window, in a separate thread: a job with callbacks for its result and its error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QThread, Signal
 
 
 class _Outcome(NamedTuple):
-    """Told by number: an event that is still under way must not keep its thread's object alive."""
+    """Identified by number: an event that is still under way must not keep its thread's object alive."""
 
     number: int
     value: Any
@@ -82,14 +82,14 @@ class Background(QObject):
         return bool(self._jobs)
 
     def wait(self, slot: str) -> None:
-        """Wait for the jobs of `slot` and report no outcome of theirs: nobody needs it any more."""
+        """Wait for the jobs of `slot` and report none of their outcomes."""
         self._newest.pop(slot, None)
         for number, job in list(self._jobs.items()):
             if job.slot == slot:
                 self._end(number)
 
     def close(self) -> None:
-        """Wait for all that still runs, and report no outcome any more. Call it when the owner closes."""
+        """Wait for all running jobs without reporting their outcomes. Call it when the owner closes."""
         self._newest.clear()
         for number in list(self._jobs):
             self._end(number)

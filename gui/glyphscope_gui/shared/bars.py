@@ -19,7 +19,7 @@ _GROUP = 0.84
 
 
 PALE = ("chart-soft", "chart-faint")
-"""Roles that hardly stand out from the ground: what is filled with them has an edge."""
+"""Roles with little contrast to the ground: a bar filled with one gets an edge."""
 
 
 def edge_role(role: str) -> str:
@@ -86,7 +86,7 @@ class BarChart(Chart):
             self.draw()
 
     def _fits(self) -> bool:
-        """Whether each figure is narrower than its bar's room; otherwise the figures stand upright."""
+        """Whether each figure is narrower than its bar's room; otherwise the figures are written upright."""
         figures = [f"{v:,}" for s in self._series for v in s.values if v is not None]
         widest = max(map(QFontMetrics(ui_font(-2)).horizontalAdvance, figures), default=0)
         room: float = _GROUP * self.width() / (len(self._groups) * len(self._series))

@@ -33,7 +33,7 @@ class Heading(QWidget):
         hbox(self.title, (self.hint, 1), *actions, parent=self, spacing=10)
 
     def set_title(self, title: str, upper: int | None = None) -> None:
-        """Another title; of one that holds a name as it is written, only the first `upper` letters are capitals."""
+        """Set the title in capitals; of one with a name whose case matters, only the first `upper` letters."""
         self.title.setText(title.upper() if upper is None else title[:upper].upper() + title[upper:])
         self.title.setAccessibleName(title)
 

@@ -102,7 +102,7 @@ class LinkDelegate(QStyledItemDelegate):
 
 
 class WordsDelegate(QStyledItemDelegate):
-    """Words that wrap; what stands in `backticks` is in the fixed-pitch font."""
+    """Text that wraps; parts in `backticks` are in the fixed-pitch font."""
 
     def lay_out(self, index: Index, font: QFont, width: float) -> QTextLayout:
         pieces = (index.data() or "").split("`")

@@ -1,4 +1,4 @@
-"""What all charts share: the theme's colours, a readout on hover, and export; no zooming by accident."""
+"""The base of all charts: the theme's colours, a readout on hover, and export; no zooming by accident."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from glyphscope_gui.theme import Looks, theme, ui_font
 
 
 class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """`table` gives the figures behind the picture, `describe` those under a place of it; `draw` paints them anew."""
+    """`table` gives the figures behind the picture, `describe` those under a place of it; `draw` repaints them."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
         super().__init__(parent, background=None)
@@ -61,7 +61,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         raise NotImplementedError
 
     def describe(self, place: QPointF) -> str:
-        """The words for a place in the chart's coordinates; "" for nothing."""
+        """Describe a place in the chart's coordinates; "" where nothing is drawn."""
         raise NotImplementedError
 
     # -- looks -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A plain text edit for code: line numbers, current line, matching brackets, underlined mistakes, two-space tabs."""
+"""A text edit for code: line numbers, current line, matching brackets, underlined errors, two-space tabs."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class _LineNumbers(QWidget):
 
 
 class CodeEdit(WrappingEdit):
-    """With `own_undo` False, undo belongs to whoever owns the text: the keys for it go up to them.
+    """With `own_undo` False, undo belongs to the owner of the text: the keys for it are passed on to the parent.
 
-    Tab indents, but whoever comes here by Tab and types nothing goes on by it, and so does who presses Escape first.
-    Shift+Tab is always a way out, and in a read-only text both are.
-    `textEdited` is emitted for what the user typed only, not for `show_text`.
+    Tab indents, except right after the focus arrived by Tab, or after Escape: then it moves the focus on.
+    Shift+Tab always moves the focus, and in a read-only text so does Tab.
+    `textEdited` is emitted only for the user's typing, not for `show_text`.
     """
 
     textEdited = Signal(object)
@@ -101,7 +101,7 @@ class CodeEdit(WrappingEdit):
         self._showing = False
         if (
             self.isReadOnly() or not self.document().isUndoAvailable()
-        ):  # else the text that was there may come back
+        ):  # else undo may bring the earlier text back
             ease(self, text)
 
     def set_problems(self, problems: Sequence[TextProblem]) -> None:
@@ -110,7 +110,7 @@ class CodeEdit(WrappingEdit):
         self._mark()
 
     def go_to(self, problem: TextProblem) -> None:
-        """Put the cursor on a mistake and show it."""
+        """Move the cursor to a problem and scroll to it."""
         cursor = self.textCursor()
         cursor.setPosition(
             min(to_utf16(self.toPlainText(), problem.start), self.document().characterCount() - 1)
@@ -203,7 +203,7 @@ class CodeEdit(WrappingEdit):
             self.setFont(font)
 
     def _restyle(self) -> None:
-        """Colours and font of the theme in force; asked again whenever the style changes."""
+        """Apply the colours and font of the current theme; called again whenever the style changes."""
         self._set_type()
         colors = theme()
         self._number_color = colors.color("text-faint")

@@ -1,6 +1,6 @@
 """A small list of texts to choose from beside the cursor.
 
-It is a part of its parent and no window of its own: the keyboard stays with the text that is edited.
+It is a child of its parent, not a separate window: the keyboard stays with the edited text.
 """
 
 from __future__ import annotations

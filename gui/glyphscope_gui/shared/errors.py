@@ -1,7 +1,7 @@
-"""Errors as a person understands them, and what is kept of those that are ours.
+"""Error messages for the user, and a log of the program's own errors.
 
-An error of the user's (GlyphscopeError) is shown in three parts: what, where, what to do. Anything else is a mistake
-of this program: it is shown as one, written to the crash log, and offered again when the program starts next.
+A user's error (GlyphscopeError) is shown in three parts: what, where, and how to fix it. Any other exception is
+a bug of this program: it is shown as one, written to the crash log, and offered again at the next start.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def offer_crash_report(parent: QWidget | None, reports: str) -> ErrorDialog:
 
 
 class CrashLog:
-    """A text file of reports; the newest stand at the end."""
+    """A text file of reports, the newest at the end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -150,7 +150,7 @@ class ErrorReporter(QObject):
 
 
 def install_excepthooks(reporter: ErrorReporter) -> Callable[[], None]:
-    """Send what nobody caught (in slots, in threads) and Qt's fatal messages to `reporter`. Returns how to undo it."""
+    """Send uncaught exceptions and Qt's fatal messages to `reporter`. Return a function that undoes it."""
     old_hook, old_thread_hook = sys.excepthook, threading.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -1,4 +1,4 @@
-"""The raw JSON of a schema: coloured, with its mistakes underlined, and laid out anew on request."""
+"""The raw JSON of a schema: coloured, with its errors underlined, and reformatted on request."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class JsonEditor(CodeEdit):
         self._restyle()
 
     def format_text(self) -> None:
-        """Indent the text; a text that is not JSON stays as it is, its mistakes are already shown."""
+        """Indent the text; a text that is not JSON stays unchanged, its errors are already shown."""
         try:
             document = json.loads(self.toPlainText())
         except (ValueError, RecursionError):

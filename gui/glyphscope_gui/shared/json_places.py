@@ -1,4 +1,4 @@
-"""Where in a JSON text each value stands: from a JSON Pointer to a line and a column, for editors."""
+"""The position of each value in a JSON text: from a JSON Pointer to a line and a column, for editors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glyphscope_gui.shared.language import tr
 
 @dataclass(frozen=True)
 class TextProblem:
-    """A mistake in a text; `line` and `column` count from 1, `pointer` is empty for a mistake of JSON itself."""
+    """An error in a text; `line` and `column` count from 1, `pointer` is empty for a JSON syntax error."""
 
     message: str
     pointer: str
@@ -52,7 +52,7 @@ def place_of(found: Mapping[str, Place], pointer: str) -> Place:
 
 
 def located(text: str, found: Mapping[str, Place], pointer: str, message: str) -> TextProblem:
-    """A mistake at a JSON Pointer as a mistake in the text; a long value is marked in its first line only."""
+    """Return the problem at a JSON Pointer, with its place in the text; of a long value, its first line."""
     place = place_of(found, pointer)
     line_end = text.find("\n", place.start)
     end = place.end if line_end < 0 else min(place.end, line_end)

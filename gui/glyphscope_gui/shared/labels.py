@@ -1,4 +1,4 @@
-"""What is said in and of widgets: labels of plain text, links and buttons; names, roles and hints."""
+"""Names, roles and hints of widgets, and their texts: labels of plain text, links and buttons."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Named = TypeVar("Named", bound=QObject)
 def named(
     widget: Named, name: str = "", words: str = "", *, description: str = "", tip: str = "", **properties: Any
 ) -> Named:
-    """The widget with its `name` for style sheets and tests, and its `words` and `description` for screen readers.
+    """Return the widget with its `name` for style sheets and tests, and its texts for screen readers.
 
-    `properties` are Qt's own, and `role`, which is the style sheet's. What is empty or None stays as it is.
+    `properties` are Qt's, and `role`, which is the style sheet's. Empty arguments leave the widget unchanged.
     """
     if name:
         widget.setObjectName(name)
@@ -173,7 +173,7 @@ def link(words: str, tip: str, parent: QWidget | None = None, **options: Any) ->
 
 
 AROUND = 10
-"""What the button has beside its words."""
+"""The width of a button without its text, in pixels."""
 
 
 class ElidedLink(QPushButton):

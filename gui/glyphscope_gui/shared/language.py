@@ -1,9 +1,9 @@
-"""The window's own words in the language of who reads them.
+"""The window's own texts in the user's language.
 
-English stands in the code, and every text that the window says of itself goes through `tr`. What a user wrote, a
-model answered and the engine says (errors, reports, diagnostics) is shown as it is. The language is chosen once, when
-this module is imported: texts of a module's own tables are translated while it is imported. docs/translations.md says
-how a translation is made.
+The source texts are English, and each text of the window goes through `tr`. Texts of the user, of a model and of
+the engine (errors, reports, diagnostics) are shown unchanged. The language is chosen once, when this module is
+imported: a module's own tables of texts are translated at its import. docs/translations.md describes how to make a
+translation.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class _Catalogue:
 
 
 def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
-    """The text in the chosen language, with its parts put in: `tr("{count} of {whole}", count=3, whole=4)`.
+    """Return the text in the chosen language, with its parts inserted: `tr("{count} of {whole}", count=3, whole=4)`.
 
     `text` and `comment` are literals, or pyside6-lupdate does not find them; `comment` helps a translator. With `n`
-    a translation has a form for each number, for which `%n` stands: `tr("%n tool(s)", "", 3)`; English has the `(s)`.
-    A translation whose parts are other than those of the English text is not used. Characters of a part that are not
-    seen get their signs (`visible`).
+    a translation has a form for each number, which replaces `%n`: `tr("%n tool(s)", "", 3)`; English has the `(s)`.
+    A translation whose parts differ from those of the English text is not used. Invisible characters of a part are
+    replaced by visible symbols (`visible`).
     """
     translated = _CATALOGUE.text(text, comment, n) if _CATALOGUE else ""
     try:

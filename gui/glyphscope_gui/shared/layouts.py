@@ -131,7 +131,7 @@ def stack(*pages: QWidget) -> QStackedWidget:
 
 
 def scroll_area(inside: QWidget | None = None, parent: QWidget | None = None) -> QScrollArea:
-    """It scrolls up and down only, has no frame, and is no stop of the keyboard: what is in it are stops enough."""
+    """Return a frameless area that scrolls vertically only; Tab skips it and stops at the widgets inside."""
     made = QScrollArea(parent, widgetResizable=True)
     made.setFrameShape(QFrame.Shape.NoFrame)
     made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -58,7 +58,7 @@ def _set_block(block: QTextBlock, size: float, code: QFont) -> None:
 
 
 def _mark_code(block: QTextBlock, code: QFont) -> None:
-    """Code within a line, on a ground of its own."""
+    """Put a separate background behind code within a line."""
     spans = []
     walk = block.begin()
     while not walk.atEnd():

@@ -1,4 +1,4 @@
-"""What dialogs have in common."""
+"""The base of the plain dialogs."""
 
 from __future__ import annotations
 

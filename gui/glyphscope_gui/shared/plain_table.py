@@ -13,7 +13,7 @@ from glyphscope_gui.theme.sizes import ROW
 LEAST_NAME = 16
 """Characters that the stretched column keeps where others can give way."""
 CELL = 22
-"""What a cell has beside its text."""
+"""The width of a cell without its text, in pixels."""
 
 
 class PlainTable(QTableView):

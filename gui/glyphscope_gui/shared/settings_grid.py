@@ -33,7 +33,7 @@ class SettingsGrid(QWidget):
                 self._grid.setColumnMinimumWidth(column * 2, 20)
 
     def add(self, words: str, field: QWidget, tip: str = "", *, wide: bool = False) -> None:
-        """A `wide` field has a line of its own."""
+        """Add a labelled field; a `wide` field gets a whole row."""
         if wide and self._cells % self._columns:
             self._cells += self._columns - self._cells % self._columns
         line, column = divmod(self._cells, self._columns)
@@ -110,7 +110,7 @@ class StructForm(QWidget):
 
 
 class _Number:
-    """What numbers of both kinds have in common; beside one of Qt's boxes, whose signal `edited` is."""
+    """The common part of both number fields, mixed into one of Qt's spin boxes; subclasses have the signal `edited`."""
 
     edited: Any
     _shown: float
@@ -283,6 +283,6 @@ class LinesSetting(GrowingEdit):
 
 
 def mark_refused(field: QWidget, reason: str) -> None:
-    """For style sheets, and for the screen reader; the reason is the field's hint, which comes back without one."""
+    """Mark a field as invalid, with `reason` as its hint; an empty `reason` restores its usual hint."""
     set_role(field, bool(reason), key="refused")
     field.setToolTip(plain_tip(reason or field.accessibleDescription()))

@@ -1,5 +1,5 @@
-"""What tables and lists have in common: rows of a sequence, titled columns, and what a cell shows, says and looks like;
-and the roles that delegates ask for.
+"""The base of tables and lists: rows of a sequence, titled columns, each cell's text, spoken text and look;
+and the roles of custom delegates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
 
     titles: Sequence[str]
     tips: Sequence[str] = ()
-    """What each title means; none where the titles say it."""
+    """An explanation of each title; empty where the titles explain themselves."""
     figures: frozenset[int] = frozenset()
     """The columns that are aligned to the right."""
 
@@ -53,11 +53,11 @@ class TableModel(QAbstractTableModel, Generic[Row]):
     # -- the cells ---------------------------------------------------------------------------------------------
 
     def words(self, row: Row, column: int) -> str:
-        """What the cell shows."""
+        """Return the cell's text."""
         raise NotImplementedError
 
     def spoken(self, row: Row, column: int) -> str:
-        """What a screen reader says of the cell."""
+        """Return the cell's text for a screen reader."""
         return self.words(row, column)
 
     def tip(self, row: Row, column: int) -> str:
@@ -73,7 +73,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
         return f"{self.titles[column]}: {self.words(row, column)}"
 
     def extra(self, row: Row, column: int, role: int) -> Any:
-        """What a delegate or view asks for besides."""
+        """Return the cell's data for any other role."""
         return None
 
     # -- Qt ----------------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ class WrappingEdit(QPlainTextEdit):
         self.setViewportMargins(margins)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Between what stands in the line there can grow a long word of short ones."""
+        """Prepare for the longest word that pasting can make with the text of the line."""
         line = self.textCursor().block().text()
         bear(self, f"{line}{source.text()}")
         super().insertFromMimeData(source)
@@ -121,7 +121,7 @@ class GrowingEdit(WrappingEdit):
         self._fit()
 
     def bar_when_full(self) -> None:
-        """A scroll bar from the line on that has no room any more; Qt's own guess shows one beside a single line."""
+        """Show a scroll bar only beside a text higher than the field; Qt's policy shows one beside a single line."""
         self.document().documentLayout().documentSizeChanged.connect(self._fit_bar)
 
     def _fit_bar(self, size: QSizeF) -> None:

@@ -1,4 +1,4 @@
-"""Where a character of a run's text stands in a text document, and back.
+"""Positions of a run's characters in a text document, and back.
 
 A document counts UTF-16 units, and very long lines are cut into blocks so that laying them out stays cheap: both put
 extra positions between those of the characters. A run's characters are Unicode code points.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 LONGEST_LINE = 1024
-"""Characters in one block; a line that is longer goes on in the next, without a line end in the text."""
+"""Characters in one block; a longer line continues in the next block, without a line end in the text."""
 
 
 class TextPlaces:
-    """Grows with the text; `add` tells how the new piece is to be inserted."""
+    """Grows with the text; `add` returns the piece to insert, with extra line ends."""
 
     def __init__(self) -> None:
         self.characters = 0
@@ -54,7 +54,7 @@ class TextPlaces:
         return at
 
     def continue_line(self, characters: int) -> None:
-        """The text goes on in a line that has so many already."""
+        """Begin in the middle of a line, after so many characters."""
         self._in_line = characters
 
     def position(self, character: int) -> int:

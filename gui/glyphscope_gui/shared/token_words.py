@@ -39,12 +39,12 @@ NOT_ASKED = tr("probabilities were not recorded")
 
 
 def numbered(id: int, *, piece: bool = False) -> str:
-    """`Token id 12`; an endpoint may not tell the id, and what it sends at once may be several tokens."""
+    """Return `Token id 12`; an endpoint may not report the id, and a chunk of its stream may be several tokens."""
     if piece:
         return tr("A chunk of the stream, possibly several tokens")
     return tr("Token id {id}", id=id) if id >= 0 else tr("Token")
 
 
 def is_masked(alternative: Alternative) -> bool:
-    """Whether the constraint is known to refuse it; an endpoint does not tell."""
+    """Whether the constraint is known to mask it; an endpoint does not report that."""
     return alternative.allowed is False

@@ -132,7 +132,7 @@ _SPACE = 4
 
 
 class VerdictLegend(QWidget):
-    """What the grounds and lines of the stream mean, in as many words as there is room for."""
+    """The meaning of the stream's colours and lines, shortened to fit the width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -185,7 +185,7 @@ class VerdictLegend(QWidget):
 
 
 _PLAIN = "open"
-"""For roles that have no soft ground of their own."""
+"""For roles without a soft background colour."""
 
 
 class Pill(QWidget):

@@ -1,7 +1,7 @@
 """A text of any length to read: a tool's result, a message of a server, an argument.
 
 Only a part of it is laid out at a time, so that a text of many megabytes, or one of a single line, costs no more than a
-page. What takes longer (making, indenting, counting what cannot be seen) is done in the background.
+page. Slow work (making the text, indenting, counting hidden characters) is done in the background.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class WholeTextDialog(QDialog):
 
     @property
     def text(self) -> str:
-        """What Copy and Save take: the whole text, as sent or formatted."""
+        """The text for Copy and Save: whole, as sent or formatted."""
         return self._shown.text
 
     @property
@@ -126,18 +126,18 @@ class WholeTextDialog(QDialog):
 
     def find_text(self, step: int = 1) -> None:
         """Show the next place of the searched text, or the one before; the search starts over at either end."""
-        wanted, lower = self.search.text().lower(), self._shown.lower
-        if not wanted:
+        query, lower = self.search.text().lower(), self._shown.lower
+        if not query:
             return
         if step > 0:
-            found = lower.find(wanted, self._found + 1)
-            found = found if found >= 0 else lower.find(wanted)
+            found = lower.find(query, self._found + 1)
+            found = found if found >= 0 else lower.find(query)
         else:
-            found = lower.rfind(wanted, 0, max(self._found, 0) + len(wanted) - 1) if self._found > 0 else -1
-            found = found if found >= 0 else lower.rfind(wanted)
+            found = lower.rfind(query, 0, max(self._found, 0) + len(query) - 1) if self._found > 0 else -1
+            found = found if found >= 0 else lower.rfind(query)
         self._found = found
         if found >= 0:
-            self._show_place(found, len(wanted))
+            self._show_place(found, len(query))
         self._show_matches()
 
     def show_part(self, part: int) -> None:

@@ -1,4 +1,4 @@
-"""What can be done with tools: add, duplicate, remove, move, import, paste, export; each can be undone."""
+"""Actions on tools: add, duplicate, remove, move, import, paste, export; each can be undone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ToolActions(QObject):
         return action
 
     def set_item(self, item: Item | None) -> None:
-        """What the actions act on."""
+        """Set the tool or argument that the actions apply to."""
         self._item = item
         for action in (self.add_argument, self.duplicate, self.remove, self.move_up, self.move_down):
             action.setEnabled(item is not None)

@@ -156,7 +156,7 @@ class ArgumentForm(QWidget):
             )
 
     def set_enforcement(self, kinds: Mapping[str, Enforcement]) -> None:
-        """Who keeps what, by JSON Pointer into the tool's parameters."""
+        """Set the enforcement of each constraint, by JSON Pointer into the tool's parameters."""
         if self._item is None or self._item.argument is None:
             return
         place = to_pointer(("properties", self._item.argument))

@@ -127,7 +127,7 @@ class ToolForm(QScrollArea):
         self.background.start("contradictions", lambda: contradictions(tool), found, _fail)
 
     def _show_enforcement(self, item: Item) -> None:
-        """Who enforces each constraint of the argument, and what of the schema can never be used."""
+        """Show the enforcement of the argument's constraints, and the parts of the schema that can never match."""
         place = "" if item.argument is None else to_pointer(("properties", item.argument))
         here = [one for one in self._contradictions if f"{one.pointer}/".startswith(f"{place}/")]
         if item.argument is not None:
@@ -143,7 +143,7 @@ class ToolForm(QScrollArea):
         show_words(self.warning, "\n".join(lines[:MOST_WARNINGS]))
 
     def _show_problem(self, item: Item) -> None:
-        """The refusal of a field, or the mistakes of the schema as typed."""
+        """Show why a field's value is invalid, or the problems of the schema as typed."""
         found = self._document.problems.get(item.tool, ())
         text = self._refusal
         if not text and found:
@@ -179,4 +179,4 @@ class ToolForm(QScrollArea):
 
 
 def _fail(error: BaseException) -> None:
-    raise error  # an error of ours is reported as any
+    raise error  # reported as any internal error

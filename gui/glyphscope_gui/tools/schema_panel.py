@@ -1,4 +1,4 @@
-"""The raw JSON Schema of a tool, with its mistakes below: each leads to its place."""
+"""The raw JSON Schema of a tool, with its problems below: each leads to its place."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from glyphscope_gui.tools.form import NOT_IN_FORCE
 
 MAX_SHOWN = 50
 MAX_HEIGHT = 120
-"""Of the list of mistakes, so that the text keeps its room."""
+"""Of the list of problems, so that the text keeps its room."""
 ROW_MARGINS = 36
-"""What is left and right of the words in the list, with the scroll bar."""
+"""Pixels to the left and right of the words in the list, with the scroll bar."""
 
 
 class SchemaPanel(QWidget):
@@ -76,7 +76,7 @@ class SchemaPanel(QWidget):
         self._fit_list()
 
     def _fit_list(self) -> None:
-        """As high as its mistakes at the panel's width; the list itself knows its width only when it is shown."""
+        """Fit the list's height to its problems at the panel's width; its own width is known only once it is shown."""
         room = QRect(0, 0, max(self.width() - ROW_MARGINS, 50), 1000)
         height = sum(
             self.fontMetrics()

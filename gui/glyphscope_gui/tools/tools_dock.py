@@ -72,7 +72,7 @@ class ToolsDock(TakesFiles, QWidget):
         )
 
     def set_enforcement(self, mapping: EnforcementMap) -> None:
-        """Who keeps each constraint, by tool and JSON Pointer into its parameters; {} hides the badges."""
+        """Set each constraint's enforcement, by tool and JSON Pointer into its parameters; {} hides the badges."""
         self.form.set_enforcement(mapping)
 
     def show_argument(self, tool: str, argument: str | None = None) -> None:
