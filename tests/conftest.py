@@ -51,17 +51,17 @@ SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 GRACE = float(os.environ.get("GLYPHSCOPE_GRACE", "20"))
 """Seconds that a thread or a process may take to end after its test."""
 PATIENCE = 60_000
-"""Milliseconds that a test waits at least for what has to come: only a failure takes them, and a busy machine may."""
+"""Milliseconds that a test waits at least for an expected event: only failures, or a busy machine, take that long."""
 
 
 EVERY_PROCESS = Path(__file__).parent / "support" / "every_process"
-"""On the path of each process that a test starts: its `sitecustomize` lets models keep their prompts."""
+"""On the path of each process that a test starts: its `sitecustomize` lets models save their prompts."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One folder of kept prompts for all the processes of the session; the workers find it in their environment.
+    """Make one folder of saved prompts for all processes of the session; the workers find it in their environment.
 
-    A night's run reads every prompt by itself.
+    A nightly run reads every prompt by itself.
     """
     here = "GLYPHSCOPE_SAVED_PROMPTS" not in os.environ and EVERY_PROCESS.is_dir()
     if here and settings().max_examples < DEEP:
@@ -79,7 +79,7 @@ _ALL_LEFT_OUT = re.compile(
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """In `make check` a file whose tests are all left out is not imported, nor are the libraries that only it needs."""
+    """Skip importing files in `make check` whose tests are all deselected, with the libraries that only they need."""
     if config.option.markexpr != QUICK or collection_path.suffix != ".py":
         return None
     return bool(_ALL_LEFT_OUT.search(collection_path.read_text(encoding="utf-8"))) or None
@@ -107,7 +107,7 @@ def keep_from_collector() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """The imports make much that stays, and nothing to collect."""
+    """Disable garbage collection while imports create many objects that stay, and nothing to collect."""
     gc.disable()
     try:
         return (yield)
@@ -127,7 +127,7 @@ _HOMES = count()
 
 @pytest.fixture(autouse=True)
 def home_of_the_test(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Settings, history and journals of a test are its own, in a folder that is not there before they are.
+    """Give each test its own settings, history and journals, in a folder that does not exist before it needs them.
 
     Numbered here: `mktemp` lists all folders before it makes the next, and there are thousands.
     """
@@ -138,7 +138,7 @@ def home_of_the_test(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
 
 @pytest.fixture
 def own_home(home_of_the_test: Path) -> Path:
-    """That folder, for a test that puts something into it."""
+    """The home folder of the test, for a test that puts something into it."""
     home_of_the_test.mkdir()
     return home_of_the_test
 
@@ -164,7 +164,7 @@ def llama_data() -> Path:
 
 
 class PatientBot(QtBot):
-    """Waits for what is slow as well: the machine of a test says nothing about the program."""
+    """Waits for slow events as well: the speed of a test machine proves nothing about the program."""
 
     def waitUntil(self, callback: Any, *, timeout: int = PATIENCE) -> None:
         super().waitUntil(callback, timeout=timeout)
@@ -187,10 +187,10 @@ def _uses_qt(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(autouse=True)
 def collected_in_this_thread(request: pytest.FixtureRequest) -> Iterator[None]:
-    """As in the window: what is Qt's and ended by the collector in another thread crashes the program.
+    """Collect garbage in the window's thread: a Qt object that another thread collects crashes the program.
 
-    What is there before the test is left out of its collections, and of the search for what it left behind: both would
-    go through all that thousands of tests have kept.
+    Objects from before the test are exempt from its collections and from the search for leftovers: both would
+    go through all that thousands of tests have cached.
     """
     if not _uses_qt(request):
         yield
@@ -227,7 +227,7 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _threads() -> set[threading.Thread]:
-    """Python's own; one that Qt started is only a dummy here, and stays listed after its end."""
+    """Return Python's threads; one that Qt started is only a dummy here, and stays listed after its end."""
     return {t for t in threading.enumerate() if not isinstance(t, threading._DummyThread)}
 
 
@@ -253,7 +253,7 @@ def _command(pid: int) -> str:
 
 
 def _running_in_qt() -> list[Any]:
-    """Timers and threads that run, among all objects that Python holds."""
+    """Return the running timers and threads among all objects of the interpreter."""
     core, widgets = sys.modules.get("PySide6.QtCore"), sys.modules.get("PySide6.QtWidgets")
     if core is None or widgets is None or widgets.QApplication.instance() is None or not _running(core):
         return []

@@ -15,7 +15,7 @@ from glyphscope_gui.theme import ThemeManager
 
 @pytest.fixture(scope="session")
 def model():
-    """One for all tests that end neither it nor its process: what is in its cache already must not matter to them."""
+    """One model for all tests that end neither it nor its process: the content of its cache must not matter to them."""
     model = open_model(EMBEDDED)
     yield model
     model.close()

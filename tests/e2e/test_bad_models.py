@@ -1,6 +1,6 @@
-"""Models that are missing, cut off, damaged, none at all, too large or without a chat template, from the command line.
+"""Models that are missing, cut off, damaged, not models, too large or without a chat template, from the command line.
 
-The embedded model is the one that is damaged: its copies in these tests are what a broken download leaves.
+The damaged model is the embedded one: its copies in these tests are like broken downloads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def flipped(data: bytes, low: int, high: int, count: int, seed: int) -> bytes:
-    """The data with `count` bytes between two places exchanged for others."""
+    """Return the data with `count` random bytes between two places changed."""
     chance, changed = random.Random(seed), bytearray(data)
     for _ in range(count):
         changed[chance.randrange(low, high)] ^= chance.randrange(1, 256)

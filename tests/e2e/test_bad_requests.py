@@ -1,4 +1,4 @@
-"""Registries and prompts made to hurt, and a killed model, through `glyphscope run` on the embedded model."""
+"""Hostile registries and prompts, and a killed model, through `glyphscope run` on the embedded model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def run(*arguments: str, text: str = "") -> tuple[int, list[dict], str]:
-    """Exit code, events, and what was said about them."""
+    """Return the exit code, the events, and stderr."""
     done = subprocess.run(
         [sys.executable, "-m", "glyphscope", "run", "--json", *arguments],
         input=text,

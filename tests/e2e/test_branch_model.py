@@ -64,7 +64,7 @@ def compared(one, other):
     ids=["mask", "json", "gbnf", "off", "drawn", "characters"],
 )
 def test_sampling_repeats_itself_after_a_branch(model, settings, tmp_path):
-    """Kept up to any token, and the same one taken again, the rest is the rest of the run."""
+    """With tokens kept up to any place and the same one chosen again, the rest repeats the run."""
     events = list(run(request(**settings), model))
     whole = steps(events)
     assert len(whole) > 8
@@ -129,7 +129,7 @@ def test_typed_text_is_tokenized_as_text_and_the_model_continues_it(model):
 
 
 def test_typed_text_may_be_tokenized_otherwise_than_under_the_mask(model):
-    """Where a text is forced, the mask allows the token that comes, and not the shorter ones that spell the same."""
+    """Where a text is forced, the mask allows the sampled token, but not shorter ones with the same text."""
     events = list(run(request(), model))
     place, step = next((s.index, s) for s in steps(events) if s.forced and len(s.data) > 3)
     again = branched(model, events, place, text=step.text[:3])

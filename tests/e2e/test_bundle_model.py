@@ -1,4 +1,4 @@
-"""A run of the embedded model handed on: its bundle verifies in another home, and its tests pass."""
+"""Sharing a run of the embedded model: its bundle verifies in another home, and its tests pass."""
 
 import json
 import os
@@ -17,7 +17,7 @@ PROMPT = "Search for AI news, 10 results"
 
 @pytest.fixture
 def command(tmp_path):
-    """Glyphscope in a folder with nothing in it, in the home of that name."""
+    """Run Glyphscope in an empty folder, in the home of that name."""
     (tmp_path / "there").mkdir()
 
     def started(*arguments, module="glyphscope", home="here"):
@@ -35,7 +35,7 @@ def command(tmp_path):
 
 
 def handed_on(command, record):
-    """The record as a bundle, in another home: it verifies, and what is exported from it passes."""
+    """The record as a bundle, in another home: it verifies, and its exports pass."""
     assert command("bundle", str(record), "-o", "x.glyphrun").returncode == 0
     record.unlink()
     verified = command("replay", "x.glyphrun", "--verify", "--json", home="clean")

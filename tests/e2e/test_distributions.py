@@ -1,4 +1,4 @@
-"""The wheel and the source archive hold what a checkout holds, the assets too, and nothing else."""
+"""The wheel and the source archive contain a checkout's files, with the assets, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def files() -> set[str]:
 
 @pytest.fixture(scope="module")
 def built(files: set[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Both, by their endings; without a network, as hatchling is installed."""
+    """Build both archives and return them by their suffixes; without a network, as hatchling is installed."""
     pytest.importorskip("hatchling")
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run(

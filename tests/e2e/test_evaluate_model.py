@@ -1,4 +1,4 @@
-"""An evaluation of the embedded model: what its folder holds, and that its samples are the same whatever ran before."""
+"""An evaluation of the embedded model: the content of its folder, and samples that do not depend on earlier runs."""
 
 import json
 from collections import Counter

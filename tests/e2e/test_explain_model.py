@@ -26,7 +26,7 @@ PROMPT = "Search for AI news, 10 results"
 
 
 def small_limit():
-    """The tools, but no search returns more than 5 results."""
+    """Return the tools, with at most 5 results for a search."""
     document = deepcopy(default_registry().to_document())
     document["tools"][0]["parameters"]["properties"]["max_results"]["maximum"] = 5
     return document
@@ -34,7 +34,7 @@ def small_limit():
 
 @pytest.fixture(scope="module")
 def limited(model):
-    """A run that was made to give a number of results, and wanted 10."""
+    """A run whose number of results was constrained, and whose model preferred 10."""
     asked = RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED)
     events = list(run(asked, model))
     at = next(t.step.index for t in of(Token, events) if t.end > run_state(events).text.index('"}'))

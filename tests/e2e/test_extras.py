@@ -44,7 +44,7 @@ NEEDS = [
     ("remote", ["keys", "list"]),
     ("hub", ["models", "get", "maker/tiny"]),
 ]
-"""Commands, and the extra that each does not do without."""
+"""Commands, and the extra that each requires."""
 WORK = [["check", "--registry", "default", "-"], ["grammar", "build"], ["run", "--model", "scripted:x", "hi"]]
 
 
@@ -99,7 +99,7 @@ def test_ctrl_c_leaves_a_download_that_resumes(own_home, tmp_path, monkeypatch):
 
 
 def wait_for(look):
-    """What `look` finds, as soon as it finds something."""
+    """Return the result of `look` as soon as there is one."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if found := look():

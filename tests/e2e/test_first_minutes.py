@@ -1,4 +1,4 @@
-"""A new user's first minutes in the real window, by object names: each step shows what can be done next."""
+"""A new user's first minutes in the real window, by object names: each step shows the next possible ones."""
 
 from __future__ import annotations
 

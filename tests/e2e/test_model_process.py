@@ -267,7 +267,7 @@ def test_an_answer_that_cannot_be_read_is_a_dead_model(monkeypatch):
 
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
 def test_opening_a_model_can_be_stopped(wait):
-    """The first time is before its process is there, the others while it starts and while it loads."""
+    """The first time before its process exists, the others while it starts and while it loads."""
     opening, threads = Opening(lambda share: None), threading.active_count()
     timer = threading.Timer(wait, opening.cancel)
     timer.start()

@@ -109,7 +109,7 @@ def test_the_server_answers_like_the_local_model_except_for_near_ties(here, ther
 
 
 def _is_explained(own, served) -> None:
-    """The first token that differs was forced here, or its rival lay near."""
+    """Whether the first token that differs was forced here, or its rival was nearly as likely."""
     one, other = next(
         (one.step, other.step) for one, other in zip(own, served) if one.step.data != other.step.data
     )
@@ -121,7 +121,7 @@ def _is_explained(own, served) -> None:
 
 
 def test_characters_of_several_tokens_arrive_complete(there):
-    """Asked for log-probabilities, llama_cpp.server leaves out tokens that are half a character."""
+    """With log-probabilities, llama_cpp.server leaves out tokens that are half a character."""
     call = '{action="search" query="東京 天気"}'
     grammar = 'root ::= "' + call.replace('"', '\\"') + '"'
     served = run_state(run(request("Search.", constraint="gbnf", grammar=grammar), there))

@@ -41,7 +41,7 @@ def request(**changes: Any) -> RunRequest:
 
 
 def replayed(asked: RunRequest, events: list[AnyEvent]) -> str:
-    """The difference to the record without a model, which has no vocabulary to price parts with."""
+    """Return the difference to the record without a model, which has no vocabulary to price parts with."""
 
     def without_prices(stream: list[AnyEvent]) -> list[AnyEvent]:
         return [

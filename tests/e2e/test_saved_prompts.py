@@ -1,4 +1,4 @@
-"""The prompts that tests keep for one another (tests/support/every_process) change nothing but the time."""
+"""The prompts that tests save for one another (tests/support/every_process) change nothing but the time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REQUESTS = (
     {"notation": "json", "prompt": "Read notes.txt and tell what is in it", "strategy": "two-stage"},
     {"prompt": "Read notes.txt", "sampling": DRAWN, "repeatable": True},
 )
-"""In this order each begins with another part of what the one before it left in the context."""
+"""In this order each begins with another part of the context that the one before it left."""
 
 
 def reported() -> list[AnyEvent | int | None]:
@@ -42,7 +42,7 @@ def reported() -> list[AnyEvent | int | None]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No prompt was kept in it yet."""
+    """An empty folder of saved prompts."""
     monkeypatch.setenv("GLYPHSCOPE_SAVED_PROMPTS", str(tmp_path))
     return tmp_path
 

@@ -28,7 +28,7 @@ SWITCH = (
 
 @pytest.fixture(scope="module")
 def switched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaModel]:
-    """The embedded model with another template, of the same length: nothing else of its file moves."""
+    """The embedded model with another template of the same length: nothing else in its file moves."""
     data = embedded_path().read_bytes()
     key = data.index(b"tokenizer.chat_template") + len(b"tokenizer.chat_template") + 4
     length = int.from_bytes(data[key : key + 8], "little")
@@ -56,7 +56,7 @@ def test_each_state_has_its_own_prompt(switched: LlamaModel) -> None:
 
 
 def test_the_cache_of_one_state_is_not_used_for_another(switched: LlamaModel) -> None:
-    """A prompt's tokens decide what of the cache holds, so a state finds what it has in common, and no more."""
+    """The cached part of a prompt follows from its tokens, so a state reuses its common prefix, and no more."""
     registry = default_registry().to_document()
     tokens = {}
     for state in STATES:

@@ -1,4 +1,4 @@
-"""A call in two stages by the embedded model: what carries over in its cache, and the masks that are kept."""
+"""A call in two stages by the embedded model: the part in its cache, and the cached masks."""
 
 import itertools
 

@@ -35,7 +35,7 @@ def click(qtbot, window, name):
 
 
 def elsewhere(folder, *arguments, module="glyphscope"):
-    """Glyphscope in a home and a folder with nothing of this window's in them."""
+    """Run Glyphscope in an empty home and folder, separate from this window's."""
     return subprocess.run(
         [sys.executable, "-m", module, *arguments],
         capture_output=True,

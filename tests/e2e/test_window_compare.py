@@ -1,4 +1,4 @@
-"""Comparisons in the real window on the embedded model: what differs is the variant, and a death is one column's."""
+"""Comparisons in the real window on the embedded model: columns differ by their variant, and a crash affects one."""
 
 from __future__ import annotations
 

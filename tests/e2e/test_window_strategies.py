@@ -31,7 +31,7 @@ def finish(qtbot, window):
 
 
 def replay(qtbot, window):
-    """The run once more, from its record."""
+    """Replay the run from its record."""
     events = tuple(window.runs.events)
     with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
         window.runs.show_record(events)

@@ -30,7 +30,7 @@ def ran(script, **changes):
 
 
 def until(events, characters):
-    """The run as it was when it had written so many characters."""
+    """Return the run's state after so many characters."""
     state, at = RunState(), 0
     for event in events:
         at = event.end if isinstance(event, Token) else at

@@ -1,4 +1,4 @@
-"""The rules of the house, each as a sentence."""
+"""The rules of the project's code, one test each."""
 
 from __future__ import annotations
 

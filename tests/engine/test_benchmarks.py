@@ -1,4 +1,4 @@
-"""The bench's structure: what is measured against which target, and what is said where it cannot be. Not the speed."""
+"""The bench's structure: its measurements and targets, and the texts for unavailable ones. Not the speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of handlings that are taken away to see a test fail: its places and tests are there."""
+"""The list of removed handlings, for each of which a test fails: its places and tests exist."""
 
 from __future__ import annotations
 

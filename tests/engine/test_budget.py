@@ -60,7 +60,7 @@ SPECIAL = [b"<think>", b"</think>", b"<call>", b"<turn>"]
 
 
 def turn(*, words: bool = False) -> Grammar:
-    """Reasoning, then a call in markers that are tokens; both may hold what is written in many bytes."""
+    """Return a grammar of reasoning, then a call in markers that are tokens; both may contain long characters."""
     free = Repeat(CharClass(((0x3C, 0x3C), *(((0x73, 0x73),) if words else ())), negated=True), 0, None)
     call = seq(TokenMatch("call"), '{"name":"', CharClass(((0xE9, 0xE9), (0x1F600, 0x1F64F))), '","é":日}')
     rules = [

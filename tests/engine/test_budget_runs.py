@@ -1,4 +1,4 @@
-"""Budgets in whole runs: from the request through the model's process to the events, and what a terminal shows."""
+"""Budgets in whole runs: from the request through the model's process to the events and the terminal."""
 
 from __future__ import annotations
 

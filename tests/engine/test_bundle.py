@@ -1,4 +1,4 @@
-"""Bundles: a run comes out of its file as it went in, with everything that belongs to it and nothing that does not."""
+"""Bundles: a run is read from its file unchanged, with everything that belongs to it and nothing else."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""Bundles from strangers: whatever is in the file, a clear word, in bounded time and memory, and nothing written."""
+"""Hostile bundles: for any content of the file, a clear error, in bounded time and memory, and nothing written."""
 
 import io
 import json
@@ -37,7 +37,7 @@ def zipped(*files: tuple[str, bytes], **changes) -> bytes:
 
 
 def with_files(**changes: bytes | None) -> bytes:
-    """The good bundle with files changed, as its manifest does not know; None leaves one out."""
+    """Return the good bundle with changed files, but the same manifest; None leaves one out."""
     names = {name.replace(".", "_").replace("-", "_"): name for name in GIVEN.files}
     files = dict(GIVEN.files)
     for name, content in changes.items():
@@ -54,7 +54,7 @@ def with_manifest(**changes) -> bytes:
 
 
 def with_record(content: bytes) -> bytes:
-    """A bundle whose manifest vouches for that record."""
+    """Return a bundle with that record and a matching manifest."""
     files = json.loads(GIVEN.files[MANIFEST])["files"]
     files["run.jsonl"] = {"bytes": len(content), "sha256": digest_of(content)}
     document = {**json.loads(GIVEN.files[MANIFEST]), "files": files}

@@ -1,4 +1,4 @@
-"""Known names in a prompt: where they are, how alike, and what a hostile list of them may cost."""
+"""Known names in a prompt: their places, their similarity, and the cost of a hostile list of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chat templates as transformers and llama.cpp run them: calls and reasoning in messages, and what has no end."""
+"""Chat templates as transformers and llama.cpp run them: calls and reasoning in messages, and endless templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`glyphscope eval`: what it writes, how it ends, and that a kill costs nothing."""
+"""`glyphscope eval`: its output, its exit codes, and that a kill loses nothing."""
 
 from __future__ import annotations
 

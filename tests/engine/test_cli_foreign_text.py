@@ -1,4 +1,4 @@
-"""Texts of files, models and servers are printed as they are: they format nothing, and steer no terminal."""
+"""Texts of files, models and servers are printed literally: no markup, and no control of the terminal."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_an_evaluation_without_a_package_it_needs_leaves_no_folder(tmp_path, mon
 
 
 def test_everything_printed_has_visible_characters(capsys):
-    """The last place that a text passes on its way to a terminal."""
+    """Printing is the last step on a text's way to a terminal."""
     table = Table(ODD)
     table.add_row(ODD, Text(f"{ODD}\nnext"))
     for out in (console(), diagnostics()):
@@ -184,7 +184,7 @@ def test_an_approval_in_a_terminal_shows_who_would_run_what(capsys):
 
 @pytest.mark.parametrize("to", ["lark", "gbnf", "json-schema"])
 def test_a_printed_grammar_shows_invisible_characters_and_the_same_schema(tmp_path, to):
-    """A name with a line break ends no comment either."""
+    """A name with a line break does not end a comment either."""
     name = f"{ODD}\nroot ::= x\u202e"
     schema = {"properties": {name: {"enum": [ODD], "type": "string"}}, "required": [name], "type": "object"}
     (tmp_path / "s.json").write_text(json.dumps(schema))

@@ -1,4 +1,4 @@
-"""`glyphscope grammar build`: each language, each part, and what it says about what a grammar does not hold."""
+"""`glyphscope grammar build`: each language, each part, and its notes on unenforced constraints."""
 
 import json
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 MEMORY = 2 << 30
 SECONDS = 40
-"""Of the processor: most need less than two, two megabytes up to six."""
+"""Of CPU time: most need less than two, two megabytes up to six."""
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -241,7 +241,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "number": ({"type": "integer", "minimum": -(10**300), "maximum": 10**300}, ""),
     "backtracking": ({"type": "string", "pattern": "(a+)+$", "minLength": 500, "maxLength": 5000}, ""),
 }  # fmt: skip
-"""Each with what its refusal says; without words it is built."""
+"""Each with its error message; those without one are built."""
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -1,4 +1,4 @@
-"""`glyphscope lesson …`: what it prints, and how it ends."""
+"""`glyphscope lesson …`: its output and its exit codes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ PLAIN = shlex.join((sys.executable, str(SCRIPT)))
 
 @pytest.fixture
 def config(tmp_path):
-    """A file of servers: each behaves as its words say."""
+    """A file of servers: each behaves as its arguments say."""
 
     def write(**servers):
         path = tmp_path / "servers.json"

@@ -1,4 +1,4 @@
-"""A run of several stages as people read it in a terminal."""
+"""A run of several stages as a terminal shows it."""
 
 from __future__ import annotations
 

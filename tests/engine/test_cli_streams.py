@@ -20,7 +20,7 @@ MODEL = ["--constraint", "off", "--model", f"scripted:{CALL}"]
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
-    """Only a shell closes streams: Python's own subprocess module would not."""
+    """Run it in a shell, which can close streams: Python's subprocess module cannot."""
     command = line.replace("glyphscope", f"{sys.executable} -m glyphscope", 1)
     return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=240)
 

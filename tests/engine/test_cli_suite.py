@@ -1,4 +1,4 @@
-"""`glyphscope suite`: answers on stdout, what is wrong on stderr, and the exit codes."""
+"""`glyphscope suite`: results on stdout, errors on stderr, and the exit codes."""
 
 import json
 from pathlib import Path

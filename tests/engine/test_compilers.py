@@ -192,7 +192,7 @@ def test_no_command_calls_llguidance_in_its_own_process(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_objects_with_the_same_members_share_their_rules() -> None:
-    """As in the schema of a configuration whose 100 sections may each hold all that the whole may."""
+    """As in a configuration's schema whose 100 sections may each contain all that the whole may."""
     sections = {f"s{i}": {"type": "object", "description": str(i), "$ref": "#"} for i in range(60)}
     plain = {f"p{i}": {"type": "string"} for i in range(120)}
     grammar = build_value_grammar({"type": "object", "properties": sections | plain}, "json")

@@ -43,7 +43,7 @@ def one_tool(parameters):
     ],
 )
 def test_a_masked_token_is_attributed_to_its_constraint(name, notation):
-    """Proved by relaxing that very pointer: then the grammar takes the token, and did not before."""
+    """Proved by relaxing that very pointer: then the grammar accepts the token, and did not before."""
     registry = bundled_registry(name)
     asked = request(registry, notation=notation)
     refusals = Attributor(asked, registry)

@@ -1,4 +1,4 @@
-"""Constraints are made once: their texts by what they are made from, their masks by grammar and tokenizer."""
+"""Constraints are compiled once: their texts by their sources, their masks by grammar and tokenizer."""
 
 from io import StringIO
 
@@ -37,7 +37,7 @@ def request(**changes) -> RunRequest:
 
 
 def edited(tool: str):
-    """The registry with another description of one argument of `tool`."""
+    """Return the registry with another description of one argument of `tool`."""
     document = msgspec.json.decode(msgspec.json.encode(DOCUMENT))
     for item in document["tools"]:
         if item["name"] == tool:

@@ -49,7 +49,7 @@ def asked(**members):
 
 
 def requested(*arguments, text=None):
-    """The request of a run of the scripted model."""
+    """Return the request of a run of the scripted model."""
     done = command(
         "run", "--json", "--model", f"scripted:{CALL}", "--constraint", "off", *arguments, text=text
     )

@@ -1,4 +1,4 @@
-"""The sampler and its evidence, against what a few lines of plain float64 say."""
+"""The sampler and its evidence, against a few lines of plain float64."""
 
 import math
 
@@ -24,7 +24,7 @@ def softmax(values):
 
 
 def reference(logits, sampling, allowed):
-    """The final distribution, the slow way: id to probability."""
+    """Return the final distribution, computed the slow way: id to probability."""
     ids = [i for i in range(len(logits)) if allowed is None or allowed[i]]
     ids.sort(key=lambda i: (-float(logits[i]), i))
     if sampling.top_k > 0:
@@ -41,7 +41,7 @@ def reference(logits, sampling, allowed):
 
 
 def near_a_cut(logits, sampling, allowed):
-    """Whether rounding decides what top-p or min-p keep: a sum or a share lies on the border itself."""
+    """Whether rounding decides which tokens top-p or min-p keep: a sum or a share lies on the border itself."""
     remaining = sorted((float(v) for v, free in zip(logits, allowed) if free), reverse=True)
     weights = softmax(remaining[: sampling.top_k or None])
     sums = np.cumsum(weights)

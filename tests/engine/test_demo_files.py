@@ -1,4 +1,4 @@
-"""read_file and write_file: nothing but the scratch folder is read or written, whatever a path says."""
+"""read_file and write_file: only the scratch folder is read or written, whatever the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request with several seeds: equal calls are one group, and the groups part at a token with its probabilities."""
+"""One request with several seeds: equal calls are one group, and groups diverge at a token with its probabilities."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_every_group_but_the_largest_has_its_divergence_and_the_counts_add_up(te
 
 
 class Drawing(ScriptedModel):
-    """Another number for another seed."""
+    """Writes another number for another seed."""
 
     def generate(self, request):
         number = random.Random(request.sampling.seed).choice((5, 10))

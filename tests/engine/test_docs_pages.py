@@ -1,4 +1,4 @@
-"""The pages of docs/ against what they are about; their commands are run in tests/e2e/test_docs_commands.py."""
+"""The pages of docs/ against the program; their commands are run in tests/e2e/test_docs_commands.py."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_the_reference_of_events_matches_the_structs():
 
 
 def _below(command):
-    """The commands of a group by name: the program's own are imported when they are asked for."""
+    """Return the commands of a group by name: the program's own are imported when they are looked up."""
     context = typer.Context(command)
     return {name: command.get_command(context, name) for name in getattr(command, "commands", {})}
 
@@ -66,7 +66,7 @@ def test_every_link_of_a_page_leads_somewhere(page: Path):
 
 
 def _anchors(page: Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """Return the anchors that GitHub derives from headings."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     words = (
         re.sub(r"[^\w\- ]", "", heading.lower()) for heading in re.findall(r"^#+ +(.*)$", text, re.MULTILINE)

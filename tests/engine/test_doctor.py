@@ -26,7 +26,7 @@ def findings() -> dict[str, probes.Finding]:
 
 @pytest.fixture
 def sound(monkeypatch):
-    """Nothing is imported to see whether it can be."""
+    """Do not import packages to check that they can be imported."""
     monkeypatch.setattr(probe_packages, "_broken", lambda modules: {})
 
 

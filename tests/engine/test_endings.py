@@ -1,4 +1,4 @@
-"""How runs end that do not come to a valid call: in which words, how they are marked, and what to do."""
+"""Runs that end without a valid call: their messages, their marks, and the suggested actions."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""The folder of a result: what a kill, a full disk or a second process may do to it."""
+"""The folder of a result: the effects of a kill, a full disk or a second process."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ READING = 1.3
 
 
 def took(planned: Planned, *, reads: bool) -> float:
-    """As measured with the embedded model: a text without a constraint is soon stopped."""
+    """Return the seconds, as measured with the embedded model: a text without a constraint is soon stopped."""
     number = sum(map(ord, planned.scenario.id))
     writing = 0.1 + number % 3 / 10 if planned.arm.constraint == "off" else 0.6 + number % 7 / 5
     return writing + (READING if reads else 0.1)

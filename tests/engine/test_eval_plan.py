@@ -1,4 +1,4 @@
-"""The plan of a matrix: which samples, with which seeds, and when two plans are the same."""
+"""The plan of a matrix: its samples, their seeds, and equality of plans."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_thinking_and_the_start_of_the_constraint_are_axes():
 
 
 def test_axes_that_are_not_varied_leave_the_digest_unchanged():
-    """A result from before there were such axes can be resumed."""
+    """A result from before these axes existed can be resumed."""
     members = msgspec.to_builtins(replaced(suites=(), jobs=1, savings=0.0))
     for name in ("thinking", "constrain_from", "orders", "search", "first", "judge"):
         del members[name]

@@ -1,4 +1,4 @@
-"""Two results of the same scenarios: what is wrong now and was right comes first."""
+"""Two results of the same scenarios: scenarios that became wrong come first."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The figures of a result, counted again from the lines of its samples by code that shares nothing with the first.
+"""The figures of a result, counted again from the lines of its samples by independent code.
 
-Plain dictionaries of JSON, SciPy, and the formulas as papers write them.
+Plain dictionaries of JSON, SciPy, and the formulas as in papers.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _worth(groups: list[list[float]]) -> float:
 
 
 def _same_interval(reported: dict[str, Any], worth: float) -> None:
-    """Wilson's limits are those shares from which what was seen is 1.96 standard errors away."""
+    """Whether Wilson's limits are the shares from which the observed one is 1.96 standard errors away."""
     assert reported["effective"] == pytest.approx(worth)
     p, z = reported["share"], stats.norm.ppf(0.975)
     assert reported["low"] <= p + 1e-12

@@ -1,4 +1,4 @@
-"""Intervals and paired tests: against SciPy, against published examples, and against what repeating would fake."""
+"""Intervals and paired tests: against SciPy, against published examples, and with repeated samples."""
 
 from __future__ import annotations
 

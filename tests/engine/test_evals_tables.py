@@ -1,4 +1,4 @@
-"""The tables of the bundled suite, and the files that a result's samples are made into."""
+"""The tables of the bundled suite, and the export files of a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole evaluations with scripted models: each sample once, whatever happens in between."""
+"""Whole evaluations with scripted models: each sample once, despite any interruption."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_the_saving_of_an_abort_is_measured_by_continuing_it(tmp_path):
 
 
 class SecondThoughts(AnsweringModel):
-    """Says another thing to a repair, or in a second turn."""
+    """Gives another answer to a repair, or in a second turn."""
 
     def generate(self, request):
         again = "QUESTION file" in request.prompt or "CONSTRAINT_PATTERN" in request.prompt

@@ -242,7 +242,7 @@ def test_an_error_is_reported_after_any_number_of_warnings() -> None:
 
 @pytest.fixture
 def seed_snippets(shared_data: Path) -> list[str]:
-    """The grammars of the document that asked for this, in its order."""
+    """Return the grammars of the requirements document, in its order."""
     text = (shared_data.parent / "seeds" / "003_87d9df45ad76eaa1.txt").read_text(encoding="utf-8")
     blocks = re.findall(r"^```gbnf\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     return [*blocks, *re.findall(r"<<'EOF'\n(.*?)^EOF", text, re.DOTALL | re.MULTILINE)]

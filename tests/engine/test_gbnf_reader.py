@@ -1,4 +1,4 @@
-"""Reading GBNF: every syntax llama.cpp takes, exact places, and no text on which it fails."""
+"""Reading GBNF: every syntax that llama.cpp accepts, exact places, and no text on which it fails."""
 
 from __future__ import annotations
 

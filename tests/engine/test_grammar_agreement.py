@@ -1,6 +1,6 @@
-"""Three engines that share nothing agree: our matcher, llguidance under the mask, llama.cpp's grammar.
+"""Three independent engines agree: Glyphscope's matcher, llguidance under the mask, llama.cpp's grammar.
 
-On every text: whether it is accepted, and how long its beginning is that an accepted text has.
+On every text: whether it is accepted, and the length of its longest prefix of an accepted text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TEXTS = 6
 
 
 def needs_llama(test):
-    """Marks a test that asks llama.cpp."""
+    """Mark a test that requires llama.cpp."""
     missing = importlib.util.find_spec("llama_cpp") is None
     return pytest.mark.model(pytest.mark.skipif(missing, reason="needs llama-cpp-python")(test))
 
@@ -41,14 +41,14 @@ def probe() -> Iterator[GrammarProbe]:
 
 
 def ours(grammar: Grammar, texts: Sequence[str]) -> list[tuple[bool, int]]:
-    """Accepted, and the characters of the longest viable beginning, for each text."""
+    """Return for each text whether it is accepted, and the length of its longest viable prefix."""
     start = compile_grammar(grammar).start()
     states = [start.feed(text) for text in texts]
     return [(state.accepted, state.position) for state in states]
 
 
 def masked(grammar: Grammar, texts: Sequence[str]) -> list[tuple[bool, int]]:
-    """The same by llguidance; a character that is viable in part is not counted."""
+    """Return the same by llguidance; a character that is viable in part is not counted."""
     template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(grammar)), log_level=0)
     found = []
     for text in texts:
@@ -87,7 +87,7 @@ def test_the_mask_stops_a_text_where_the_matcher_does(strategy, data, seed):
 
 
 def llama_is_asked(probe, gbnf, grammar, texts):
-    """Compared with llama.cpp; False where it hangs on a text, as it may on an ambiguous grammar."""
+    """Compare with llama.cpp; False if it hangs on a text, as it may on an ambiguous grammar."""
     try:
         found = read_by_llama(probe, gbnf, texts)
     except ModelDied as error:
@@ -155,7 +155,7 @@ def test_a_written_grammar_is_read_alike_by_llama_cpp_and_the_mask(probe, text, 
 
 @needs_llama
 def test_a_class_that_excludes_more_than_ascii_is_rewritten_for_llama_cpp(probe):
-    """Why `excludes_more_than_ascii` is left out above, and why we never write such a class (`spell_class`)."""
+    """The reason for `excludes_more_than_ascii` above, and for never writing such a class (`spell_class`)."""
     assert probe.match("root ::= [^é]", "è").viable == 0
     class_of_ours = emit_gbnf(check_gbnf("root ::= [^é]").grammar).text
     assert probe.match(class_of_ours, "è").accepted and not probe.match(class_of_ours, "é").accepted
@@ -163,7 +163,7 @@ def test_a_class_that_excludes_more_than_ascii_is_rewritten_for_llama_cpp(probe)
 
 @needs_llama
 def test_a_rule_without_an_end_is_reported_because_llama_cpp_would_follow_it(probe):
-    """Why grammars with that warning are left out above: llama.cpp goes into what it cannot get out of."""
+    """The reason for leaving out grammars with that warning above: llama.cpp follows rules without an end."""
     check = check_gbnf('root ::= "a" x | "b"\nx ::= "c" x\n')
     assert diagnostics.ENDLESS_RULE in {diagnostic.code for diagnostic in check.diagnostics}
     assert ours(check.grammar, ["ac"]) == [(False, 0)]

@@ -1,4 +1,4 @@
-"""Regular bodies as automata, against the texts that trying finds."""
+"""Regular bodies as automata, against enumerated texts."""
 
 import itertools
 

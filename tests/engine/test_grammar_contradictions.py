@@ -1,4 +1,4 @@
-"""Parts of a schema that other constraints exclude: named, never dropped without a word."""
+"""Parts of a schema that other constraints exclude: named, never dropped silently."""
 
 import json
 
@@ -134,7 +134,7 @@ DEAD_RANGE = {"type": "integer", "minimum": 5, "maximum": 3}
 )
 @pytest.mark.parametrize("order", ["schema", "any"])
 def test_a_schema_without_a_value_is_one_error_at_its_cause(tmp_path, schema, place, why, order):
-    """Another dead part, of an optional member, is not the reason; nothing is warned of beside the error."""
+    """Another dead part, of an optional member, is not the reason; there is no warning beside the error."""
     file = tmp_path / "schema.json"
     file.write_text(json.dumps(schema))
     result = CliRunner().invoke(

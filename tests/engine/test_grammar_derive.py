@@ -46,7 +46,7 @@ def test_each_span_is_a_text_of_its_rule_and_spans_are_in_order(grammar):
 
 
 def without(grammar, node, text):
-    """Whether the rule's body derives the span when its parts are taken for what they are."""
+    """Whether the rule's body derives the span from its parts."""
     marks = {name: chr(0x100 + index) for index, name in enumerate(NAMES)}
     written, at = "", node.start
     for child in node.children:
@@ -57,7 +57,7 @@ def without(grammar, node, text):
 
 
 def marked(grammar, rule, marks):
-    """The rule alone: a reference is its mark, or nothing where the rule it names derives the empty text."""
+    """Return the rule alone: a reference is its mark, or nothing where its rule derives the empty text."""
 
     def change(node):
         if hasattr(node, "name"):

@@ -1,4 +1,4 @@
-"""Differences of two grammars: the shortest there is, none where there is none, and a proof only where it is one."""
+"""Differences of two grammars: the shortest one, none for equal languages, and a proof only where it is one."""
 
 from __future__ import annotations
 

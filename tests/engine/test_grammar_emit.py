@@ -1,4 +1,4 @@
-"""The rule tree as GBNF: llama.cpp takes it, it is the tree's language, and what it does not hold is named."""
+"""The rule tree as GBNF: llama.cpp accepts it, it has the tree's language, and unenforced constraints are named."""
 
 import re
 
@@ -130,7 +130,7 @@ def test_repetitions_in_blocks_count_right_and_stay_below_the_limit(least, more)
         return RuleRef(name)
 
     def counts(node):
-        """All the numbers of characters, as intervals."""
+        """Return all the numbers of characters, as intervals."""
         if isinstance(node, RuleRef):
             return counts(rules[node.name])
         if isinstance(node, Seq):
@@ -209,7 +209,7 @@ def test_a_dropped_constraint_is_named_at_every_place():
 
 @pytest.mark.slow
 def test_a_dropped_constraint_is_named_where_the_schema_has_it():
-    """Not below the alternative or the reference with which it holds together."""
+    """Not below the alternative or the reference that it is combined with."""
     apart = {keyword: LARGE[keyword] for keyword in ("minLength", "maxLength")}
     patterns = [{"pattern": LARGE["pattern"]}, {"pattern": "^é"}]
     schema = {"type": "string", "anyOf": patterns} | apart

@@ -1,4 +1,4 @@
-"""Real schemas in both engines: what llguidance reads by our Lark, llama.cpp reads by our GBNF."""
+"""Real schemas in both engines: texts that llguidance reads by the Lark grammar, llama.cpp reads by the GBNF."""
 
 import json
 import os

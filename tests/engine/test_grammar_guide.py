@@ -1,4 +1,4 @@
-"""The grammar that the user's guide shows for three tools (navigate, search, file), and the one built for them."""
+"""The grammar in the user's guide for three tools (navigate, search, file), and the built one."""
 
 import pytest
 

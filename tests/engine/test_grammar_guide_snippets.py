@@ -63,8 +63,8 @@ JSON_STRINGS = (
     r'string-value ::= "\"" ([^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" '
     rf'([0-9a-cA-Ce-fE-F] {HEX}{{3}} | [dD] [0-7] {HEX}{{2}} | {PAIR})))* "\""',
 )
-"""And: a text is one of JSON, of whole characters. The guide's ends at the first quote, even after a backslash, and
-runs over line ends."""
+"""And: a string is one of JSON, of whole characters. The guide's ends at the first quote, even after a backslash, and
+may span lines."""
 
 
 def read(name: str) -> str:
@@ -72,7 +72,7 @@ def read(name: str) -> str:
 
 
 def fixed_guide(*changes: tuple[str, str]) -> str:
-    """The guide's grammar of three tools as llama.cpp takes it, with changes."""
+    """Return the guide's grammar of three tools, fixed for llama.cpp, with changes."""
     text = apply_fixes(check_gbnf(read("generated")))[0]
     for old, new in changes:
         assert text.count(old) == 1, old
@@ -137,7 +137,7 @@ def test_the_grammar_of_three_tools_with_rules_over_several_lines_is_fixed() -> 
 
 
 def test_the_guides_three_tools_have_the_builders_language() -> None:
-    """Equal, apart from what ours constrains more: that is proved, and nothing else is apart."""
+    """Equal, apart from the stricter parts of the built one: they are proved to be the only differences."""
     guide = load_gbnf(fixed_guide(OWN_ARGUMENTS, JSON_STRINGS))
     found = shortest_differences(OURS, guide, bound=Bound(seconds=60))
     assert found.same, found

@@ -1,4 +1,4 @@
-"""One table for every keyword of JSON Schema that a grammar can hold: what it must let through and what not."""
+"""One table of all keywords of JSON Schema that a grammar can enforce: accepted and rejected values."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Bounds of length inside a pattern: the same strings as an intersection would leave, or none said."""
+"""Bounds of length inside a pattern: the same strings as an intersection, or no bound at all."""
 
 from hypothesis import given
 from hypothesis import strategies as st

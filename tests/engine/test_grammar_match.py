@@ -1,4 +1,4 @@
-"""The matcher against the texts that trying finds, and on grammars that break other matchers."""
+"""The matcher against enumerated texts, and on grammars that break other matchers."""
 
 import itertools
 from random import Random

@@ -1,4 +1,4 @@
-"""GBNF text read into a tree means, to the matcher, what the tree means that it was written from."""
+"""GBNF text read into a tree has the same language as the tree that it was written from."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Our matcher and llguidance on the grammars of calls: the same texts, the same longest viable prefix."""
+"""Glyphscope's matcher and llguidance on the grammars of calls: the same texts, the same longest viable prefix."""
 
 import pytest
 from hypothesis import given
@@ -41,7 +41,7 @@ PIECES = [
 
 
 def theirs(template, text):
-    """Characters of the longest viable prefix, and whether the text is accepted."""
+    """Return the length of the longest viable prefix, and whether the text is accepted."""
     matcher = template.deep_copy()
     data = text.encode()
     taken = matcher.try_consume_tokens(list(data))

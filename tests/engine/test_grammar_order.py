@@ -96,7 +96,7 @@ def verdict(arguments: Any, notation: Notation, shape: Shape) -> tuple[Any, ...]
 
 
 def first_violation(text: str, chunks: list[int], schema: dict[str, Any], notation: Notation) -> int | None:
-    """The first deciding character, however the text is cut."""
+    """Return the first deciding character, the same for any chunking."""
     validator = CallValidator(one_tool(schema), notation, "tool-args")
     at = 0
     for size in chunks:

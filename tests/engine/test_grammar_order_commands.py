@@ -1,4 +1,4 @@
-"""`--order any`: what the commands print, what a proof shows, and what a run's constraint is."""
+"""`--order any`: the commands' output, a proof, and a run's constraint."""
 
 from __future__ import annotations
 

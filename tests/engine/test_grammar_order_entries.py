@@ -1,4 +1,4 @@
-"""Entries in any order by themselves, against every text there is: mask, matcher, derivation, GBNF and samples."""
+"""Entries in any order by themselves, against every text: mask, matcher, derivation, GBNF and samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random schemas: whatever the schema's order writes is read in any other order, and nothing invalid is."""
+"""Random schemas: texts in the schema's order are read in any other order, and nothing invalid is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 
 def grammar_of(schema: Any, notation: Notation, **options: Any) -> Grammar | None:
-    """None where no value can be valid."""
+    """Return the grammar; None if no value is valid."""
     try:
         grammar = build_value_grammar(schema, notation, GrammarOptions(**options))
         to_lark(grammar)
@@ -38,7 +38,7 @@ def grammar_of(schema: Any, notation: Notation, **options: Any) -> Grammar | Non
 
 
 def values_of(grammar: Grammar, schema: Any, notation: Notation) -> list[Any]:
-    """Valid values that the grammar writes as the writer does."""
+    """Return valid values that the grammar writes as the writer does."""
     found = []
     for text in sample_texts(grammar, 6):
         try:

@@ -1,7 +1,7 @@
 """Whatever the grammar of a registry generates is a valid call: by glyph-py or json, and by jsonschema.
 
-A hundred registries made at random, always the same ones, a hundred calls of each. Only what the grammar says that it
-does not hold may be wrong with a call, and then our validator says so where jsonschema does.
+A hundred random registries, always the same ones, a hundred calls of each. Only constraints that the grammar names as
+unenforced may be violated, and then Glyphscope's validator reports them where jsonschema does.
 """
 
 from __future__ import annotations

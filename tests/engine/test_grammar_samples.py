@@ -1,4 +1,4 @@
-"""Whatever the mask lets through is a valid call: random walks over the allowed bytes, judged by others' readers."""
+"""Whatever the mask allows is a valid call: random walks over the allowed bytes, judged by independent readers."""
 
 import random
 
@@ -22,7 +22,7 @@ CLOSERS = frozenset(b'"}] ,')
 
 
 def walk(matcher, rng):
-    """A random text of the grammar, which prefers what closes; None where it finds no end in 600 bytes."""
+    """Return a random text of the grammar, preferring closing characters; None if it has no end in 600 bytes."""
     text = bytearray()
     while not matcher.is_accepting():
         if len(text) > 600:

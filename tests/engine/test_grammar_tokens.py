@@ -1,4 +1,4 @@
-"""Which tokens may come next, against feeding each of them."""
+"""The next possible tokens, against feeding each of them."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The tree of branches in the history: found again, named, kept together, and brought over from an older file."""
+"""The tree of branches in the history: found again, named, kept together, and migrated from an older file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How downloads by name go wrong; against a Hub of the tests."""
+"""Errors of downloads by name, against a local Hub."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def hub(monkeypatch):
 
 @pytest.fixture
 def processes(monkeypatch, tmp_path):
-    """A Hub for the process that speaks with it, as a user has it."""
+    """A Hub for the process that requests its files, as for a user."""
     with fake_hub() as hub:
         hub_in_process(monkeypatch, hub.address, tmp_path / "hf")
         yield hub
@@ -244,7 +244,7 @@ def test_two_downloads_of_one_file_exclude_each_other(processes, tmp_path):
 
 
 def test_a_partial_file_renamed_by_another_download_is_not_continued(hub, tmp_path, monkeypatch):
-    """Between opening the part and locking it, the other one is done."""
+    """Between opening the part and locking it, the other download finishes."""
     lock, part = fcntl.flock, tmp_path / REPO
 
     def flock(handle: int, how: int) -> None:

@@ -1,4 +1,4 @@
-"""Searching the Hub by words, against a Hub of the tests."""
+"""Searching the Hub by words, against a local Hub."""
 
 from __future__ import annotations
 

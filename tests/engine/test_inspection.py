@@ -1,4 +1,4 @@
-"""What `models inspect` and the window explain of a template: pairs, slots, thinking, markers as tokens, the proof."""
+"""Explanations of a template by `models inspect` and the window: pairs, slots, thinking, marker tokens, the proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mask-driven lab without a model: its prompts, its envelope, what it counts, and the files."""
+"""The mask-driven lab without a model: its prompts, its envelope, its counts, and the files."""
 
 import json
 
@@ -41,7 +41,7 @@ GOLD = {"tools": ["conjugate"], "arguments": {"verb": "eat"}}
 
 
 class Source:
-    """Answers every call with the same outcome, and keeps the calls."""
+    """Answers every call with the same outcome, and records the calls."""
 
     name, identity = "fake", "fake"
 
@@ -65,7 +65,7 @@ class Source:
 
 @pytest.fixture
 def lab_of(tmp_path):
-    """A lab of one or more scenarios whose model says the turns."""
+    """Return a lab of one or more scenarios whose model says the turns."""
 
     def make(*turns, source=None, scenarios=1, model=None):
         registry = ToolRegistry(TOOLS).to_document()

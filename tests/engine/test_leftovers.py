@@ -1,4 +1,4 @@
-"""The fixture that fails a test for what it leaves behind, tried on tests that do and on tests that do not."""
+"""The fixture that fails a test for its leftovers, on tests with and without them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ LESSONS = bundled_lessons()
 
 @pytest.fixture(autouse=True)
 def without_llama_cpp(monkeypatch):
-    """Whoever imports it fails, as on a machine that has none."""
+    """Make every import of llama_cpp fail, as on a machine without it."""
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
 
 

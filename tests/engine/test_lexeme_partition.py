@@ -1,4 +1,4 @@
-"""Any grammar at all under llguidance: its lexer takes the longest lexeme, and no text may be lost by that."""
+"""Any grammar at all under llguidance: its lexer takes the longest lexeme, which must not lose any text."""
 
 import string
 

@@ -1,4 +1,4 @@
-"""How a model's file is loaded: options, the memory they need, and what a record keeps of them."""
+"""Loading a model file: options, the memory they need, and their record."""
 
 from __future__ import annotations
 

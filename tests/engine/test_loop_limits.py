@@ -191,7 +191,7 @@ def test_a_stop_between_turns_ends_the_run():
 
 
 class Generating(Talker):
-    """Says whether a generation is under way."""
+    """Records whether a generation is in progress."""
 
     generating = False
 

@@ -1,4 +1,4 @@
-"""Presets of the loop: each says what it changes, and composing them gives plain settings."""
+"""Presets of the loop: each has its changes, and composing them gives plain settings."""
 
 from pathlib import Path
 

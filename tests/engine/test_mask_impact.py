@@ -1,4 +1,4 @@
-"""Wanted X, got Y: what was taken is summed by field, named with its keyword, and never guessed."""
+"""Expected and actual values: changes by the mask are summed by field, named with their keyword, and never guessed."""
 
 import json
 import math
@@ -31,7 +31,7 @@ def alternative(text, raw, allowed, id=900):
 
 
 def made(figures, pieces=PIECES, **changes):
-    """A run of these pieces; `figures` are fields of the steps, by place."""
+    """Yield the events of a run of these pieces; `figures` are fields of the steps, by place."""
     asked = RunRequest(
         **{
             "prompt": "x",
@@ -142,7 +142,7 @@ def test_a_keyword_that_was_not_searched_is_reported_as_such():
 
 
 def other_order(order):
-    """`max_results` is wanted at the place of `query`, which the schema lists first and requires."""
+    """Return the impact where the model prefers `max_results` to `query`, which the schema lists first and requires."""
     figures = {
         2: {
             "feasible": 0.2,

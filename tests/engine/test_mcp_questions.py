@@ -22,7 +22,7 @@ TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}as
 
 @contextmanager
 def answered(answer, *behaviour):
-    """A server whose requests get that answer as soon as they come; None leaves them open."""
+    """A server whose requests get that answer at once; None leaves them open."""
     seen = []
 
     def asked(server):

@@ -1,4 +1,4 @@
-"""Signing in with OAuth, against a small server that wants it."""
+"""Signing in with OAuth, against a small server that requires it."""
 
 import json
 import time

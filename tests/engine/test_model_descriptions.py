@@ -1,4 +1,4 @@
-"""Models without llama.cpp, and chat templates as GGUF files bring them."""
+"""Models without llama.cpp, and chat templates from GGUF files."""
 
 import os
 

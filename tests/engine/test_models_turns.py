@@ -1,4 +1,4 @@
-"""Models in a conversation: scripts of several turns, and templates that know fewer roles than it has."""
+"""Models in a conversation: scripts of several turns, and templates without some of its roles."""
 
 import pytest
 

@@ -83,7 +83,7 @@ FORMS = tuple(NATIVE)
 
 
 class Recording(ScriptedModel):
-    """Keeps what it was asked."""
+    """Records its requests."""
 
     def __init__(self, *turns, form: str = "hermes", template: str | None = None) -> None:
         super().__init__(turns=turns, template=template or TEMPLATES[form])

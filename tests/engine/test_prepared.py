@@ -1,4 +1,4 @@
-"""A prepared request: its registry is parsed once, and everything later takes it from there."""
+"""A prepared request: its registry is parsed once, and everything later uses the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def request(**changes) -> RunRequest:
 
 @pytest.fixture
 def parsed(monkeypatch):
-    """The documents that are parsed."""
+    """Record the parsed documents."""
     documents = []
     parse = prepared.parse_document
 

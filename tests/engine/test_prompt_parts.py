@@ -27,7 +27,7 @@ REGISTRY = default_registry()
 
 
 class Bytes(ScriptedModel):
-    """Tokens of one to three bytes, wherever characters begin, and one that begins the sequence."""
+    """Tokens of one to three bytes, regardless of characters, and one that begins the sequence."""
 
     def vocabulary(self):
         return Vocabulary((b"", *PIECES), {"<s>": 0})

@@ -22,7 +22,7 @@ def found(**properties: Any) -> Boundaries:
 
 
 def values(pointer: str, **properties: Any) -> list[Any]:
-    """The values at `v` that break that constraint alone."""
+    """Return the values at `v` that violate that constraint alone."""
     examples = found(**properties).examples
     return [e.arguments.get("v") for e in examples if e.pointer == pointer and e.only]
 
@@ -94,7 +94,7 @@ def test_every_place_inside_a_schema_is_reached(pointer: str, schema: dict[str, 
 
 
 def test_an_alternative_is_tested_with_values_that_its_neighbours_reject() -> None:
-    """A value past the first maximum is allowed by the second: only what is past both breaks either."""
+    """A value past the first maximum is allowed by the second: only a value past both violates either."""
     schema = {"anyOf": [{"type": "integer", "maximum": 5}, {"type": "integer", "maximum": 7}]}
     assert 8 in values("/properties/v/anyOf/0/maximum", v=schema)
     assert 6 not in values("/properties/v/anyOf/0/maximum", v=schema)

@@ -1,4 +1,4 @@
-"""Proofs by the real engines: what leaks is shown with its witness, and nothing is called enforced without a try."""
+"""Proofs by the real engines: leaks are shown with their witness, and nothing is called enforced untested."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class TestLlamaCpp:
         assert report.counts["gbnf"]["unsupported"] == 0
 
     def test_a_grammar_of_the_converter_that_is_rejected_is_unsupported(self) -> None:
-        r"""It turns `\d` in a class into a GBNF that llama.cpp does not know."""
+        r"""It turns `\d` in a class into a GBNF that llama.cpp cannot read."""
         tools = registry(v={"type": "string", "pattern": r"^[\w]+$"}, w={"type": "integer", "maximum": 3})
         proofs = by_place(prove(tools, "json", "flat", ("gbnf", "converter")))
         assert proofs["/properties/v/pattern", "converter"].status == "unsupported"
@@ -219,7 +219,7 @@ def test_a_constraint_over_which_an_engine_failed_is_unsupported_and_the_rest_pr
 
 
 class Dying:
-    """An engine that does not come to an end over some texts."""
+    """An engine that hangs on some texts."""
 
     def __init__(self, most: int) -> None:
         self.most = most

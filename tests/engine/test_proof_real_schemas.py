@@ -1,6 +1,6 @@
-"""530 real schemas: each compiles, grammar and validator together judge each instance right, and what is enforced.
+"""530 real schemas: each compiles, grammar and validator together judge each instance right; and enforced constraints.
 
-`python tests/engine/test_proof_real_schemas.py SAMPLE.jsonl DONE.jsonl`, again until it is through, prints how many
+`python tests/engine/test_proof_real_schemas.py SAMPLE.jsonl DONE.jsonl`, repeated until it is complete, prints how many
 constraints each engine enforces, beside llama-cpp-python's converter and llguidance's own compiler.
 """
 
@@ -78,7 +78,7 @@ _SCHEMAS = frozenset(
 
 
 def cases(path: Path) -> Iterator[tuple[str, ToolRegistry, list[tuple[Any, bool]]]]:
-    """Each schema as that of a tool `f`, with its instances as arguments and whether they are valid."""
+    """Yield each schema as that of a tool `f`, with its instances as arguments and whether they are valid."""
     for line in path.read_text().splitlines():
         case = json.loads(line)
         schema = case["schema"]
@@ -161,16 +161,16 @@ def test_valid_instances_are_accepted_with_shuffled_keys_and_invalid_ones_reject
 
 
 def in_every_order(arguments: Any, names: Sequence[str]) -> Iterator[str]:
-    """The call in the order of the schema, then with its members in one order after the other.
+    """Yield the call in the order of the schema, then with its members in one order after the other.
 
-    Branches and references make another order of a grammar than the one in which the schema is read.
+    With branches and references, a grammar's order may differ from the order in the schema.
     """
     for ordered in chain([_sorted(arguments, names)], islice(_orders(arguments), MOST_ORDERS)):
         yield write_call("f", ordered, style="json", shape="tool-args")
 
 
 def _names(schema: Any) -> list[str]:
-    """Every name that some `properties` have, in the order in which they are read."""
+    """Return every name in some `properties`, in reading order."""
     inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
     named = schema.get("properties") if isinstance(schema, dict) else None
     return [*(named if isinstance(named, dict) else ()), *(name for part in inner for name in _names(part))]
@@ -208,14 +208,14 @@ def _orders(value: Any) -> Iterator[Any]:
 
 
 def _broken(registry: ToolRegistry, arguments: Any) -> Iterator[str]:
-    """The pointers of the keywords that jsonschema finds broken."""
+    """Yield the pointers of the keywords that jsonschema reports as violated."""
     schema = registry.tools[0].parameters
     for error in Draft202012Validator(schema).iter_errors(arguments):
         yield join("", *error.absolute_schema_path)
 
 
 def main(sample: Path, done: Path) -> None:
-    """Proves schema after schema for 160 s, a line of `done` each, and prints the figures of all that are there.
+    """Prove schema after schema for 160 s, a line of `done` each, and print the figures of all results.
 
     To be run again until none is left.
     """

@@ -79,7 +79,7 @@ def test_json_is_accepted_exactly_when_pythons_json_accepts_it(text: str) -> Non
 
 
 def joined(events: list[s.Structural]) -> list[s.Structural]:
-    """Neighbouring pieces of one key, string or scalar as one."""
+    """Join neighbouring pieces of one key, string or scalar."""
     out: list[s.Structural] = []
     for kind, start, end, text in events:
         pieces = (s.KEY_TEXT, s.STRING_TEXT, s.SCALAR_TEXT, s.HEAD_TEXT)

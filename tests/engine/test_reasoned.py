@@ -1,4 +1,4 @@
-"""Reasoning before a call in our notations: set apart in any chunking, and never a part of the call."""
+"""Reasoning before a call in GLYPH and JSON: separated in any chunking, and never a part of the call."""
 
 import msgspec
 import pytest

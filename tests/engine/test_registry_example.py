@@ -1,4 +1,4 @@
-"""Examples are valid, small and made from the schema, whatever the schema says."""
+"""Examples are valid, small and made from the schema, for any schema."""
 
 from __future__ import annotations
 

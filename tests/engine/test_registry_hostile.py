@@ -1,4 +1,4 @@
-"""Registries made to hurt: deep, wide, and with patterns that backtrack for ever."""
+"""Hostile registries: deep, wide, and with patterns that backtrack for ever."""
 
 from __future__ import annotations
 

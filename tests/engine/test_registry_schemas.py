@@ -1,4 +1,4 @@
-"""Schemas of all drafts: the same verdicts after they were brought to 2020-12, on made and on real ones."""
+"""Schemas of all drafts: the same verdicts after migration to 2020-12, on generated and on real ones."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def metaschema_accepts(schema: dict) -> bool:
 @pytest.mark.slow
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not here")
 def test_real_schemas_load_and_validate_as_by_their_draft():
-    """All 530; where a verdict differs from the label, it is by a `format`, which draft 2020-12 only annotates."""
+    """All 530; where a verdict differs from the label, the cause is a `format`, which draft 2020-12 only annotates."""
     by_format = set()
     for line in SAMPLE.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)

@@ -35,7 +35,7 @@ def request(**fields) -> RunRequest:
 
 
 def reported(server, tail="", patience=SHORT, **fields):
-    """Every event of a run against that server."""
+    """Return every event of a run against that server."""
     with remote(server, tail, patience) as model:
         return list(run(request(**fields), model))
 
@@ -482,7 +482,7 @@ def test_an_answer_that_the_endpoints_filter_cut_is_an_error():
 
 
 def likely(logprob: str, **more: object) -> bytes:
-    """A chunk whose one token has that log-probability, as it is written."""
+    """Return a chunk whose one token has that log-probability, written literally."""
     token = json.dumps({"token": "a", "logprob": "LOGPROB", **more}).replace('"LOGPROB"', logprob)
     return f'{{"choices":[{{"delta":{{"content":"a"}},"logprobs":{{"content":[{token}]}}}}]}}'.encode()
 

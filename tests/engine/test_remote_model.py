@@ -433,7 +433,7 @@ def test_a_run_by_the_command_line_records_the_endpoint(tmp_path):
 
 @pytest.fixture(autouse=True)
 def ring(monkeypatch):
-    """No test touches the keyring of who runs it, or has their keys."""
+    """Keep tests away from the user's keyring and keys."""
     for name in ("GLYPHSCOPE_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     with memory_keyring() as ring:

@@ -1,4 +1,4 @@
-"""Token boundaries: where a text is not in the model's own tokens, by whom, and what it costs in tokens."""
+"""Token boundaries: texts that differ from the model's own tokens, the cause, and the cost in tokens."""
 
 import re
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Route-execute: what each stage sees, what becomes of each answer, and how a question is carried to the user."""
+"""Route-execute: the input of each stage, the handling of each answer, and questions to the user."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def request(**changes: Any) -> RunRequest:
 
 
 class Answering(NonInteractive):
-    """A host with a person who knows all the answers."""
+    """A host with a user who knows all the answers."""
 
     def __init__(self, *answers: str | None) -> None:
         super().__init__()

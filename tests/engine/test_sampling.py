@@ -1,4 +1,4 @@
-"""How a run draws its tokens: which filter removed what, stop strings, and what is said of both."""
+"""Sampling of a run: the tokens that each filter removed, stop strings, and their texts."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def request(**changes) -> RunRequest:
 
 
 def ended(script, **changes):
-    """The events, the state and the last event of a run of that script."""
+    """Return the events, the state and the last event of a run of that script."""
     events = list(run(request(**changes), ScriptedModel(script)))
     return events, run_state(events), events[-1]
 

@@ -66,7 +66,7 @@ def test_a_call_of_one_stage_is_judged(text, verdicts, failures):
 
 
 def test_a_text_is_not_a_call_in_either_notation():
-    """GLYPH reads a word at the beginning as a tool's name, JSON as text before the call: the figures must not part."""
+    """GLYPH reads a word at the beginning as a tool's name, JSON as text before the call: both must count alike."""
     for text in ("Sure! Here it is.", "hello {} there", "Sure thing", "42"):
         glyph, jsoned = (verdict(ONE, text, notation=notation) for notation in ("glyph", "json"))
         assert shares(glyph) == shares(jsoned) == (False, False, False, False, False)
@@ -429,7 +429,7 @@ def test_an_interrupted_conversation_is_not_ok():
 
 
 class Failing(Talker):
-    """Says its turns, and fails with an error in place of the one with that number."""
+    """Says its turns, and fails with an error instead of the one with that number."""
 
     def __init__(self, error: Exception, *turns: str) -> None:
         super().__init__(*(turns or ("",)))

@@ -1,4 +1,4 @@
-"""Expected calls against made ones: what counts as the same, what is said of the rest, which call stands for which."""
+"""Expected calls against actual ones: equality, the reported differences, and the matching of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripted tools, the request of an arm's scenario, and what the next turn of a conversation starts from."""
+"""Scripted tools, the request of an arm's scenario, and the start of a conversation's next turn."""
 
 from __future__ import annotations
 

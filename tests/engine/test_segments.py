@@ -1,4 +1,4 @@
-"""The parts of an answer: reasoning, text and calls, folded from events, with what each cost."""
+"""The parts of an answer: reasoning, text and calls, collected from events, with the cost of each."""
 
 from __future__ import annotations
 

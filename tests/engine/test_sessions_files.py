@@ -1,4 +1,4 @@
-"""Files that are whole whatever happens: full disks, killed processes, other windows, newer programs."""
+"""Files are never half-written: full disks, killed processes, other windows, newer programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records, history and journal: a run and the user's edits outlive crashes, other windows and damaged files."""
+"""Records, history and journal: a run and the user's edits survive crashes, other windows and damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of servers: kept as it was written, read by its owner only, never a reason not to start."""
+"""The file of servers: its text is preserved, only its owner may read it, and it never prevents a start."""
 
 from __future__ import annotations
 

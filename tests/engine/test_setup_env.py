@@ -31,7 +31,7 @@ def setup_env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def download(*command: str | Path, **_: str) -> None:
-    """As pip does it: a source package with what is kept of it, and what is not."""
+    """Replace `pip download`: write a source package with one file that is saved and one that is discarded."""
     with tarfile.open(Path(command[command.index("-d") + 1], "llama_cpp_python.tar.gz"), "w:gz") as archive:
         for name in ("vendor/llama.cpp/models/templates/one.jinja", "vendor/llama.cpp/src/llama.cpp"):
             member = tarfile.TarInfo(f"llama_cpp_python-0.3.36/{name}")

@@ -44,7 +44,7 @@ def request(**changes) -> RunRequest:
 
 
 class Batches(ScriptedModel):
-    """A scripted model that yields what it is given, counts what was asked for, and keeps the requests."""
+    """A scripted model that yields the given batches, counts the requested tokens, and records the requests."""
 
     def __init__(self, *batches, error: Exception | None = None) -> None:
         super().__init__("")

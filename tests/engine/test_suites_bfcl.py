@@ -1,4 +1,4 @@
-"""Files in the leaderboard's form become suites; the lines here are made up, only their form is the leaderboard's."""
+"""Files in the leaderboard's format become suites; only the format of these lines is the leaderboard's."""
 
 import json
 import threading
@@ -46,7 +46,7 @@ def entry(id, *turns, functions=(TEA,), **more):
 
 @pytest.fixture
 def imported(tmp_path):
-    """Imports entries with their answers, which lie where the leaderboard has them."""
+    """Import entries with their answers, which are at the leaderboard's place."""
 
     def do(*entries, name="BFCL_v4_simple_python.json", **truths):
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""A recorded run as a scenario: asked again, the same answers are judged right."""
+"""A recorded run as a scenario: repeated, the same answers are judged right."""
 
 import threading
 

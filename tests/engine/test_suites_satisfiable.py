@@ -1,4 +1,4 @@
-"""No bundled scenario asks for the impossible: a model that does right is judged right, by the runner's own way."""
+"""Every bundled scenario is possible: a model with the right answers is judged right, by the runner's own code."""
 
 import json
 import threading
@@ -44,7 +44,7 @@ def call(tool, **arguments):
 
 
 def wrongly(name, turns_of, *, ok, notation="json"):
-    """The scenarios that were judged otherwise than `ok`, each with why; `turns_of` None leaves one out."""
+    """Return the scenarios whose verdict is not `ok`, each with the reason; `turns_of` None leaves one out."""
     found = {}
     for scenario in loaded(name).suite.scenarios:
         if (turns := turns_of(scenario)) is not None:

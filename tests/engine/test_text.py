@@ -165,7 +165,7 @@ WINDOWS = {
     "gui/glyphscope_gui/grammar/step.py": "names, not characters",
     "gui/glyphscope_gui/runs/compare_fields.py": "a text around a character",
 }
-"""Where a slice beside an ellipsis is not a text cut to a length."""
+"""Files in which a slice beside an ellipsis is not a text cut to a length."""
 EVENTS = {"engine/glyphscope/strategies/loop/guards.py"}
 """The text of recorded events, which a replay compares."""
 _FORMAT = re.compile(
@@ -177,7 +177,7 @@ _NARROW = re.compile(r"\d[\u202f\u2009]|[fg,]\}[\u202f\u2009]|^\u202f$")
 
 
 def _texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Texts with their placeholders, as `tr` and f-strings have them: `{:.1f} s`."""
+    """Yield texts with their placeholders, as `tr` and f-strings have them: `{:.1f} s`."""
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     inner = {
         id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
@@ -198,7 +198,7 @@ def _texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _is_cut(node: ast.AST) -> bool:
-    """A slice beside an ellipsis in one expression."""
+    """Whether there is a slice beside an ellipsis in one expression."""
     if not isinstance(node, ast.BinOp | ast.JoinedStr | ast.IfExp):
         return False
     inside = list(ast.walk(node))
@@ -208,7 +208,7 @@ def _is_cut(node: ast.AST) -> bool:
 
 
 def _is_line_count(node: ast.AST) -> bool:
-    """`text.count("\\n", 0, offset)`."""
+    """Whether it is `text.count("\n", 0, offset)`."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -220,7 +220,7 @@ def _is_line_count(node: ast.AST) -> bool:
 
 
 def _is_unit(node: ast.AST) -> bool:
-    """`bytes / 1e6`, `bytes >> 20`."""
+    """Whether it is `bytes / 1e6` or `bytes >> 20`."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div | ast.FloorDiv | ast.RShift):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The three states of thinking on their way from a request to a chat template, and what has no switch for it."""
+"""The three states of thinking on their way from a request to a chat template, and templates without a switch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def prompts(reported) -> list[PromptRendered]:
 
 @pytest.mark.parametrize("strategy", ["direct", "two-stage", "route-execute", "loop"])
 def test_every_stage_of_a_strategy_has_the_same_thinking_state(strategy):
-    """Also a stage that asks again, so that no part of a run mixes two states."""
+    """A stage that asks again too, so that no run mixes two states."""
     for state, end in ENDS.items():
         model = ScriptedModel("no call", template=SWITCH)
         fields = {"strategy": strategy, "thinking": state, "stop_on": "never"}

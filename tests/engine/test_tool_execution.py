@@ -50,7 +50,7 @@ def context_of(interaction, *, approvals=EVERYTHING, loop=SETTINGS, **changes):
 
 
 def run_tool(interaction, call=SEARCH, *, context=None, **changes):
-    """The events and the result; every event survives being recorded."""
+    """Return the events and the result; every event survives being recorded."""
     rewrite = changes.pop("rewrite", None)
     steps, events = execute(context or context_of(interaction, **changes), call, rewrite=rewrite), []
     while True:

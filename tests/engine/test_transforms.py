@@ -1,4 +1,4 @@
-"""Transforms: each one changes what it is for, leaves everything else alone, and says what it did."""
+"""Transforms: each changes its target only, and reports its change."""
 
 import json
 import time
@@ -126,7 +126,7 @@ HOSTILE = [("{", 200_000), ('{"name":', 50_000), ("[", 200_000), ('["[",', 40_00
 
 
 def seconds_of(text, name):
-    """Of the processor: whoever else is at work on the machine does not count."""
+    """Return the CPU seconds: the load of the machine does not count."""
     start = time.thread_time()
     response(text, name)
     return time.thread_time() - start

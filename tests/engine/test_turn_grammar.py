@@ -1,4 +1,4 @@
-"""The grammar of native turns: what templates render is of it, and what is of it is read strictly as valid calls."""
+"""The grammar of native turns: it contains the rendered turns, and its texts are read strictly as valid calls."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def reader(made: Grammar) -> MaskReader:
 
 
 def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bool | None, str, TurnTools]]:
-    """Turns as the template writes them after its prompt, those that are strictly of the form and valid.
+    """Return turns as the template writes them after its prompt, those that match the form strictly and are valid.
 
-    Where the prompt opens reasoning and the history has none, it is closed at once. Where the prompt closes reasoning
+    If the prompt opens reasoning and the history has none, it is closed at once. If the prompt closes reasoning
     that the history has, the form is one whose prompt leaves it to the model.
     """
     renderer, of, derived = form(folder, template)

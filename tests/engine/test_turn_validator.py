@@ -24,7 +24,7 @@ from turn_forms import BEGUN, FORMS, JSON, OBJECT, REGISTRY, TAGGED, THINK, TOOL
 
 
 def first(form: TurnForm, text: str, **options: Any) -> tuple[str, str, str]:
-    """Code of the first violation by character, the text before it, its path."""
+    """Return the code of the first violation, the text before it, and its path."""
     validator, _ = read(form, *text, **options)
     violation = min(validator.violations, key=lambda each: each.char)
     return violation.code, text[: violation.char], violation.path
@@ -186,7 +186,7 @@ def _valid_texts(encoding: str) -> tuple[str, ...]:
 def test_no_violation_comes_before_the_first_changed_character(
     encoding: str, which: int, at: int, char: str, how: str
 ) -> None:
-    """And the verdict at the end is that of the reader of whole turns."""
+    """And the verdict at the end equals that of the reader of whole turns."""
     text = _valid_texts(encoding)[which]
     at %= len(text)
     changed = text[:at] + ("" if how == "delete" else char) + text[at + (how != "insert") :]
@@ -427,7 +427,7 @@ def _judge_rendered(path: Path, turns: int) -> bool:
 
 
 def _loose(document: Any) -> Any:
-    """The tools of the proof, whose values are of any kind inside of lists and objects."""
+    """Return the tools of the proof, with values of any kind inside of lists and objects."""
     copy = json.loads(json.dumps(document))
     for tool in copy:
         for schema in tool["function"]["parameters"]["properties"].values():

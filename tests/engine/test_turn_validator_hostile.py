@@ -1,4 +1,4 @@
-"""Answers that models should not write, judged while they are written: each has a clear verdict, in bounded time."""
+"""Hostile answers, judged while they are written: each has a clear verdict, in bounded time."""
 
 from __future__ import annotations
 

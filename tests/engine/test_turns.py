@@ -51,7 +51,7 @@ def read_all(judge, *pieces):
 
 
 def read(judge, *pieces):
-    """The events but for the parts of the answer, which every text has."""
+    """Return the events without those of the parts of the answer, which every text has."""
     events = read_all(judge, *pieces)
     return [event for event in events if not isinstance(event, SegmentOpened | SegmentClosed)]
 

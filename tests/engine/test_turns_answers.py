@@ -1,6 +1,6 @@
-"""Answers of many families, read as people expect of servers that read them; the cases are in the .jsonl beside.
+"""Answers of many families, read as by common servers; the cases are in the .jsonl file beside this one.
 
-`test_turns_families.jsonl` has what families write in the variants that the authors of servers test: values of every
+`test_turns_families.jsonl` has the families' answers in the variants that the authors of servers test: values of every
 kind, several calls, text and reasoning around them, markers left out, doubled or of another generation.
 """
 

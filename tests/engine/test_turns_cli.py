@@ -1,4 +1,4 @@
-"""`glyphscope models inspect` and `glyphscope check --template`, as the issue's part 4 has them."""
+"""`glyphscope models inspect` and `glyphscope check --template`."""
 
 from __future__ import annotations
 

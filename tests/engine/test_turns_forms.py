@@ -1,4 +1,4 @@
-"""Forms that are derived from chat templates, what the table corrects, and their proof by rendered turns."""
+"""Forms derived from chat templates, the table of corrections, and their proof by rendered turns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DROPS_CALLS = {
     "HuggingFaceTB-SmolLM3-3B", "LFM2-8B-A1B", "LFM2.5-Instruct", "google-gemma-2-2b-it",
     "ibm-granite-granite-3.3-2B-Instruct", "llama-cpp-rwkv-world", "microsoft-Phi-3.5-mini-instruct",
 }  # fmt: skip
-"""The templates of llama.cpp that write no calls of the history."""
+"""The templates of llama.cpp that omit the calls of the history."""
 
 ENCODINGS = {
     "Qwen-Qwen3-0.6B": "json", "Qwen3.5-4B": "tagged", "GLM-4.6": "tagged", "MiniMax-M3": "tagged",

@@ -1,4 +1,4 @@
-"""Answers that models should not write: each has a clear verdict, in time that grows with the text alone."""
+"""Hostile answers: each has a clear verdict, in time that grows only with the text."""
 
 from __future__ import annotations
 

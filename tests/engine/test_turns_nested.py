@@ -1,4 +1,4 @@
-"""Values whose members are tags, and parameters without the attribute that says their type: read by the schema."""
+"""Values whose members are tags, and parameters without a type attribute: read by the schema."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TYPED = tagged(Piece("text", '<p name="'), Piece("key"), Piece("text", '" string
 
 
 def judged(form: TurnForm, text: str, size: int) -> tuple[Any, list[tuple[str, str, str]]]:
-    """The arguments, and code, path and text up to each violation."""
+    """Return the arguments, and code, path and preceding text of each violation."""
     validator = FormValidator(form, REGISTRY)
     events = [event for at in range(0, len(text), size) for event in validator.feed(text[at : at + size])]
     (streamed,) = (call.arguments for call in validator.calls)

@@ -45,7 +45,7 @@ WRITTEN = {"glyph": '{query="AI news" max_results=10}', "json": '{"query":"AI ne
 
 
 class Stages(ScriptedModel):
-    """Says one script a generation, and keeps what it was asked."""
+    """Says one script a generation, and records its requests."""
 
     def __init__(self, *scripts) -> None:
         super().__init__("")

@@ -1,6 +1,6 @@
-"""Masked runs of untrained models: whatever a model of that vocabulary and template wants, its turn is valid and whole.
+"""Masked runs of untrained models: for any vocabulary and template, the turn is valid and complete.
 
-At temperature 1, with nothing cut from the distribution. `GLYPHSCOPE_UNTRAINED_RUNS=200` runs each pair so many times.
+At temperature 1, without filters. `GLYPHSCOPE_UNTRAINED_RUNS=200` runs each pair so many times.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ NO_NESTED_ARGUMENTS = {
     "CohereForAI-c4ai-command-r-plus-tool_use",
     "NousResearch-Hermes-3-Llama-3.1-8B-tool_use",
 }
-"""Templates that fail at the description of a list, an object or a choice of types; `models inspect` warns of it."""
+"""Templates that fail on the description of a list, an object or a choice of types; `models inspect` warns of it."""
 REQUEST = RunRequest(
     prompt="Book a table for two.",
     registry=parse_document(TOOLS).to_document(),

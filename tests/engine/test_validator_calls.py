@@ -1,4 +1,4 @@
-"""The verdicts people know by heart: the tables of the design, and the character that decides."""
+"""The best-known verdicts: the tables of the design, and the deciding character."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def combined_small(draw: st.DrawFn) -> Any:
 
 @cache
 def scalars_of(schema: str) -> list[Any]:
-    """Those that are valid; of each schema they are asked for again and again."""
+    """Return the valid scalars of a schema; cached, as the same schemas are requested repeatedly."""
     document = json.loads(schema)
     checker = Checker(document)
     return [value for value in SMALL_SCALARS if checker.valid(value, document)]
@@ -190,7 +190,7 @@ def scalar_texts(value: Any, notation: Notation) -> Iterator[str]:
 def valid_texts(
     tools: dict[str, dict[str, Any]], required: dict[str, list[str]], notation: Notation
 ) -> set[str]:
-    """Every call, with one separator form: all orders of the members, the name anywhere, GLYPH's head form too."""
+    """Return every call, members in all orders, the name anywhere, and GLYPH's head form."""
     texts: set[str] = set()
     for name, arguments in tools.items():
         written = {}
@@ -261,8 +261,8 @@ def test_a_prefix_is_a_violation_exactly_when_no_valid_call_begins_with_it(data:
 
 
 def left_out(prefix: str, notation: Notation) -> bool:
-    """Whether the last character begins one of GLYPH's other spellings, which the enumeration leaves out: `:` for `=`,
-    quoted keys, members that touch a closing quote, space before the end."""
+    """Whether the last character begins one of GLYPH's other spellings, which the enumeration excludes: `:` for `=`,
+    quoted keys, members next to a closing quote, space before the end."""
     if notation == "json" or prefix.count('"', 0, len(prefix) - 1) % 2:
         return False
     before, last = prefix[-2:-1], prefix[-1]

@@ -36,7 +36,7 @@ APPLIED = frozenset(
 
 
 def as_parameters(schema: Any) -> tuple[dict[str, Any], bool]:
-    """A schema as a tool's parameters; one that is not for objects becomes that of an argument `value`."""
+    """Return a schema as a tool's parameters; one that is not for objects becomes that of an argument `value`."""
     if isinstance(schema, dict) and schema.get("type") == "object":
         return schema, False
     wrapper = {"type": "object", "properties": {"value": schema}, "required": ["value"]}

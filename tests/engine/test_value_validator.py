@@ -1,4 +1,4 @@
-"""A bare value's verdicts: the two laws, any chunking, and the words in which a value is spoken of."""
+"""A bare value's verdicts: the two laws, any chunking, and the messages for a value."""
 
 from __future__ import annotations
 

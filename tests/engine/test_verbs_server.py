@@ -1,4 +1,4 @@
-"""The real verb server as a process, spoken to in lines of JSON-RPC: nothing of a client's is between."""
+"""The real verb server as a process, with lines of JSON-RPC: no client library between."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = "2025-06-18"
 
 
 class LineClient:
-    """A process that serves, and the lines that go to and fro."""
+    """A serving process, and its lines in both directions."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
@@ -54,7 +54,7 @@ class LineClient:
         return self.ask("tools/call", name=tool, arguments=arguments)
 
     def end(self) -> tuple[int, str]:
-        """Closes stdin; the exit code, and what was left to be said on stdout and stderr."""
+        """Close stdin; return the exit code, and the rest of stdout and stderr."""
         out, err = self.process.communicate(timeout=SECONDS)
         return self.process.returncode, out + err
 

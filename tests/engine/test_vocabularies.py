@@ -1,4 +1,4 @@
-"""Real vocabularies, read as llama.cpp reads them, and the untrained models that are made around them."""
+"""Real vocabularies, read as llama.cpp reads them, and the untrained models made with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glyphscope.models.tokens import read_ends, read_pieces, read_special  # noq
 
 @pytest.fixture(scope="module")
 def silent() -> Iterator[None]:
-    """llama.cpp warns of these files' tokens."""
+    """Silence llama.cpp's warnings about these files' tokens."""
     quiet = llama.llama_log_callback(lambda *_: None)
     llama.llama_log_set(quiet, None)
     yield
@@ -29,7 +29,7 @@ def silent() -> Iterator[None]:
 
 
 def piece(vocab: int, token: int) -> bytes:
-    """As llama-cpp-python's users ask for it."""
+    """Return the piece, as users of llama-cpp-python request it."""
     buffer = ctypes.create_string_buffer(1024)
     size = llama.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
     return buffer.raw[:size]

@@ -20,7 +20,7 @@ CALL = '{action="search" query="AI news" max_results=10}'
 
 @pytest.fixture(autouse=True)
 def without_a_style_sheet(request):
-    """A sheet belongs to the test that set it: under one, widgets are made in five times the time."""
+    """Remove a style sheet with the test that set it: under one, making widgets takes five times as long."""
     yield
     if "qapp" in request.fixturenames and (app := request.getfixturevalue("qapp")).styleSheet():
         app.setStyleSheet("")
@@ -28,7 +28,7 @@ def without_a_style_sheet(request):
 
 @pytest.fixture
 def open_window(qapp, qtbot):
-    """Make the whole window over whatever `opener` opens as the model; it ends with the test."""
+    """Make the whole window, with the model that `opener` opens; it ends with the test."""
     made = []
 
     def build(opener, *, theme="light", size=(1440, 900)):
@@ -52,7 +52,7 @@ def open_window(qapp, qtbot):
 
 @pytest.fixture
 def open_page(qapp, qtbot):
-    """Make a page by itself, over a fake context (`page.context`) with whatever `opener` opens as the model."""
+    """Make a page by itself, over a fake context (`page.context`) with the model that `opener` opens."""
     made = []
 
     def build(page_id, opener=scripted, *, size=(1100, 800), ready=True):
@@ -102,7 +102,7 @@ def open_playground(open_page):
 
 @pytest.fixture
 def grammar(open_page, qtbot):
-    """The grammar page by itself, with the keyboard in its text, and its first grammar checked."""
+    """The grammar page by itself, with the focus in its text, and its first grammar checked."""
     page = open_page(PageId.GRAMMAR)
     page.view.setFocus()
     qtbot.waitUntil(lambda: page.bench.last is not None)
@@ -111,7 +111,7 @@ def grammar(open_page, qtbot):
 
 @pytest.fixture
 def open_context(qapp, qtbot):
-    """Make a context by itself, for a panel; `opener` opens its model as soon as somebody asks for it."""
+    """Make a context by itself, for a panel; `opener` opens its model when it is first requested."""
     made = []
 
     def build(opener=scripted):

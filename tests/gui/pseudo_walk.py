@@ -22,7 +22,7 @@ ENGINES = frozenset(
         "boundaryWords", "code_fontSetting",
     }
 )  # fmt: skip
-"""Parts that show sentences which the engine puts together, or names of fonts."""
+"""Parts that show sentences from the engine, or names of fonts."""
 
 
 def elsewhere():
@@ -40,7 +40,7 @@ def elsewhere():
 
 
 def is_others(widget):
-    """Whether what it shows is not the window's own."""
+    """Whether its text is not the window's own."""
     names = {widget.objectName(), widget.parent() and widget.parent().objectName()}
     return isinstance(widget, LessonProse) or bool(names & ENGINES)
 

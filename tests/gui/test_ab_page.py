@@ -1,4 +1,4 @@
-"Two prompts on the same seeds in the window: run, counted, opened; nothing is said that the pairs do not show."
+"""Two prompts on the same seeds in the window: run, counted, opened; the text claims no more than the pairs show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For everybody: every part is named and reached by keys, and letters of twice the size fit. Colours: test_contrast."""
+"""Accessibility: every part is named and reached by keys, and text of twice the size fits. Colours: test_contrast."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def stops(top):
 
 
 def name_of(widget):
-    """As a screen reader has it."""
+    """Return the name that a screen reader uses."""
     return QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name).strip()
 
 
@@ -70,7 +70,7 @@ def is_named(widget):
 
 
 def call_it(widget):
-    """A widget in a test's failure."""
+    """Return the widget's description in a test's failure."""
     return f"{type(widget).__name__} {widget.objectName()} “{name_of(widget)}” in {widget.parentWidget().objectName()}"
 
 
@@ -199,14 +199,14 @@ def own_letters(qapp):
 
 @pytest.fixture
 def twice(qapp, own_letters):
-    """Letters of twice the usual size."""
+    """Text of twice the usual size."""
     font = qapp.font()
     font.setPointSizeF(2 * font.pointSizeF())
     qapp.setFont(font)
 
 
 def is_small(widget):
-    """Whether a label or button has less room than its words need."""
+    """Whether a label or button has less space than its text needs."""
     needed = widget.sizeHint()
     if isinstance(widget, QLabel) and widget.wordWrap():
         needed = QSize(0, widget.heightForWidth(widget.width()))
@@ -214,7 +214,7 @@ def is_small(widget):
 
 
 def is_clipped(widget, top):
-    """Whether a part of it lies outside of what it is in, where nothing can be scrolled to it."""
+    """Whether a part of it is outside of its container, and cannot be scrolled to."""
     box, here = QRect(widget.rect()), widget
     while here is not top and not box.isEmpty():
         above = here.parentWidget()

@@ -1,4 +1,4 @@
-"""An answer of several parts in the views of a run: reasoning that folds, calls as cards, and tables by call."""
+"""An answer of several parts in the views of a run: collapsible reasoning, calls as cards, and tables by call."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def feed(view, events, size=3):
 
 
 def headers(view):
-    """Those in sight, from the top."""
+    """Return the visible headers, from the top."""
     found = [header for header in view.findChildren(PartHeader) if header.isVisible()]
     return sorted(found, key=lambda header: header.y())
 
@@ -61,7 +61,7 @@ def names(view):
 
 
 def shown_characters(view, state):
-    """The character that the document has at each place of the text."""
+    """Return the document's character at each place of the text."""
     text = view.document().toRawText() if hasattr(view.document(), "toRawText") else view.toPlainText()
     return "".join(text[view._places.position(n)] for n in range(len(state.text)))
 

@@ -1,4 +1,4 @@
-"""The card that asks whether a call may run, and the one with a question: verdicts, edits, answers, endings."""
+"""The card that asks for approval of a call, and the one with a question: verdicts, edits, answers, endings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ask(qtbot, card, tool=SEARCH, **changes):
 
 
 def judged(qtbot, card):
-    """Wait for the verdict on what the fields say now."""
+    """Wait for the verdict on the current content of the fields."""
     qtbot.waitUntil(lambda: not card._background._jobs)
 
 

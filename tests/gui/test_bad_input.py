@@ -69,7 +69,7 @@ class Full(ScriptedModel):
 
 
 def opener_of(model):
-    """Opens files as they are, and that model, or a scripted one, in the place of any other."""
+    """Return an opener of files, and of that model, or a scripted one, for any other name."""
 
     def opener(name, *, options, progress):
         return open_model(name) if name.startswith("/") else model or ScriptedModel(CALL)
@@ -289,7 +289,7 @@ def test_a_full_disk_is_reported_and_the_run_stays_in_the_window(qtbot, make_win
 
 
 def test_foreign_text_is_plain_text_in_hints(qtbot, make_window):
-    """Qt takes a hint for HTML whose first line has a tag, and reads the pictures that it names."""
+    """Qt takes a hint with a tag in its first line for HTML, and loads its pictures."""
     written = '<img src="file:///etc/passwd"> <b>10</b>'
     window = make_window(ScriptedModel(f"{{action=search query={json.dumps(written)}}}"))
     window.services.project.prompt.set_user(written)

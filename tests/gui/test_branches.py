@@ -61,7 +61,7 @@ def ended(qtbot, page, begin):
 
 
 def choose(page, token, text=None):
-    """Choose a token, and one of its alternatives once the reason of the grammar is there."""
+    """Choose a token, and one of its alternatives once its constraint is found."""
     page.view.tokens.choose(token)
     if text is None:
         return

@@ -114,12 +114,12 @@ class Picture:
         self.pixels = np.frombuffer(image.constBits(), dtype=np.uint32).reshape(height, width) & 0xFFFFFF
 
     def place(self, x, y=0.0):
-        """Of a value, in pixels."""
+        """Return the place of a value, in pixels."""
         scene = self.chart.getViewBox().mapViewToScene(QPointF(x, y))
         return scene.x(), scene.y()
 
     def tops(self, *roles):
-        """The pixels above the axis that each column is painted in these roles; 0 for none."""
+        """Return the height in pixels above the axis that each column is painted in these roles; 0 for none."""
         painted = np.isin(self.pixels, [theme().color(role).rgb() & 0xFFFFFF for role in roles])
         base = self.place(0)[1]
         return np.where(painted.any(axis=0), base - painted.argmax(axis=0), 0.0)
@@ -150,7 +150,7 @@ def some_steps(count, seed):
 def test_the_step_chart_equals_its_table_at_every_size(show, measure):
     """Near every step with a value is a bar of that height or, where several share a bar, of the extreme one beside it.
 
-    Where nothing is known there is no bar.
+    Without values there is no bar.
     """
     chart = show(StepChart())
     chart.set_measure(measure)

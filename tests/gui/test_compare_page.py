@@ -39,7 +39,7 @@ from glyphscope_gui.shared.page_ids import PageId
 
 @pytest.fixture
 def make(open_page):
-    """The compare page, over whatever model."""
+    """Make the compare page, with any model."""
 
     def build(model=None, **looks):
         page = open_page(PageId.COMPARE, opens(Answers() if model is None else model), **looks)

@@ -1,4 +1,4 @@
-"""Columns with their own model, sampling and prompts: what each sends, in which order, and at what cost."""
+"""Columns with their own model, sampling and prompts: their requests, their order, and their cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OFF = Variant(constraint="off")
 
 
 class Models:
-    """Opens a model for each name, and remembers in which order and how many were open at the same time."""
+    """Opens a model for each name, and records the order and the number of models open at the same time."""
 
     def __init__(self, broken=()):
         self.broken, self.opened, self.open = broken, [], set()

@@ -19,7 +19,7 @@ from glyphscope_gui.theme import load_theme
 from glyphscope_gui.theme.manager import style_sheet
 
 TEXT, GRAPHICS = 4.5, 3.0
-"""The least contrasts of WCAG 2.2: of words (1.4.3), and of lines and shapes that say something (1.4.11)."""
+"""The least contrasts of WCAG 2.2: of text (1.4.3), and of lines and shapes with a meaning (1.4.11)."""
 
 # -- contrast: every role of a theme is one of these ---------------------------------------------------------------
 
@@ -31,7 +31,7 @@ WORDS = (
     "text", "text-muted", "text-faint", "accent", "accent-strong", "holds", "open", "impossible", "forced", "mark",
     "json-name", "json-string", "json-number", "json-word", "json-mark",
 )  # fmt: skip
-"""Roles that words are written in, each on any ground."""
+"""Roles of text, each on any background."""
 SHAPES = {
     "border-strong": ("window", "panel", "field"),
     "holds-line": ("panel", "holds-soft"),
@@ -46,7 +46,7 @@ SHAPES = {
 }
 """Roles of lines and shapes, with their backgrounds."""
 ON = {"on-accent": ("accent", "accent-strong"), "on-impossible": ("impossible",)}
-"""Roles of words on a full colour."""
+"""Roles of text on a full colour."""
 DECORATION = {
     "text-disabled": "what cannot be used is not asked for a contrast; the style sheet's test has one for it",
     "border": "a line between cards that stand apart anyway",
@@ -71,7 +71,7 @@ def contrast(a: QColor, b: QColor) -> float:
 
 
 def too_pale(theme, pairs, least):
-    """The pairs of roles below that contrast, in words."""
+    """Describe the pairs of roles below that contrast."""
     found = ((front, back, contrast(theme.color(front), theme.color(back))) for front, back in pairs)
     return [
         f"{theme.name}: {front} on {back} is {ratio:.2f}:1" for front, back, ratio in found if ratio < least
@@ -120,7 +120,7 @@ TRANSPARENT = ("window", "panel", "impossible-soft", "open-soft")
 
 
 def rules_of(sheet):
-    """Selector, its last part as a set of demands, and the colours it sets, in the order of the sheet."""
+    """Yield the selector, its last part as a set of conditions, and the colours it sets, in the order of the sheet."""
     for selectors, body in RULE.findall(re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)):
         settings = dict(re.findall(r"(?:^|;)\s*([\w-]+)\s*:\s*([^;]+)", body))
         for selector in selectors.split(","):

@@ -1,4 +1,4 @@
-"""Errors as a person sees them, and the log of those that are ours."""
+"""Errors as a user sees them, and the log of internal ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assertions in the window: edited in a form, asked about before Python runs, and the judge's evidence in a result."""
+"""Assertions in the window: edited in a form, consent before Python runs, and the judge's evidence in a result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FAIL = '{"reason":"It is about <b>news</b>.","pass":false}'
 
 @pytest.fixture
 def suite(tmp_path):
-    """Writes a suite of one scenario with that expectation, and the file `checks.py` beside it."""
+    """Write a suite of one scenario with that expectation, and the file `checks.py` beside it."""
 
     def write(**expect):
         (tmp_path / "checks.py").write_text(CHECK)
@@ -57,7 +57,7 @@ def edit(qtbot):
 
 @pytest.fixture
 def opened(open_page, qtbot):
-    """The page, with a model that searches and a judge that is not content; `judge` names it."""
+    """The page, with a model that searches and a judge that rejects; `judge` names it."""
 
     def opener(name, **_options):
         return ScriptedModel(FAIL if name.endswith("judge") else GOOD)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def page(open_page, qtbot):
-    """The page with everything read that is read at first."""
+    """The page with all its initial data read."""
     page = open_page(PageId.EVALUATE, good)
     ended(qtbot, page)
     return page

@@ -1,4 +1,4 @@
-"""The Evaluate page by itself, with scripted models and results made by hand, good ones and bad ones."""
+"""The Evaluate page by itself, with scripted models and hand-made results, good ones and bad ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def opened(open_page, qtbot):
-    """Make the page with everything read that is read at first."""
+    """Make the page with all its initial data read."""
 
     def build(opener=good, **options):
         page = open_page(PageId.EVALUATE, opener, **options)

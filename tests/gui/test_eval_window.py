@@ -1,4 +1,4 @@
-"""The evaluate page in the whole window: the way to the playground, small windows, keys."""
+"""The evaluate page in the whole window: links to the playground, small windows, keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def opened_window(open_window, qtbot):
-    """Make the whole window with this page shown and everything read that is read at first."""
+    """Make the whole window with this page shown and all its initial data read."""
 
     def build(**options):
         window = open_window(good, **options)

@@ -45,7 +45,7 @@ def made(place=8, **changes):
 
 @pytest.fixture
 def shown(open_playground, qtbot):
-    """Show a run on the playground, with all that explains it."""
+    """Show a run on the playground, with all its explanations."""
 
     def show(events, page=None):
         page = page or open_playground(lambda _name, **_options: ScriptedModel(CALL))

@@ -1,4 +1,4 @@
-"""Foreign text in the window: nothing in it passes unseen, wherever it is shown."""
+"""Foreign text in the window: every character in it is visible, wherever it is shown."""
 
 import importlib
 import inspect
@@ -126,7 +126,7 @@ def test_the_approval_card_shows_all_invisible_characters(qtbot):
 
 
 def test_every_label_of_the_window_shows_invisible_characters():
-    """Qt's own label is made where signs would be in the way: places to break a line, words of the program."""
+    """Qt's own label is used where marks would disturb: places to break a line, words of the program."""
     made = {}
     for path in Path(glyphscope_gui.__file__).parent.rglob("*.py"):
         count = len(re.findall(r"(?<![\w.])QLabel\(", path.read_text("utf-8")))

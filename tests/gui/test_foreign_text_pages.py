@@ -1,4 +1,4 @@
-"""Foreign text in whole pages of the window: what labels, tips, menus, boxes and painters say of it hides nothing."""
+"""Foreign text in whole pages of the window: labels, tips, menus, boxes and painters hide none of it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ FREE = {
     "title", "message", "detail", "hint", "viable", "what", "question", "answer", "told", "description", "about",
     "library", "note", "label", "mime", "uri", "group", "scenario", "text", "prompt",
 }  # fmt: skip
-"""Keys of events and samples whose values anybody may have written."""
+"""Keys of events and samples whose values may be foreign text."""
 
 
 def hide(value, key=""):
-    """The same with something that is not seen behind every text that anybody may have written."""
+    """Append an invisible character to every text that may be foreign."""
     if isinstance(value, dict):
         return {name: hide(each, name) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -44,7 +44,7 @@ def hide(value, key=""):
 
 
 def hidden_run(events):
-    """The events as a server, a model and a file may have made them."""
+    """Return the events as a hostile server, model and file may have made them."""
     return tuple(msgspec.convert(_hidden(msgspec.to_builtins(event)), AnyEvent) for event in events)
 
 
@@ -68,7 +68,7 @@ def _hidden(event):
 
 @pytest.fixture
 def painted(monkeypatch):
-    """All that Python painted as text, since it was last emptied."""
+    """Record all text that Python paints, since it was last emptied."""
     said = []
     draw = QPainter.drawText
 
@@ -92,7 +92,7 @@ def cells(model):
 
 @pytest.fixture
 def look(painted):
-    """Paint a part of the window, and find the texts that hide something, with where they are."""
+    """Paint a part of the window, and find the texts that hide something, with their places."""
     found = {}
 
     def look_(top, where):

@@ -1,4 +1,4 @@
-"""The cycle collector: in the window's thread, or the program crashes."""
+"""The cycle collector: it runs in the window's thread, or the program crashes."""
 
 from __future__ import annotations
 

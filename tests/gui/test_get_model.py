@@ -1,4 +1,4 @@
-"""Getting a model in the window: what is found, what a Hub of the tests has, and downloads that go well or do not."""
+"""Getting a model in the window: results of a search, files of a local Hub, and successful and failed downloads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def hub(monkeypatch, tmp_path):
 
 @pytest.fixture
 def ended(hub, monkeypatch, tmp_path):
-    """Questions go to the Hub in a process, which a cancel ends."""
+    """Requests go to the Hub in a process, which a cancel ends."""
     hub_in_process(monkeypatch, hub.address, tmp_path / "hf")
 
 

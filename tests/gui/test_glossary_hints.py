@@ -1,4 +1,4 @@
-"""Hints from the glossary: on every label, option and column whose words are a term."""
+"""Hints from the glossary: on every label, option and column that names a term."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUIET = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 
 
 def hover(widget: QWidget, at: QPoint | None = None) -> str:
-    """The hint at a place of a widget, in the middle without one."""
+    """Return the hint at a place of a widget, by default its middle."""
     QToolTip.hideText()
     place = widget.rect().center() if at is None else at
     event = QHelpEvent(QEvent.Type.ToolTip, place, widget.mapToGlobal(place))
@@ -101,7 +101,7 @@ def test_every_term_that_labels_something_in_the_window_has_a_hint(open_window, 
 
 
 def places_with_words(window: QWidget):
-    """The labels, buttons, tabs and columns in sight, with their words."""
+    """Yield the visible labels, buttons, tabs and columns, with their texts."""
     for widget in window.findChildren(QWidget):
         if widget.isWindow() or not widget.isVisible() or widget.visibleRegion().isEmpty():
             continue

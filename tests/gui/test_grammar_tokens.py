@@ -1,4 +1,4 @@
-"""Which rule read which token of a run, what it says to a masked one, what masks cost, and which tokens may come."""
+"""The rule of each token of a run, its reason for masking one, the cost of masks, and the next possible tokens."""
 
 from __future__ import annotations
 

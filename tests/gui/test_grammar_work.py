@@ -1,4 +1,4 @@
-"""The grammar page as somebody works with it: diagram, examples, steps, links to the tools, files."""
+"""Work on the grammar page: diagram, examples, steps, links to the tools, files."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ OF_TEXT = {"Ctrl+C", "Ctrl+Ins", "F16", "Ctrl+X", "Shift+Del", "F20", "Ctrl+V", 
 
 
 def reported() -> set[str]:
-    """The keys of the guide's list, also those of a row of pages."""
+    """Return the keys of the guide's list, also those of a row of pages."""
     section = GUIDE.read_text(encoding="utf-8").partition("## Keyboard")[2]
     rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("|")]
     keys = {key for row in rows for key in re.findall(r"`([^`]+)`", row)}

@@ -69,7 +69,7 @@ def test_enter_in_the_palette_runs_the_selected_command(bar, qtbot):
 
 
 def slugs(markdown):
-    """Of the headings of a page."""
+    """Return the anchors of a page's headings."""
     tokens = MarkdownIt().parse(markdown)
     return {slug_of(title.content) for token, title in pairwise(tokens) if token.type == "heading_open"}
 

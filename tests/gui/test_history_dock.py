@@ -1,4 +1,4 @@
-"""The history: found, opened, pinned, deleted and taken back."""
+"""The history: found, opened, pinned, deleted and restored."""
 
 from __future__ import annotations
 

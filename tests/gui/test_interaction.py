@@ -1,4 +1,4 @@
-"""The host of the window: a run asks a person and waits; what ends the run ends the waiting."""
+"""The host of the window: a run asks the user and waits; ending the run ends the waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window's words: what `tr` makes of them, and that none of them goes past it."""
+"""The window's texts: translated by `tr`, all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class Texts:
-    """A catalogue of a test."""
+    """A catalogue for a test."""
 
     language = "de"
 

@@ -43,7 +43,7 @@ def no_model(_name, **_options):
 
 @pytest.fixture
 def without_model(open_page, monkeypatch):
-    """The page on a machine that has neither llama-cpp-python nor a model."""
+    """The page on a machine without llama-cpp-python and without a model."""
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     return lambda **looks: open_page(PageId.LESSONS, no_model, **looks)
 
@@ -55,7 +55,7 @@ def with_model(open_page):
 
 @pytest.fixture
 def window_without_model(open_window, qtbot, monkeypatch):
-    """The whole window of such a machine; returns it, and its page of lessons with one open."""
+    """Make the whole window of such a machine; return it, and its page of lessons with one open."""
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
 
     def build():

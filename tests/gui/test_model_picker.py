@@ -1,4 +1,4 @@
-"""Choosing a model: by menu, by file, by drop; and the names they are called by."""
+"""Choosing a model: by menu, by file, by drop; and the names of models."""
 
 from __future__ import annotations
 

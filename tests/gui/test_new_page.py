@@ -1,4 +1,4 @@
-"""A page is added as CONTRIBUTING.md says, to a copy of the window, and what holds for every page holds for it."""
+"""A page is added as CONTRIBUTING.md says, to a copy of the window, and passes the tests of every page."""
 
 from __future__ import annotations
 

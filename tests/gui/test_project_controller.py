@@ -1,4 +1,4 @@
-"""Projects: what is kept, when it counts as saved, and what happens when something is in the way."""
+"""Projects: saved content, unsaved changes, and conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: what is chosen holds at once and is kept; all of it can be found; what leaves the computer is said."""
+"""Settings: choices apply at once and are saved; all can be found; data that leaves the computer is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt's page and the user's own words."""
+"""The prompt's page and custom texts."""
 
 from __future__ import annotations
 

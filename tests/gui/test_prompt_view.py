@@ -1,4 +1,4 @@
-"""The prompt view: rows and text mark each other, parts are edited in place, and what changed is what changed."""
+"""The prompt view: rows and text mark each other, parts are edited in place, and changes are exact."""
 
 from __future__ import annotations
 

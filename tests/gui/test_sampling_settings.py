@@ -1,4 +1,4 @@
-"""The sampling panel, what it shows of the run in front, and the parts of the top bar that each page has."""
+"""The sampling panel, its view of the current run, and the parts of the top bar that each page has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A configured server as a run sees it: started when it is needed, never without the user's word, ended for sure."""
+"""A configured server in a run: started on demand, never without the user's consent, and always ended."""
 
 from __future__ import annotations
 

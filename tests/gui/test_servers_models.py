@@ -1,4 +1,4 @@
-"""The parts of the servers' page that need no server: lists, logs, results, and what an import would do."""
+"""The parts of the servers' page that need no server: lists, logs, results, and the preview of an import."""
 
 from __future__ import annotations
 

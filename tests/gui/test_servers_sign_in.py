@@ -13,7 +13,7 @@ OPEN = "glyphscope_gui.servers.sign_in_presenter.QDesktopServices.openUrl"
 
 @pytest.fixture
 def guarded(open_page, qtbot):
-    """The page with a server that wants a sign-in."""
+    """The page with a server that requires a sign-in."""
     with memory_keyring() as ring, oauth_server() as at:
         page = open_page(PageId.SERVERS, ready=False)
         servers = page.context.services.servers

@@ -1,4 +1,4 @@
-"""A record from elsewhere: its settings are in sight, marked and to read, and can be made the project's."""
+"""A record from elsewhere: its settings are visible, marked and readable, and can be applied to the project."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page(open_page):
 
 
 def page_of(window):
-    """The playground with what it is scrolled in."""
+    """Return the playground and its scroll area."""
     return window.page(PageId.PLAYGROUND).view.parentWidget()
 
 

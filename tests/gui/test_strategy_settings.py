@@ -1,4 +1,4 @@
-"""The picker of strategies and the settings of each: what is chosen is what runs, and is shown as it was chosen."""
+"""The picker of strategies and the settings of each: the chosen ones are used, and shown unchanged."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def options(**changes):
 
 
 def choose(field, value):
-    """As if the user had chosen it."""
+    """Choose it as the user does."""
     field.edited.emit(value)
 
 

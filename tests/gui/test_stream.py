@@ -1,4 +1,4 @@
-"""The stream view and the tables below it: what they show is what the events said, wherever they cut."""
+"""The stream view and the tables below it: they show the events exactly, for any chunking."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def events_of(text, **changes):
 
 
 def feed(view, events, size=3):
-    """The events in batches, as the controller gives them."""
+    """Feed the events in batches, as the controller does."""
     state = RunState()
     view.begin(state)
     for at in range(0, len(events), size):

@@ -1,4 +1,4 @@
-"""Suites that are edited in the window: a form for what is usual, JSON for the rest; only whole suites are written."""
+"""Suites edited in the window: a form for common members, JSON for the rest; only complete suites are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the chat template: what is inspected, how it is shown, and who would read an answer."""
+"""The page of the chat template: the inspected facts, their display, and the readers of an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Themes: every role everywhere, and the style sheet knows all it names. Contrasts are in test_contrast."""
+"""Themes: every role in each, and the style sheet knows all the roles it names. Contrasts are in test_contrast."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Leaf(QWidget):
 
 
 class Dropper(QWidget):
-    """Lets others go while its style changes, where the collector might run."""
+    """Releases other objects while its style changes, where the collector might run."""
 
     def __init__(self, others: list[Leaf]) -> None:
         super().__init__()

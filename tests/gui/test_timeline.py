@@ -64,7 +64,7 @@ def state_of(events):
 
 
 def model_of(events, *, batch=1000, over=True):
-    """The model after the events, in batches of so many."""
+    """Return the model after the events, in batches of so many."""
     model, state = TimelineModel(), RunState()
     for at in range(0, len(events), batch):
         for event in events[at : at + batch]:

@@ -1,4 +1,4 @@
-"""The page about tools, as a user works with it: by mouse, by keyboard, by form and by raw text."""
+"""The tools page in use: by mouse, by keyboard, by form and by raw text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def document(qapp):
 
 @pytest.fixture(scope="module")
 def dressed(qapp):
-    """The style and fonts of the window: widths are about these."""
+    """Apply the style and fonts of the window, which widths depend on."""
     owner = QObject()
     yield ThemeManager(qapp, "light", parent=owner)
     owner.deleteLater()

@@ -1,4 +1,4 @@
-"""Edits of an argument, and the words that sum one up."""
+"""Edits of an argument, and their summaries."""
 
 from __future__ import annotations
 

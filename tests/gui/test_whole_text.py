@@ -1,4 +1,4 @@
-"""A text of any length opens whole: parts, search, JSON, copy, save, and what cannot be seen."""
+"""A text of any length opens whole: parts, search, JSON, copy, save, and invisible characters."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_save_writes_all_of_the_text_and_reports_a_failure(opened, qtbot, tmp_pa
 
 
 def test_background_work_ends_without_its_owner(qapp):
-    """Qt aborts the program where a thread is deleted before its end."""
+    """Qt aborts the program if a thread is deleted before its end."""
     begun, may_end = threading.Event(), threading.Event()
     background = Background()
     background.start("slot", lambda: (begun.set(), may_end.wait(5)), print, print)

@@ -1,4 +1,4 @@
-"""The whole window without a model: what is there, what the keyboard reaches, what a run changes, how it ends."""
+"""The whole window without a model: its parts, the keyboard, the effects of a run, and its end."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def opener_of(model=None):
 
 @pytest.fixture
 def make(open_window):
-    "Make the whole window; its model is opened with some progress before, or not at all."
+    """Make the whole window; its model is opened with some progress before, or fails to open."""
     return lambda model=None, **looks: open_window(opener_of(model), **looks)
 
 

@@ -1,4 +1,4 @@
-"""The window in another theme, in other letters, and on a small screen."""
+"""The window in another theme, with other fonts, and on a small screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FREE = QRect(0, 27, 1440, 873)
 
 
 class Count(QObject):
-    """Of each widget, how often its style changed."""
+    """Counts the style changes of each widget."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -44,7 +44,7 @@ class Slow(ScriptedModel):
 
 
 class Counted(ScriptedModel):
-    """As a model that runs here, whose tokenizer counts sizes; remembers what it counted."""
+    """Like a local model, whose tokenizer counts sizes; records the counted texts."""
 
     def __init__(self, *turns):
         super().__init__(turns=turns)

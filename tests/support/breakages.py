@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).parents[2]
 ROOTS = ("engine", "gui", "assets")
 PARTS = (*ROOTS, "tests", "docs", "packaging", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md")
 SECONDS = 300
-"""A test that hangs without its handling has failed, and so has one that asks for more memory than `BYTES`."""
+"""A test fails if it hangs without its handling, and if it requests more memory than `BYTES`."""
 BYTES = 8 << 30
 
 
@@ -267,7 +267,7 @@ BREAKAGES = (
 
 
 def without(breakage: Breakage, text: str) -> str:
-    """The file's text without the handling. Raises ValueError where the place is not there, or not alone."""
+    """Return the file's text without the handling. Raises ValueError if the place is missing or not unique."""
     if text.count(breakage.old) != 1:
         raise ValueError(f"{breakage.line}: {text.count(breakage.old)} places in {breakage.file}")
     return text.replace(breakage.old, breakage.new)

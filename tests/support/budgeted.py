@@ -1,4 +1,4 @@
-"""Masked runs of a model that knows nothing, over small vocabularies: all it does is draw what the mask admits."""
+"""Masked runs of a random model, over small vocabularies: it only samples tokens that the mask allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ END = b"<end>"
 
 
 class Words:
-    """A vocabulary: every byte, what else is given, then special tokens, of which the first one ends a text."""
+    """A vocabulary: every byte, the given tokens, then special tokens, of which the first one ends a text."""
 
     def __init__(
         self, more: Iterable[bytes] = (), special: Sequence[bytes] = (), single: Sequence[bytes] = BYTES
@@ -38,7 +38,7 @@ class Words:
         self.tokenizer = LLTokenizer(TokenizerWrapper(self), n_vocab=len(self.tokens))
 
     def __call__(self, data: bytes) -> list[int]:
-        """Greedily, as the canonical way to spell a text here."""
+        """Greedily, which is the canonical tokenization here."""
         found, at = [], 0
         while at < len(data):
             size = next(n for n in range(self._longest, 0, -1) if data[at : at + n] in self._ids)
@@ -48,7 +48,7 @@ class Words:
 
 
 def random_words(random: Random, texts: Iterable[str] = (), *, special: Sequence[bytes] = ()) -> Words:
-    """All bytes, and random pieces of the texts and of what JSON is made of: also over borders, and half characters."""
+    """Return all bytes, and random pieces of the texts and of JSON: also across borders, and half characters."""
     source = "".join(texts) + ' {"name":"a","é日本","arguments":{[]}},"1.5e-3":true,false,null' * 2
     data = source.encode()
     more = set()
@@ -59,7 +59,7 @@ def random_words(random: Random, texts: Iterable[str] = (), *, special: Sequence
 
 
 class Untrained:
-    """A model that finds all tokens about as likely; it has room for `room` tokens."""
+    """A model that finds all tokens about equally likely, with a context of `room` tokens."""
 
     def __init__(self, words: Words, seed: int, room: int) -> None:
         self.pieces = list(words.tokens)
@@ -87,14 +87,14 @@ class Run:
 
     @property
     def narrowed(self) -> list[int]:
-        """The steps at which a budget took something out of the mask."""
+        """The steps at which a budget removed tokens from the mask."""
         return [step.index for step in self.steps if step.narrowed]
 
 
 def budget_of(
     grammar: Grammar, words: Words, mask: TokenMask, *, reasoning: int | None = None, always: bool = False
 ) -> Budget:
-    """A budget as a generation makes it; `always`: it looks at every step."""
+    """Return a budget as a generation makes it; `always`: it checks every step."""
     rules = lark_rules(grammar)
     packed = pack(rules)
     near = None if always else reach(unpack(packed))
@@ -102,7 +102,7 @@ def budget_of(
 
 
 def least(grammar: Grammar, words: Words) -> int:
-    """The tokens of the grammar's shortest text."""
+    """Return the number of tokens of the grammar's shortest text."""
     mask = TokenMask(words.tokenizer, to_lark(grammar))
     return budget_of(grammar, words, mask).least([], 0)
 

@@ -23,7 +23,7 @@ Answer with <tool_call>
 </tool_call>
 {% endif %}{% for message in messages %}{{ message.role }}: {{ message.content }}
 {% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"""
-"""A chat template that has a place for tools."""
+"""A chat template with a place for tools."""
 REGISTRY = default_registry().to_document()
 
 CALLS = [
@@ -83,7 +83,7 @@ def pytest_text(events: list[AnyEvent]) -> str:
 
 
 def execute(text: str) -> list[str]:
-    """The names of the file's tests, all of which passed. Raises AssertionError where one did not."""
+    """Return the names of the file's tests, all of which passed. Raises AssertionError if one did not."""
     names: dict[str, Any] = {}
     exec(compile(text, "exported.py", "exec"), names)
     tests = [name for name in names if name.startswith("test_")]

@@ -29,9 +29,8 @@ NAMES = (
 
 
 class Answers(ScriptedModel):
-    """Answers in the notation it is asked for, and remembers the requests; slowly, or up to the `gate`, if it is to
-    be stopped.
-    """
+    """Answers in the notation of the request, and records the requests; slowly, or up to the `gate`, if it is to
+    be stopped."""
 
     def __init__(self, glyph=GLYPH, json=JSON, seconds=0.0, *, gated=False, **options):
         super().__init__(**options)

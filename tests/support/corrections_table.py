@@ -14,7 +14,7 @@ BEGIN, END = "## The correction table\n", "## Limits\n"
 
 
 def table() -> str:
-    """The rows as a Markdown table: name, condition, what changes, reason, source."""
+    """Return the rows as a Markdown table: name, condition, changes, reason, source."""
     lines = [
         "| row | applies when | changes | reason | source |",
         "|-----|--------------|---------|--------|--------|",
@@ -42,7 +42,7 @@ def _cell(text: str) -> str:
 
 
 def page() -> str:
-    """The page with the table of today."""
+    """Return the page with the current table."""
     text = PAGE.read_text(encoding="utf-8")
     start = text.index(BEGIN) + len(BEGIN)
     intro = text[start:].lstrip().split("\n\n")[0]

@@ -8,7 +8,7 @@ from typing import Any
 from glyphscope.tools import Outcome, ToolSource
 
 NEVER = threading.Event()
-"""A cancellation that does not come."""
+"""A cancellation that never happens."""
 
 
 def call(source: ToolSource, tool: str, **arguments: Any) -> Outcome:
@@ -16,14 +16,14 @@ def call(source: ToolSource, tool: str, **arguments: Any) -> Outcome:
 
 
 def said(source: ToolSource, tool: str, **arguments: Any) -> str:
-    """The text of a call that goes well."""
+    """Return the text of a successful call."""
     outcome = call(source, tool, **arguments)
     assert outcome.ok, outcome.message
     return outcome.content[0].text
 
 
 def refused(source: ToolSource, tool: str, **arguments: Any) -> str:
-    """The words of a call that ends with the tool's own fault: none too many for a model."""
+    """Return the message of a call that ends with the tool's own fault, short enough for a model."""
     outcome = call(source, tool, **arguments)
     assert outcome.fault == "tool" and outcome.content == ()
     assert len(outcome.message) < 700

@@ -34,7 +34,7 @@ ROOTS = ("engine", "gui", "assets")
 SAVED_PROMPTS = (
     (str(Path(__file__).parent / "every_process"),) if "GLYPHSCOPE_SAVED_PROMPTS" in os.environ else ()
 )
-"""In a test the commands, too, read a prompt once for all of them."""
+"""In a test, the commands also share their prompts."""
 SECONDS = 900
 _BETWEEN = ("|", "||", "&&", ";")
 
@@ -104,7 +104,7 @@ PLACEHOLDERS = {
 
 @dataclass
 class Report:
-    """`failures` are whole messages."""
+    """`failures` are complete messages."""
 
     ran: list[Command] = field(default_factory=list)
     checked: list[tuple[Command, str]] = field(default_factory=list)
@@ -115,7 +115,7 @@ class Report:
 
 
 def reason_not_to_run(command: Command, *, everything: bool) -> str:
-    """Empty for one that is run."""
+    """Return the reason; empty for a command that is run."""
     text = plain(command)
     tables = [NOT_RUN] if everything else [NOT_RUN, BY_HAND]
     for table in tables:
@@ -128,7 +128,7 @@ def reason_not_to_run(command: Command, *, everything: bool) -> str:
 
 
 def filled_in(command: Command) -> str:
-    """An inline command with files in the place of its placeholders."""
+    """Return an inline command with files in place of its placeholders."""
     if not command.inline:
         return command.text
     words = (PLACEHOLDERS.get(word.rstrip("…"), word) for word in command.text.split(" ") if word != "…")
@@ -136,9 +136,8 @@ def filled_in(command: Command) -> str:
 
 
 def forms(lines: Sequence[Sequence[str]]) -> list[str]:
-    """For the arguments of each `glyphscope …`: empty where they are in order, `mention` where one is missing, or what
-    is wrong. Runs in the clone's code.
-    """
+    """Return for the arguments of each `glyphscope …`: empty if they are valid, `mention` if one is missing, or the
+    error. Runs in the clone's code."""
     import typer.main
 
     from glyphscope.cli.app import app
@@ -166,7 +165,7 @@ def _form(command: Any, arguments: list[str]) -> str:
 
 
 class Clone:
-    """A clone of what is committed, and the programs that run its code."""
+    """A clone of the committed files, and the programs that run its code."""
 
     def __init__(self, folder: Path, repository: Path = REPOSITORY) -> None:
         self.root, self._bin = folder / "clone", folder / "bin"
@@ -193,7 +192,7 @@ class Clone:
         }
 
     def sh(self, text: str, folder: Path, *, together: bool = False) -> subprocess.CompletedProcess[str]:
-        """Runs it with bash, under a home that belongs to the folder; a `cd` in it holds for that command only."""
+        """Run it with bash, with a home in the folder; a `cd` in it affects that command only."""
         home = self._bin.parent / "homes" / folder.name
         home.mkdir(parents=True, exist_ok=True)
         return subprocess.run(
@@ -226,7 +225,7 @@ class Clone:
 
 
 def run_docs(folder: Path, *, everything: bool = False, verbose: bool = False) -> Report:
-    """Clones into `folder`, and does with each command of each page what the tables say; two pages at a time."""
+    """Clone into `folder`, and treat each command of each page as the tables say; two pages at a time."""
     clone, report = Clone(folder), Report()
     assert clone.own_code(), "the clone's code is not the one that runs"
     found = {
@@ -308,7 +307,7 @@ def _forms(clone: Clone, commands: Sequence[Command]) -> list[str | None]:
 
 
 def _arguments(text: str) -> list[str] | None:
-    """Those of `glyphscope` in a line; None where it is not called."""
+    """Return the arguments of `glyphscope` in a line; None if it is not called."""
     try:
         words = shlex.split(re.sub(r"\s[#]\s.*$", "", text.replace("\\\n", " ")))
     except ValueError:

@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(page: Path) -> Iterator[Block | tuple[int, str]]:
-    """The blocks of a page, and with their numbers the lines that are in none, in its order."""
+    """Yield the blocks of a page, and the lines outside of blocks with their numbers, in its order."""
     lines = page.read_text(encoding="utf-8").split("\n")
     number = 0
     while number < len(lines):
@@ -102,7 +102,7 @@ def _console(block: Sequence[str], page: str, first: int) -> Iterator[Command]:
 
 
 def _joined(block: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Lines, those that end with a backslash together with the next, and a here-document with its text."""
+    """Yield lines, those that end with a backslash joined with the next, and a here-document with its text."""
     number = 0
     while number < len(block):
         first, text = number, block[number]
@@ -118,19 +118,19 @@ def _joined(block: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def without_variables(words: Sequence[str]) -> list[str]:
-    """Without the `NAME=value` before a program."""
+    """Return it without the `NAME=value` before a program."""
     first = next((n for n, word in enumerate(words) if not re.match(r"[A-Z_]+=", word)), len(words))
     return list(words[first:])
 
 
 def plain(command: Command) -> str:
-    """On one line, without the comment at its end and variables before it: what the tables are about."""
+    """Return it on one line, without the comment at its end and variables before it, as the tables match it."""
     text = re.sub(r"\s+#\s.*$", "", " ".join(command.text.replace("\\\n", " ").split()))
     return " ".join(without_variables(text.split(" ")))
 
 
 def same_output(shown: Sequence[str], printed: str) -> bool:
-    """Line by line, but for white space at their ends. A line of `…` stands for any lines, else `…` for any text."""
+    """Compare line by line, but for trailing white space. A line of `…` matches any lines, other `…` any text."""
     lines = [line.rstrip() for line in shown]
     patterns = ("(.|\n)*?" if line == "…" else re.escape(line).replace("…", ".*") for line in lines)
     text = "\n".join(line.rstrip() for line in printed.rstrip("\n").split("\n"))

@@ -1,4 +1,4 @@
-"""A small suite and models that answer it by what is in the prompt: for tests of whole evaluations."""
+"""A small suite and models that answer by the prompt: for tests of whole evaluations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def suite_file(folder: Path) -> str:
 
 
 class AnsweringModel(ScriptedModel):
-    """Says the answer to the question that is in the prompt; dies where the question is in `deadly`."""
+    """Answers the question in the prompt; dies if the question is in `deadly`."""
 
     def __init__(self, name: str = "scripted", deadly: tuple[str, ...] = ()) -> None:
         super().__init__(name=name)

@@ -26,7 +26,7 @@ SUITE = {
 
 
 class Gated(ScriptedModel):
-    """Says what it says once it is let go."""
+    """Answers once it is released."""
 
     def __init__(self, gate, script=GOOD):
         super().__init__(script)
@@ -44,7 +44,7 @@ def good(_name, **_options):
 
 
 def set_up(qtbot, page, suite, models=("scripted",), **changes):
-    """Exactly that suite, these models and GLYPH without a constraint."""
+    """Choose exactly that suite, these models and GLYPH without a constraint."""
     view = page.view
     page._add_suites([suite])
     qtbot.waitUntil(lambda: str(suite) in view.suites_model.values)
@@ -68,7 +68,7 @@ def open_it(qtbot, page, path):
 
 
 def shown_error(page):
-    """The words of the one error that the page showed."""
+    """Return the message of the one error that the page showed."""
     (error,) = page.context.errors
     page.context.errors.clear()
     return "\n".join(explain(error))

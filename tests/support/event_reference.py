@@ -36,7 +36,7 @@ _CODES = frozenset(typing.get_args(Code))
 
 
 def page() -> str:
-    """The whole text."""
+    """Return the whole text of the page."""
     events = typing.get_args(AnyEvent)
     infos = [_struct(event) for event in events]
     shared = {field.name for field in _struct(RunEvent).fields}
@@ -80,7 +80,7 @@ def _gather(info: types.Type, named: dict[type, types.StructType]) -> None:
 
 
 def _inside(info: types.Type) -> Iterator[types.Type]:
-    """The type's parts down to structs, each struct by itself."""
+    """Yield the type's parts down to structs, each struct by itself."""
     if isinstance(info, types.StructType):
         parts: list[types.Type] = [field.type for field in info.fields]
     elif isinstance(info, types.UnionType):

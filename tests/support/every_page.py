@@ -1,4 +1,4 @@
-"""Every page of the window with something on it, one after the other, and every dialog: what holds on all of them."""
+"""Every page of the window with content, one after the other, and every dialog: for tests of all of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ABORTED = "sources-abort.jsonl"
 
 
 def in_turn(qtbot, window, folder):
-    """Show every page with something on it, and yield a name of what is shown; a page that is in no table as it is."""
+    """Show every page with content, and yield a name of each; a page that is in no table is shown unprepared."""
     for page in PageId:
         window.navigator.show(page)
         for shown in SCENES.get(page, _as_it_is)(qtbot, window, folder):
@@ -55,7 +55,7 @@ def _as_it_is(_qtbot, _window, _folder):
 
 
 def _panels(_qtbot, window, _folder):
-    """The playground is shown beside every panel; other pages begin without them."""
+    """Show the playground beside every panel; other pages begin without them."""
     panels = window.panels
     for panel, dock in panels.docks.items():
         panels.reveal(panel)
@@ -171,7 +171,7 @@ def show_masked(qtbot, window):
 
 
 def dialogs(window):
-    """All dialogs of the window's own."""
+    """Return all dialogs of the window itself."""
     return (
         SettingsDialog(
             window.services.settings,
@@ -192,7 +192,7 @@ def dialogs(window):
 
 
 def in_sight(top):
-    """All that is shown; Qt only moves a dock away that is behind another."""
+    """Yield all visible widgets, without those of docks behind others, which Qt only moves away."""
     behind = [
         dock for dock in top.findChildren(QDockWidget) if dock.isVisible() and dock.visibleRegion().isEmpty()
     ]
@@ -203,7 +203,7 @@ def in_sight(top):
 
 
 def _is_left_over(widget):
-    """Whether it is a tab bar of docks, which Qt keeps, that has no tabs now."""
+    """Whether it is an empty tab bar of docks, which Qt keeps."""
     return isinstance(widget, QTabBar) and widget.parentWidget() is widget.window() and not widget.count()
 
 
@@ -239,7 +239,7 @@ def texts(top, skipped=lambda _widget: False):
 
 
 def headings(model):
-    """Those of a table, with their tips; its cells are data for the most part."""
+    """Yield the headings of a table, with their tips; its cells are mostly data."""
     columns = 1 if isinstance(model, QAbstractListModel) else model.columnCount(QModelIndex())
     for column in range(columns):
         for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):

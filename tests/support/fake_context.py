@@ -1,4 +1,4 @@
-"""An `AppContext` without the window: real services and runs, and fakes that record what a page asks of the shell."""
+"""An `AppContext` without the window: real services and runs, and fakes that record a page's requests to the shell."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FakeNavigator(QObject):
 
 
 class FakePanels(QObject):
-    """`revealed` are panels, arguments, the rendered prompt and the messages, as they were asked for."""
+    """`revealed` are the requested panels, arguments, rendered prompt and messages."""
 
     argumentSelected = Signal(str, object)
 
@@ -78,7 +78,7 @@ class FakePanels(QObject):
 
 @dataclass
 class FakeStatus:
-    """`activity` is what a page does now, `notes` are all that were shown."""
+    """`activity` is the page's current activity, `notes` are all that were shown."""
 
     activity: str = ""
     notes: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ def scripted(_name: str, **_options: object) -> ScriptedModel:
 def fake_context(
     app: QApplication, opener: Callable[..., Any] = scripted, *, current: PageId = PageId.PLAYGROUND
 ) -> FakeContext:
-    """A context whose model is what `opener` opens; the caller closes it, after the pages that it made from it."""
+    """Return a context with the model that `opener` opens; the caller closes it, after the pages that use it."""
     window = QWidget()
     services = make_services(places(), window, opener)
     errors: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""A Hub in a thread of the test: models' descriptions, files with ranges and redirects, and all that goes wrong."""
+"""A Hub in a thread of the test: models' descriptions, files with ranges and redirects, and all its errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REPO = "maker/tiny-GGUF"
 
 
 def gguf(size: int = 4096, *, words: int = 3) -> bytes:
-    """A whole GGUF file without weights that names an architecture and has a vocabulary; about `size` bytes."""
+    """Return a complete GGUF file without weights, with an architecture and a vocabulary; about `size` bytes."""
 
     def text(value: str) -> bytes:
         return struct.pack("<Q", len(value)) + value.encode()
@@ -78,7 +78,7 @@ class FakeHub(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def ranges(self) -> list[str]:
-        """The ranges in which files were asked for."""
+        """Return the requested ranges of files."""
         return [headers.get("range", "") for _, path, headers in self.asked if "/resolve/" in path]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: FakeHub
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         hub, path = self.server, unquote(urlsplit(self.path).path)
@@ -200,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class HubThread:
-    """In place of the process that speaks with the Hub: its code in a thread, which starts at once."""
+    """Replaces the process that accesses the Hub: its code in a thread, which starts at once."""
 
     def __init__(self, *_: object, **__: object) -> None:
         self._pipe: Pipe[Answer] | None = None
@@ -223,7 +223,7 @@ class HubThread:
         return answer
 
     def kill(self) -> None:
-        """A thread cannot be ended; tests that cancel a download use the process."""
+        """Do nothing: a thread cannot be ended; tests that cancel a download use the process."""
 
     def close(self) -> None:
         if self._pipe is not None:
@@ -235,7 +235,7 @@ class HubThread:
 
 
 def hub_in_thread(monkeypatch: Any, address: str) -> None:
-    """Questions go to the Hub there in a thread: no token, no certificates, which take long to load, no long pauses."""
+    """Send requests to that Hub from a thread: no token, no certificates, which load slowly, no long pauses."""
     monkeypatch.setattr("glyphscope.models.hub.jobs.AskedProcess", HubThread)
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
     monkeypatch.setattr("glyphscope.models.hub.client.FILE", QUICK)
@@ -280,7 +280,7 @@ def fake_hub() -> Iterator[FakeHub]:
 
 
 def refused(do: Callable[[], object]) -> GlyphscopeError:
-    """The error that it ends with, which says what, where and how to go about it."""
+    """Return the final error, which has a message, a place and a hint."""
     with pytest.raises(GlyphscopeError) as caught:
         do()
     assert caught.value.message and caught.value.where and caught.value.hint, caught.value

@@ -22,7 +22,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 
 class ForkedCommands:
-    """Commands of these modules of `glyphscope.cli`, which are imported once. Close it."""
+    """Commands of these modules of `glyphscope.cli`, which are imported once. Close it afterwards."""
 
     def __init__(self, folder: Path, modules: Sequence[str]) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class ForkedCommands:
         memory: int | None = None,
         seconds: int | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Of bytes of addresses and of seconds of the processor it may use so many, as `setrlimit` counts them."""
+        """Run it, limited to so many bytes of addresses and seconds of CPU time, as `setrlimit` counts them."""
         assert self._server.stdin and self._server.stdout, "both are pipes"
         files = {name: self._folder / name for name in STREAMS}
         files["stdin"].write_bytes(given)
@@ -65,7 +65,7 @@ class ForkedCommands:
 
 
 def serve(modules: Sequence[str]) -> int | None:
-    """In the child of each task its exit code; None where there are no more tasks."""
+    """Return the exit code in the child of each task; None when there are no more tasks."""
     for module in modules:
         importlib.import_module(module)
     gc.freeze()  # the children's collector leaves what they share alone

@@ -1,7 +1,7 @@
-"""Grammars that are a little wrong: mutations of llama.cpp's example grammars and of short ones with every feature.
+"""Grammars with small errors: mutations of llama.cpp's example grammars and of short ones with every feature.
 
-Seeded: a number is always the same grammar, so a disagreement can be looked at again by its number.
-`python tests/support/gbnf_mutants.py N FIRST` asks llama.cpp about the N from FIRST on and prints where it disagrees.
+Seeded: a number is always the same grammar, so a disagreement can be reproduced by its number.
+`python tests/support/gbnf_mutants.py N FIRST` compares the N from FIRST on with llama.cpp and prints disagreements.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def sources(folder: Path | None = None) -> list[str]:
 
 
 def mutant(number: int, of: list[str]) -> str:
-    """The grammar of that number: one to four changes of one of the texts."""
+    """Return the grammar of that number: one to four changes of one of the texts."""
     rng = random.Random(number)
     text = rng.choice(of)
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
@@ -122,7 +122,7 @@ def _lines(text: str, rng: random.Random) -> str:
 
 
 def _changed(parts: list[str], rng: random.Random, new: object) -> list[str]:
-    """Something deleted, inserted, doubled, replaced or swapped."""
+    """Return it with something deleted, inserted, doubled, replaced or swapped."""
     assert callable(new)
     if not parts:
         return [new()]

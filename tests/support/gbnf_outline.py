@@ -17,7 +17,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 
 
 def outline(node: Any) -> Any:
-    """A body in short, for comparing by eye."""
+    """Return a body in short, for comparing by eye."""
     match node:
         case Alternatives(options=options):
             return [[outline(item) for item in option.items] for option in options]

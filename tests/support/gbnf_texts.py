@@ -1,4 +1,4 @@
-"""Random GBNF as somebody might write it, and texts around the language of a grammar."""
+"""Random GBNF as a user might write it, and texts around the language of a grammar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("root", "x", "y-1", "Z")
 
 
 def _spelled(char: str, how: int, *, inside: bool) -> str:
-    """One of the ways to write the character inside of quotes or brackets."""
+    """Return one of the spellings of the character inside of quotes or brackets."""
     code = ord(char)
     if how == 1 and code < 0x100:
         return f"\\x{code:02x}"
@@ -79,7 +79,7 @@ gbnf_texts = st.tuples(*[_bodies] * len(NAMES), st.sampled_from(["\n", "\r\n", "
 
 
 def texts_around(grammar: Grammar, random: Random, count: int, alphabet: str = LETTERS) -> list[str]:
-    """Texts of the grammar, beginnings of them, and both with a few characters changed; no U+0000 in them."""
+    """Texts of the grammar, prefixes of them, and both with a few characters changed; no U+0000 in them."""
     start = compile_grammar(grammar).start()
     found = {"", random.choice(alphabet)}
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""The calls that a suite's expectations take as right, written out."""
+"""The calls that a suite's expectations accept, written out."""
 
 from itertools import islice, product
 

@@ -9,7 +9,7 @@ DIGIT = CharClass(chars.DIGITS)
 
 
 def made(**rules: Node) -> Grammar:
-    """The grammar of these rules; the first one is the root."""
+    """Return the grammar of these rules; the first one is the root."""
     return Grammar({name: Rule(name, body) for name, body in rules.items()}, next(iter(rules)))
 
 

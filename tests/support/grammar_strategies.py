@@ -1,4 +1,4 @@
-"""Small random grammars over the letters a, b, c: trees, and a judge of them that shares nothing with the matcher."""
+"""Small random grammars over the letters a, b, c: trees, and an independent reference for the matcher."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def language(grammar: Grammar, size: int) -> frozenset[str]:
 
 
 def texts_of(node: Node, size: int, rules: dict[str, frozenset[str]] | None = None) -> frozenset[str]:
-    """All texts of a node of up to `size` letters, where `rules` are known to have these texts."""
+    """Return all texts of a node of up to `size` letters, where `rules` are known to have these texts."""
     if isinstance(node, Literal):
         return frozenset({node.text} if len(node.text) <= size else ())
     if isinstance(node, CharClass):

@@ -1,4 +1,4 @@
-"""How the tests of the grammar page write, look and wait in it; `page` is its presenter."""
+"""Helpers of the grammar page's tests to write, look and wait in it; `page` is its presenter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from glyphscope_gui.shared.table_model import PILL_ROLE
 
 
 def show(qtbot, page, text):
-    """The user's own text, checked."""
+    """Open the text on the page and wait for its check."""
     page.context.project.grammar.open_text(text, "")
     return checked(qtbot, page)
 

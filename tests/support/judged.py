@@ -35,14 +35,14 @@ def asked(expect: Expectation, **members: Any) -> Scenario:
 
 
 def requested(scenario: Scenario, registry: ToolRegistry | None = None, **arm: Any) -> RunRequest:
-    """The scenario's request without a constraint; members of the arm by their names."""
+    """Return the scenario's request without a constraint; members of the arm by their names."""
     return request_for(
         Arm(**{**PLAIN, **arm}), SUITE, scenario, registry or default_registry(), Sampling(seed=7)
     )
 
 
 def made(scenario: Scenario, *said: Any, **arm: Any) -> list[RunState]:
-    """The runs of all turns of the scenario, in which the model says those texts one after the other."""
+    """Return the runs of all turns of the scenario, in which the model says those texts one after the other."""
     return _made(scenario, said, arm)[0]
 
 
@@ -76,5 +76,5 @@ def reasons(judged: Verdict) -> list[str]:
 
 
 def shares(judged: Verdict) -> tuple[bool | None, ...]:
-    """Parsed, valid, right tool, right arguments, ok."""
+    """Return the shares of parsed, valid, right tool, right arguments, ok."""
     return judged.parsed, judged.valid, judged.right_tool, judged.right_arguments, judged.ok

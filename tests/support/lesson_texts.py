@@ -1,4 +1,4 @@
-"""Lessons for tests: the smallest one that is whole, and recordings of its runs by a scripted model."""
+"""Lessons for tests: the smallest complete one, and recordings of its runs by a scripted model."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ vary = ["search/max_results/maximum", "temperature"]
 def written_lesson(
     folder: Path, text: str = LESSON, name: str = "01-small.md", *, record: bool = True
 ) -> LessonPlace:
-    """The lesson's file in a folder, with its runs recorded: every one of them writes `BAD`."""
+    """Write the lesson's file into a folder, with its runs recorded: every one of them writes `BAD`."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
     place = LessonPlace(path.name, path)

@@ -1,4 +1,4 @@
-"""A lesson taken on its page, from its first step to its last: used without a model and with one."""
+"""A walk through a lesson on its page, from its first step to its last: used without a model and with one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def open_in(qtbot: Any, lessons: LessonsPresenter, place: LessonPlace) -> None:
 
 
 def wrong_for(card: LessonQuestion) -> int:
-    """An answer that is not right, by itself."""
+    """Return a wrong answer."""
     sheet = card.sheet
     everything = range(len(sheet.text) if sheet.kind == "character" else len(sheet.choices))
     return next(number for number in everything if number not in sheet.right)
 
 
 def answer(card: LessonQuestion, *, right: bool) -> None:
-    """Choose what is right, or something that is not, and reveal it."""
+    """Choose the right answer, or a wrong one, and reveal it."""
     for number in card.sheet.right if right else {wrong_for(card)}:
         card.choose(number)
     card.reveal()
@@ -37,7 +37,7 @@ def answer(card: LessonQuestion, *, right: bool) -> None:
 
 
 def look_through(run: LessonRun) -> None:
-    """A run from its first token: a step on, to the end, back to the first, and to the end again."""
+    """Step through a run from its first token: a step forward, to the end, back to the first, and to the end again."""
     player = run.player
     player.go(player.first)
     player.step(1)
@@ -52,7 +52,7 @@ def look_through(run: LessonRun) -> None:
 
 
 def take_step(lessons: LessonsPresenter, *, right: bool = True) -> list[LessonExperiment]:
-    """Everything that the step shows, its runs and questions done; its experiments are handed back."""
+    """Do everything that the step shows, with its runs and questions; return its experiments."""
     assert lessons.opened is not None
     opened, step = lessons.opened, lessons.opened.lesson.steps[lessons.slides[lessons.at].step]
     active = lessons.view.reader.active

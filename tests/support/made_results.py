@@ -1,4 +1,4 @@
-"""Results of evaluations made by hand: folders as the window must be able to open, with figures that are known."""
+"""Results of evaluations made by hand: folders that the window must be able to open, with known figures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def four_arms() -> tuple[Arm, ...]:
 
 
 def made_sample(arm: Arm, scenario: int = 0, trial: int = 1, *, ok: bool = True, **changes: object) -> Sample:
-    """One sample of the suite `made`; what is wrong with one that is not ok follows from its scenario."""
+    """Return one sample of the suite `made`; the error of one that is not ok follows from its scenario."""
     name = f"{GROUPS[scenario % 4]}-{scenario:02d}"
     reason, code, path = WAYS[scenario % 4]
     failure = Failure(reason=reason, code=code, path=path, detail="max_results is at most 100")  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def made_sample(arm: Arm, scenario: int = 0, trial: int = 1, *, ok: bool = True,
 def many_samples(
     arms: tuple[Arm, ...], scenarios: int, trials: int, shares: tuple[float, ...] = (0.05, 0.75, 0.3, 0.7)
 ) -> Iterator[Sample]:
-    """Samples of which about these shares are ok, the same ones each time."""
+    """Yield samples of which about these shares are ok, always the same ones."""
     random = Random(1)
     for arm, share in zip(arms, shares * (len(arms) // len(shares) + 1)):
         for scenario in range(scenarios):
@@ -123,7 +123,7 @@ def made_manifest(arms: tuple[Arm, ...], scenarios: int, trials: int, **changes:
 def made_result(
     parent: Path, *, arms: tuple[Arm, ...] = (), scenarios: int = 8, trials: int = 3, **changes: object
 ) -> Path:
-    """A result below `parent`, whole unless `changes` of its manifest say otherwise. Returns its folder."""
+    """Make a result below `parent`, complete unless `changes` of its manifest say otherwise. Return its folder."""
     arms = arms or four_arms()
     samples = list(many_samples(arms, scenarios, trials))
     folder = ResultFolder.create(parent, made_manifest(arms, scenarios, trials, **changes), {})
@@ -133,7 +133,7 @@ def made_result(
 
 
 def result_with_controls(parent: Path, *, scenarios: int = 12, controls: int = 3) -> Path:
-    """A result as of a suite whose last scenarios are controls, which every arm fails. Returns its folder."""
+    """Make a result of a suite whose last scenarios are controls, which every arm fails. Return its folder."""
     arms = four_arms()
     samples = [*many_samples(arms, scenarios, 1)]
     left = range(scenarios, scenarios + controls)

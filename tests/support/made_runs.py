@@ -1,4 +1,4 @@
-"""Runs of several stages made by hand, from the events themselves: what the window must be able to show."""
+"""Runs of several stages made by hand, from the events themselves, which the window must be able to show."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Maker:
         return self.add(StageStarted(title=title, kind=kind, turn=turn))
 
     def text(self, script: str, *, stop: str = "error") -> Maker:
-        """A text as the real direct strategy streams it, judged by the real validator, without its frame."""
+        """Return a text as the real direct strategy streams it, judged by the real validator, without its frame."""
         request = RunRequest(
             prompt="x", registry=default_registry().to_document(), constraint="off", stop_on=stop
         )

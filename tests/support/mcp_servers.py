@@ -1,4 +1,4 @@
-"""Servers for tests: the scripted one, with what it is to do, opened and surely closed again."""
+"""Servers for tests: the scripted one with its behaviour, opened and reliably closed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A keyring in memory: no test touches the one of whoever runs it."""
+"""A keyring in memory: no test uses the user's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keyring.errors import KeyringError
 
 
 class MemoryKeyring(KeyringBackend):  # type: ignore[misc]
-    """`passwords` by their user names, whatever the service; a `locked` one gives none of them."""
+    """`passwords` by their user names, for any service; a `locked` one returns none of them."""
 
     priority = 1.0
 
@@ -34,7 +34,7 @@ class MemoryKeyring(KeyringBackend):  # type: ignore[misc]
 
 @contextmanager
 def memory_keyring() -> Iterator[MemoryKeyring]:
-    """A new one in place of that of the machine."""
+    """A new keyring in place of the machine's."""
     before = keyring.core._keyring_backend
     ring = MemoryKeyring()
     keyring.set_keyring(ring)

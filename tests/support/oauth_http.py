@@ -1,4 +1,4 @@
-"""An MCP server over HTTP that wants OAuth, with its own authorization server beside it. By hand."""
+"""An MCP server over HTTP that requires OAuth, with its own authorization server. Without a library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 
 class OAuthServer(ThreadingHTTPServer):
-    """`seen` are the paths that were asked for, `token` the one that is accepted now."""
+    """`seen` are the requested paths, `token` the currently accepted one."""
 
     daemon_threads = False
     block_on_close = True
@@ -43,7 +43,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: OAuthServer
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def do_DELETE(self) -> None:
         self._json({})

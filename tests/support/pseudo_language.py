@@ -15,7 +15,7 @@ WINDOW = Path(glyphscope_gui.__file__).parent
 
 
 def texts_found(folder: Path) -> tuple[Path, set[str]]:
-    """The file of translations that pyside6-lupdate makes, in the folder, and all texts in it."""
+    """Return the file of translations that pyside6-lupdate makes, in the folder, and all texts in it."""
     made = folder / f"glyphscope_{LANGUAGE}.ts"
     _qt_tool("lupdate", *map(str, sorted(WINDOW.rglob("*.py"))), "-ts", str(made))
     return made, {message.findtext("source", "") for message in ET.parse(made).iter("message")}
@@ -34,7 +34,7 @@ def texts_said() -> set[str]:
 
 
 def write_catalogue(folder: Path, home: Path) -> None:
-    """Put the language where a user's own translations lie."""
+    """Write the language to the place of a user's own translations."""
     made, _texts = texts_found(folder)
     tree = ET.parse(made)
     for message in tree.iter("message"):

@@ -1,4 +1,4 @@
-"""Whole texts read by others' readers: Python's JSON, and glyph-py."""
+"""Whole texts read by independent readers: Python's JSON, and glyph-py."""
 
 from __future__ import annotations
 

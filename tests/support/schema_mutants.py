@@ -222,7 +222,7 @@ class Tally:
 
 
 def try_mutants(schemas: Sequence[Any], numbers: range, seed: int = 0, largest: int = LARGEST) -> Tally:
-    """Builds the mutants of those numbers."""
+    """Build the mutants of those numbers."""
     tally = Tally()
     for number in numbers:
         rng = random.Random(f"{seed} {number}")
@@ -298,7 +298,7 @@ def read_schemas(paths: Sequence[Path]) -> list[Any]:
 
 
 def main() -> int:
-    """Tries the mutants, and prints what became of them."""
+    """Try the mutants, and print the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

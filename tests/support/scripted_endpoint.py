@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint on loopback that answers by script, and does what none should."""
+"""An OpenAI-compatible endpoint on loopback that answers by script, also in ways that violate the protocol."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Cut:
 
 
 class Hang:
-    """Nothing more comes, until the client goes away."""
+    """Nothing follows, until the client disconnects."""
 
 
 class Answer(NamedTuple):
@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Endpoint
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self.server.got.append(Asked(self.path, dict(self.headers.items()), {}))

@@ -1,4 +1,4 @@
-"""An MCP server over HTTP in a thread of the test, that also does what no server should. JSON-RPC by hand."""
+"""An MCP server over HTTP in a thread of the test, also with violations of the protocol. Without a library."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self._answer(405, b"")
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def http_server(refuse: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """Its address, and the methods that were asked for so far. `refuse` is a status that every request gets."""
+    """Yield its address, and the methods requested so far. `refuse` is a status that every request gets."""
     server = _Server(refuse)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -1,7 +1,7 @@
-"""A small MCP server over stdio that does what its arguments say: raw JSON-RPC, so that it can also be a bad one.
+"""A small MCP server over stdio with the behaviour of its arguments: raw JSON-RPC, so it can also break the protocol.
 
-`scripted_server.py [BEHAVIOUR]…`; a behaviour may have a value (`tools=5000`). Tools: `echo` gives its arguments back,
-`wait` waits for `seconds` with progress, and the others are named after what they do to who calls them.
+`scripted_server.py [BEHAVIOUR]…`; a behaviour may have a value (`tools=5000`). Tools: `echo` returns its arguments,
+`wait` waits for `seconds` with progress, and the others are named after their effect on the caller.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _silent(id: Any, params: dict[str, Any]) -> None:
 
 
 def _deaf(id: Any, params: dict[str, Any]) -> None:
-    """Reads no more."""
+    """Stop reading."""
     time.sleep(600)
 
 
@@ -198,7 +198,7 @@ def _notices(id: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _large(id: Any, params: dict[str, Any]) -> None:
-    """50 MB, the request's number first or last."""
+    """Send 50 MB, the request's number first or last."""
     last = params.get("arguments", {}).get("last")
     head = b'{"jsonrpc":"2.0",' if last else b'{"jsonrpc":"2.0","id":%d,' % id
     OUT.write(head + b'"result":{"content":[{"type":"text","text":"')
@@ -243,7 +243,7 @@ def _elicit(id: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _more(id: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """As since 2026-07-28: asks in place of an answer, until it has one; with `endless` again and again."""
+    """As since 2026-07-28: request input instead of an answer, until it has one; with `endless` again and again."""
     arguments = params.get("arguments", {})
     if "inputResponses" in params and not arguments.get("endless"):
         return text(json.dumps([params["inputResponses"], params.get("requestState")]))
@@ -256,7 +256,7 @@ def _more(id: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _roots(id: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Asks for the roots as often as `times` says, and returns the last answer."""
+    """Request the roots `times` times, and return the last answer."""
     times = params.get("arguments", {}).get("times", 1)
     for number in range(times):
         send({"id": f"roots-{number}", "method": "roots/list"})
@@ -279,7 +279,7 @@ def modern_capabilities() -> dict[str, Any]:
 
 
 def _touch(id: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Reports a resource as updated, `times` times."""
+    """Report a resource as updated, `times` times."""
     arguments = params.get("arguments", {})
     for _ in range(arguments.get("times", 1)):
         READS[0] += 1
@@ -294,7 +294,7 @@ READS = [0]
 
 
 def _logs(id: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Logs once at each level that was asked for, and once at none that MCP knows."""
+    """Log once at each requested level, and once at one unknown to MCP."""
     for level in [*LEVELS[LEVELS.index(LEVEL[0]) :], "loud"]:
         data = {"level": level, "logger": "db", "data": f"a {level} message"}
         send({"method": "notifications/message", "params": data})
@@ -302,7 +302,7 @@ def _logs(id: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shift(id: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Adds a tool, removes one, and changes the description of another."""
+    """Add a tool, remove one, and change the description of another."""
     SHIFTED.append("shifted")
     send({"method": "notifications/tools/list_changed"})
     return text("shifted")
@@ -343,7 +343,7 @@ CALLS = {
 
 
 def read_resource(id: Any, uri: str) -> None:
-    """The resource with the number of its updates; `large` has 100 MB, `bytes` is not UTF-8."""
+    """Send the resource with the number of its updates; `large` has 100 MB, `bytes` is not UTF-8."""
     if uri == "note://large":
         OUT.write(b'{"jsonrpc":"2.0","id":%d,"result":{"contents":[{"uri":"note://large","text":"' % id)
         for _ in range(100):

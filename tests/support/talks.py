@@ -1,4 +1,4 @@
-"""Conversations for tests: a scripted model that remembers what it was asked, and the run of one."""
+"""Conversations for tests: a scripted model that records its requests, and a run with it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVERYTHING = (ApprovalRule(action="allow"),)
 
 
 class Talker(ScriptedModel):
-    """Says its turns one after the other; remembers every request and its prompt."""
+    """Says its turns one after the other; records every request and its prompt."""
 
     def __init__(self, *turns: Any, **changes: Any) -> None:
         super().__init__(turns=turns, **changes)
@@ -49,7 +49,7 @@ def box(**functions) -> Box:
 
 
 def request_of(registry: Any = None, **settings) -> RunRequest:
-    """A loop's request without a constraint; settings of the loop and of the request by their names."""
+    """Return a loop's request without a constraint; settings of the loop and of the request by their names."""
     loop = {name: settings.pop(name) for name in list(settings) if name in LoopSettings.__struct_fields__}
     return RunRequest(
         **{
@@ -71,7 +71,7 @@ def talk(
     clock: Clock | None = None,
     **settings: Any,
 ) -> list[AnyEvent]:
-    """The events of a conversation in which the model says `turns`; each of them survives being recorded."""
+    """Return the events of a conversation in which the model says `turns`; each of them survives being recorded."""
     model = model or Talker(*turns)
     events = list(
         run(
@@ -86,18 +86,18 @@ def talk(
 
 
 def ended(events: Iterable[AnyEvent]) -> tuple[str, bool]:
-    """Why the run ended, and whether it is valid."""
+    """Return the run's ending, and whether it is valid."""
     (finished,) = of(RunFinished, events)
     return finished.reason, finished.valid
 
 
 def limits(events: Iterable[AnyEvent]) -> list[tuple[str, float, float]]:
-    """The limits that were reached, each with what it allows and what was used."""
+    """Return the reached limits, each with its maximum and the used amount."""
     return [(event.limit, event.allowed, event.used) for event in of(LimitReached, events)]
 
 
 def numbered(count: int) -> list[str]:
-    """As many calls, each of them another one."""
+    """Return as many calls, all different."""
     return [f'{{action="search" query="{number}"}}' for number in range(count)]
 
 

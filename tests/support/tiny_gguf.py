@@ -1,4 +1,4 @@
-"""The smallest model files that llama.cpp loads and that write no text: encoders, with nothing but zeros in them."""
+"""The smallest model files that llama.cpp loads and that generate no text: encoders, with all weights zero."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WIDTH, _TOKENS = 8, ["<unk>", "<s>", "</s>", "<0x0A>"]
 
 
 def encoder(architecture: str) -> bytes:
-    """A `bert`, as models for embeddings are, or a `t5encoder`, one half of a translator."""
+    """Return a `bert`, as models for embeddings are, or a `t5encoder`, one half of a translator."""
     values: dict[str, Any] = {
         "general.architecture": architecture,
         "tokenizer.ggml.model": "llama",

@@ -1,4 +1,4 @@
-"""Tools and people for tests of strategies: a source of plain functions, and a host whose person is a function."""
+"""Tools and users for tests of strategies: a source of plain functions, and a host whose user is a function."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Box:
 
 
 class Person(NonInteractive):
-    """Answers each approval by the next decision, the last one for ever; remembers what was asked."""
+    """Answers each approval with the next decision, the last one for ever; records the requests."""
 
     def __init__(self, box: Box | Iterable[Box], *decisions: Decision) -> None:
         boxes = [box] if isinstance(box, Box) else list(box)
@@ -63,7 +63,7 @@ class Person(NonInteractive):
 
 
 class Leaving(Person):
-    """Stops the run while it is asked, and then allows the call."""
+    """Stops the run during an approval, and then allows the call."""
 
     def decide(self, needed):
         self.cancelled.set()

@@ -1,4 +1,4 @@
-"""A model that says one text after the other: a turn for each generation, with what it was asked."""
+"""A model that says one text after the other: a turn for each generation, with its requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glyphscope.models.interface import Output
 
 
 class Turns(ScriptedModel):
-    """The n-th generation says the n-th of `texts`; `asked` and `requests` are kept."""
+    """The n-th generation says the n-th of `texts`; `asked` and `requests` are recorded."""
 
     def __init__(self, *texts: str) -> None:
         super().__init__("")
@@ -21,7 +21,7 @@ class Turns(ScriptedModel):
 
     @property
     def said(self) -> int:
-        """The generations so far."""
+        """The number of generations so far."""
         return len(self.requests)
 
     def render_chat(self, messages: Sequence[Message], *tools: Any) -> RenderedPrompt:

@@ -22,5 +22,5 @@ Pair, PAIRS = maker.Pair, maker.PAIRS
 
 
 def model_file(llama_data: Path, pair: Pair) -> str:  # type: ignore[valid-type]
-    """The path of the pair's model file, made where it is not cached."""
+    """Return the path of the pair's model file, which is made if it is not cached."""
     return str(maker.kept(llama_data, pair))

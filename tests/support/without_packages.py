@@ -13,7 +13,7 @@ from typing import Any
 
 
 def hide(modules: set[str], distributions: set[str]) -> None:
-    """As if they had never been installed: neither found nor listed."""
+    """Hide packages as if they were not installed: neither found nor listed."""
     find, version = PathFinder.find_spec, metadata.version
 
     def found(name: str, path: Any = None, target: Any = None) -> Any:

@@ -24,7 +24,7 @@ import llama_cpp as llama
 WORTH = 32
 """New tokens that are worth a separate file: they take about half a second, and one megabyte."""
 LONGEST = 2048
-"""Tokens beyond which nothing is kept: a longer prompt is there to be too long."""
+"""The largest number of saved tokens: a longer prompt is a test of the context's limit."""
 
 
 class Batches:
@@ -40,7 +40,7 @@ class Batches:
         return self._flat.tobytes()
 
     def __add__(self, tokens: list[int]) -> Batches:
-        """These and one more batch."""
+        """Return these and one more batch."""
         more = Batches(bytes(self))
         for place, token in enumerate(tokens):
             more._flat.extend((token, len(tokens), place))
@@ -53,7 +53,7 @@ class Batches:
         del self._flat[length * 3 :]
 
     def digests(self, salt: bytes, chunk: int) -> list[tuple[int, str]]:
-        """One for all, and one for all up to the end of each whole chunk; each with its number of tokens."""
+        """Return a digest of all, and of all up to the end of each whole chunk; each with its number of tokens."""
         digest, found, flat = hashlib.sha256(salt), [], self._flat
         begin = 0
         for place in range(0, len(flat), 3):
@@ -66,13 +66,13 @@ class Batches:
 
 
 class SavedPrompts:
-    """The files of one model and its settings. Each is there under a name for each beginning that it serves."""
+    """The files of one model and its settings, each under a name for each prefix that it serves."""
 
     def __init__(self, folder: Path, settings: str, chunk: int) -> None:
         self._folder, self._salt, self._chunk = folder, settings.encode(), chunk
 
     def read(self, batches: Batches) -> tuple[Batches, bytes] | None:
-        """A state that begins with these batches."""
+        """Return a state that begins with these batches."""
         _, name = batches.digests(self._salt, self._chunk)[-1]
         try:
             data = (self._folder / name).read_bytes()
@@ -82,12 +82,12 @@ class SavedPrompts:
         return Batches(data[4:end]), data[end:]
 
     def is_new(self, batches: Batches) -> bool:
-        """Whether it is worth a file."""
+        """Whether the state is worth a file."""
         there = [n for n, name in batches.digests(self._salt, self._chunk) if (self._folder / name).exists()]
         return len(batches) - max(there, default=0) >= WORTH
 
     def write(self, batches: Batches, state: bytes) -> None:
-        """Another process may be writing the same."""
+        """Write the state; another process may be writing the same."""
         with tempfile.NamedTemporaryFile(dir=self._folder, prefix="new-") as file:
             file.write(len(bytes(batches)).to_bytes(4, "little") + bytes(batches) + state)
             file.flush()
@@ -99,7 +99,7 @@ class SavedPrompts:
 
 
 def keep_prompts(native: ModuleType, folder: str) -> None:
-    """Let the engine of that module read and write them."""
+    """Patch the engine of that module to read and write saved prompts."""
     real, chunk = native.LlamaEngine, native.CHUNK
 
     class Engine(real):  # type: ignore[misc, valid-type]

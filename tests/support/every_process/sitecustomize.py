@@ -14,7 +14,7 @@ FOLDER = os.environ.get("GLYPHSCOPE_SAVED_PROMPTS", "")
 
 
 class EngineFinder(MetaPathFinder):
-    """Finds the engine's module as ever, and lets `saved_prompts` into it as soon as it was imported."""
+    """Finds the engine's module as usual, and patches it with `saved_prompts` after its import."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != ENGINE:
