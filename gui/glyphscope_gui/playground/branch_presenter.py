@@ -47,7 +47,9 @@ _ONLY_SPECIAL = partial(pieces_of, typed=Typed(b"", ""))
 
 
 class BranchPresenter(QObject):
-    """Shows why alternatives were masked where a branch can take them anyway. `actions` are for the menu of runs."""
+    """Shows why alternatives were masked, as a branch can take them anyway. `actions` are for the menu of
+    runs.
+    """
 
     def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
         super().__init__(context.window)
@@ -139,7 +141,7 @@ class BranchPresenter(QObject):
         bar.relaxRequested.connect(lambda what, relax: self._take(what, relax=relax))
         bar.unconstrainedRequested.connect(lambda what: self._take(what, constraint="off"))
 
-    # -- what the user wants -----------------------------------------------------------------------------------
+    # -- requests of the user ----------------------------------------------------------------------------------
 
     def _take_row(self, row: int) -> None:
         self._show_chosen()
@@ -192,14 +194,14 @@ class BranchPresenter(QObject):
             hint=tr("Open that model (Ctrl+M), and try again."),
         )
 
-    # -- going through the tree --------------------------------------------------------------------------------
+    # -- navigation in the tree --------------------------------------------------------------------------------
 
     def _run_chosen(self, run: str) -> None:
         if not self._runs.is_busy:
             self.branches.show(run)
 
     def _show_run(self, events: Events) -> None:
-        """As it ended, at the token where the two that are gone between part."""
+        """Show a finished run, at the token where it and the run shown before diverge."""
         if self._runs.is_busy:
             return
         started = events[0]
@@ -319,7 +321,7 @@ class BranchPresenter(QObject):
             self._page.tokens.choose(min(token, self._page.tokens_model.rowCount() - 1))
 
     def _not_started(self, _attempt: object) -> None:
-        """The run that is shown stays, and with it its token."""
+        """The shown run stays, and its chosen token too."""
         self._select = None
 
     def _forget(self) -> None:
@@ -333,7 +335,9 @@ class BranchPresenter(QObject):
         self._show_why_not()
 
     def _find_cost(self, request: RunRequest) -> None:
-        """Once for each showing: the run that it leaves may be found in the history only after a while."""
+        """Compute the cost once for each showing: the parent run may be found in the history only after a
+        while.
+        """
         run, parent = self.branches.shown, self.branches.parent_run
         if self._runs.is_busy or not parent or self._cost_of == run:
             return

@@ -1,4 +1,4 @@
-"""Small gauges side by side: what a run has used of each of its budgets."""
+"""Small gauges side by side: the use of each of a run's budgets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ FIRED = "✕ "
 
 
 class BudgetGauges(QWidget):
-    """One painted line; the words and a bar below them for each. A budget that fired has a sign and its colour."""
+    """One painted line; the words and a bar below them for each. A budget that was reached has a sign and its
+    colour.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +53,7 @@ class BudgetGauges(QWidget):
         for budget in self._budgets:
             words = self._words(budget)
             width = metrics.horizontalAdvance(words)
-            if x + width > self.width():  # what has no room is in the tool tip
+            if x + width > self.width():  # hidden ones are in the tooltip
                 break
             painter.setPen(colors.color("impossible" if budget.fired else "text-muted"))
             painter.drawText(x, metrics.ascent(), words)
@@ -79,7 +81,7 @@ def paint_share(painter: QPainter, box: QRectF, share: float, *, fired: bool = F
     painter.drawRoundedRect(box, 1.5, 1.5)
     filled = QRectF(box)
     filled.setWidth(box.width() * min(share, 1.0))
-    if filled.width() >= 1:  # less looks like dirt
+    if filled.width() >= 1:  # less would look like a speck
         painter.setBrush(colors.color("impossible-line" if fired or share > 1 else "accent"))
         painter.drawRoundedRect(filled, 1.5, 1.5)
     painter.restore()

@@ -1,4 +1,4 @@
-"""Continuing the conversation of the run that is shown, and the earlier messages that the next run sends."""
+"""Continuing the conversation of the shown run, and the earlier messages that the next run sends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class ConversationPresenter(QObject):
-    """The reply replaces the project's messages by those of the run; Undo among the messages brings them back."""
+    """A reply replaces the project's messages by those of the run; Undo restores them."""
 
     def __init__(self, context: AppContext, view: RunPage) -> None:
         super().__init__(view)

@@ -1,4 +1,4 @@
-"""The right side: what else could have come, what the call costs, and the run step by step."""
+"""The right side: the alternatives of a token, the cost of the call, and the run step by step."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ _MEASURES = (
     ("ms", tr("Time"), tr("Milliseconds per step: mask, sampling and decoding")),
 )
 FEW = 6
-"""Alternatives that are shown at first: the rest are seldom likely enough to matter."""
+"""Alternatives that are shown at first: the others are seldom likely enough to matter."""
 _NO_TOKEN = tr("Select a token in the stream or the table to see its alternatives.")
 
 
 class EvidenceDock(QScrollArea):
-    """Sections under each other; it scrolls where they do not fit. `tokenChosen` as in the step chart,
-    `ruleChosen` the rule of the token that is shown.
+    """Sections one below the other, in a scroll area. `tokenChosen` as in the step chart, `ruleChosen` the
+    rule of the shown token.
     """
 
     tokenChosen = Signal(object)
@@ -118,7 +118,7 @@ class EvidenceDock(QScrollArea):
             self._registry = applied.state.registry
 
     def show_stage(self, stage: StageState) -> None:
-        """Another stage of the run, as it is by now."""
+        """Show a stage of the run, as it is by now."""
         self.show_token(stage, None)
         self._show_turn(stage)
         self.step_chart.begin()
@@ -173,7 +173,7 @@ class EvidenceDock(QScrollArea):
         self._refusal = refusal
 
     def _show_bar(self) -> None:
-        """All that can be done at the token, once it is laid out."""
+        """Scroll to the actions at the token, once they are laid out."""
         self._column.activate()
         self.ensureWidgetVisible(self.branch_bar, 0, 8)
 
@@ -185,7 +185,7 @@ class EvidenceDock(QScrollArea):
             self.show_refusal(refusal)
 
     def show_sizes(self, measured: Measured, reasoned: int) -> None:
-        """The sizes of the run's calls; `reasoned` tokens of reasoning were written with them."""
+        """Show the sizes of the run's calls; `reasoned` tokens of reasoning were written with them."""
         self.size_chart.show_sizes(measured.sizes)
         self.size_heading.set_title(
             tr("Size of this call") if measured.calls == 1 else tr("Size of these calls")
@@ -318,7 +318,7 @@ def _no_probabilities(started: RunStarted) -> str:
 
 
 def _section(heading: Heading, *widgets: QWidget) -> QFrame:
-    """A heading with what belongs to it, and a rule below."""
+    """A heading with its widgets, and a rule below."""
     box = named(QFrame(), "evidenceSection")
     vbox(heading, *widgets, parent=box, margins=(PAD, 12), spacing=8)
     return box
@@ -358,7 +358,7 @@ class _Key(QWidget):
 
 
 class RuleLine(QWidget):
-    """Hidden while nothing is known. `chosen` carries the rule's name."""
+    """The rule that read a token, hidden where it is not known. `chosen` carries the rule's name."""
 
     chosen = Signal(str)
 

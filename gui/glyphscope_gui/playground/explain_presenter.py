@@ -1,4 +1,6 @@
-"""The presenter of what explains a run that ended: the effect of the mask by field, and its token boundaries."""
+"""The presenter of the explanations of a run that ended: the effect of the mask by field, and its token
+boundaries.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from glyphscope_gui.shared.page_ids import PanelId
 
 
 class _Dropped:
-    """Asked by what is worked out for a run whether anybody still wants it."""
+    """A cancel flag for the explanations of a run."""
 
     def __init__(self) -> None:
         self.now = False

@@ -41,7 +41,7 @@ _COLUMNS = (
 
 
 class MaskImpactModel(TableModel[FieldImpact]):
-    """A field in which nothing was masked is paler than one whose preferred token was."""
+    """The rows of the fields; those in which nothing was masked are paler."""
 
     titles = tuple(title for title, _ in _COLUMNS)
     tips = tuple(tip for _, tip in _COLUMNS)
@@ -77,7 +77,7 @@ def _token(text: str) -> str:
 
 
 _PLACES = 4
-"""Places of other tokens that are listed; the token table marks them all."""
+"""Places of other tokens that are listed; the token table marks all of them."""
 
 
 class MaskImpactTable(WholeTable):
@@ -130,14 +130,14 @@ class MaskImpactView(QWidget):
         self.clear()
 
     def clear(self) -> None:
-        """Nothing is known yet."""
+        """Clear the view: nothing is known yet."""
         self.model.show_rows(())
         for part in (self.table, *self._parts, self.boundaries_heading, self.boundaries):
             part.hide()
         self.words.setText(tr("Available when the run has finished."))
 
     def show_impact(self, impact: MaskImpact, registry: ToolRegistry | None) -> None:
-        """`registry` has the tools that constrained the run."""
+        """Show the impact; `registry` has the tools that constrained the run."""
         self._registry = registry
         self.words.setText(head(impact))
         self.model.show_rows(impact.fields if impact.constrained else ())
@@ -149,7 +149,7 @@ class MaskImpactView(QWidget):
             self.table.setCurrentIndex(self.model.index(worst, FIELD))
 
     def show_boundaries(self, boundaries: Boundaries) -> None:
-        """Where the text is not in the model's own tokens, or why that is unknown."""
+        """Show where the text is not in the model's own tokens, or why that is unknown."""
         lines = [boundary_words(boundaries)]
         lines += [
             tr("Token {index}: {about}", index=one.first, about=boundary_diff_words(one))

@@ -23,14 +23,14 @@ from glyphscope_gui.shared.whole_text import show_whole
 from glyphscope_gui.theme import Looks, mono_font, theme, ui_font
 
 IMAGE_WIDTH = 420
-"""Logical pixels a picture is shown at most."""
+"""The largest width and height of a picture, in logical pixels."""
 IMAGE_MB = 64
-"""Of memory that decoding one may take: a small file can unfold to much."""
+"""Memory that decoding a picture may take: a small file can expand to a large one."""
 _SIGNS = {"gone": "impossible", "new": "holds"}
 
 
 class NotesView(QTextBrowser):
-    """Read-only; plain text only ever gets in as text, whatever a tool sends. Its links open only its own blocks."""
+    """Read-only; text of a tool is inserted as plain text only. Its links open only its own blocks."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +56,7 @@ class NotesView(QTextBrowser):
         return QSize(120, 60)
 
     def show_blocks(self, blocks: list[Block]) -> None:
-        """These, from the top; the same ones again leave the view where it is."""
+        """Show these from the top; the same ones again do not scroll the view."""
         before, self._blocks = self._blocks, list(blocks)
         if blocks != before:
             self._write()

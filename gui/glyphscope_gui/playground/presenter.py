@@ -32,7 +32,9 @@ from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
 
 
 class PlaygroundPresenter(Page):
-    """`begin`, `apply` and `finish` are the only places that say in which order the views hear of a run."""
+    """`begin`, `apply` and `finish` are the only places that decide in which order the views get a run's
+    events.
+    """
 
     id = PageId.PLAYGROUND
     title = tr("Playground")
@@ -207,7 +209,7 @@ class PlaygroundPresenter(Page):
         self.branches.show_token(index)
 
     def _show_failure(self, failed: RunFailed, started: RunStarted | None) -> None:
-        """With the fix, where one press is one."""
+        """Show a failure, with a button where one press fixes it."""
         words = " ".join(part for part in (failed.message, failed.hint) if part)
         fix: tuple[str, Callable[[], None] | None] = ("", None)
         if started is not None and started.request.native and failed.code in ("PROMPT_FAILED", "BAD_REQUEST"):
@@ -245,7 +247,7 @@ class PlaygroundPresenter(Page):
 
     def _show_phase(self, phase: Phase) -> None:
         if self._phase is Phase.IDLE and phase is not Phase.IDLE and not self._runs.is_aside:
-            self.view.notice.hide()  # what the last start failed of
+            self.view.notice.hide()  # the error of the last start
         self._phase = phase
         actions, recorded = self.context.actions, phase is Phase.IDLE and bool(self._runs.events)
         actions.replay.setEnabled(recorded)
@@ -259,7 +261,7 @@ class PlaygroundPresenter(Page):
             self._first_model = False
 
     def _show_no_model(self, status: ModelStatus) -> None:
-        """A first start without a model shows a recorded run, so that there is something to see."""
+        """At a first start without a model, show a recorded run."""
         recordings = FIRST_RUN in bundled_runs()
         get = (tr("Get a model…"), self.context.actions.get_model.trigger)
         if self._first_model and recordings and not self._runs.events:

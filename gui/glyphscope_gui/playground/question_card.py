@@ -1,4 +1,4 @@
-"""A question of the model's that the run waits for."""
+"""A question of the model that the run waits for."""
 
 from __future__ import annotations
 

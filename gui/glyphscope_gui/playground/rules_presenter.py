@@ -29,7 +29,7 @@ class RulesPresenter(QObject):
         self._context.navigator.show(PageId.GRAMMAR, RulePlace(name, self._rules.grammar))
 
     def show_token(self, index: int | None) -> None:
-        """Show the rule of that token, and ask why its alternatives were masked."""
+        """Show the rule of that token, and request the reasons of its masked alternatives."""
         self._evidence.rule_line.show_rule(None if index is None else self._view.tokens_model.rule(index))
         self._rules.ask(index)
 

@@ -50,7 +50,7 @@ from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
 LOW = 660
-"""Pixels of height below which every line counts."""
+"""Pixels of height below which the page saves lines."""
 _KEYS = tr("Ctrl + Enter runs")
 
 
@@ -141,10 +141,10 @@ class RunPage(QWidget):
         if not self._ended:
             self._stage_ended()
 
-    # -- one stage of it ---------------------------------------------------------------------------------------
+    # -- one stage ---------------------------------------------------------------------------------------------
 
     def show_stage(self, stage: StageState) -> None:
-        """That stage from its beginning, as it is by now."""
+        """Show that stage from its beginning, as it is by now."""
         self.stage = stage
         self._ended = False
         self.banner.hide()
@@ -202,7 +202,7 @@ class RunPage(QWidget):
             self.stream.show_character(row.part.start)
 
     def show_record(self, started: RunStarted | None) -> None:
-        """The prompt of a record, marked and to read; None for the project's again."""
+        """Show the prompt of a record, marked and read-only; None for the project's again."""
         self.prompt_edit.show_record(None if started is None else started.request.prompt)
         self.prompt_card.heading.set_title(tr("Prompt") if started is None else tr("Prompt of the record"))
         shown = self._state.started
@@ -210,17 +210,19 @@ class RunPage(QWidget):
             self._show_run_prompt(shown)
 
     def show_asking(self, asking: bool) -> None:
-        """Whether a card asks a person: it has the room of the fields, in a low window of the prompt and tokens too."""
+        """Set whether a card asks a person: it takes the room of the fields, in a low window of the prompt
+        and tokens too.
+        """
         self._asking = asking
         self._show_cards()
 
     def show_reply(self, shown: bool) -> None:
-        """Whether the conversation of the run can be continued."""
+        """Show or hide the reply field: whether the conversation of the run can be continued."""
         self.reply.setVisible(shown)
         self._share_room()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a low window the tables go without headings: their columns have titles that say it too."""
+        """Hide the headings of tables in a low window: the titles of their columns suffice."""
         super().resizeEvent(event)
         roomy = event.size().height() >= LOW
         for card in (self.field_card, self.token_card):
@@ -232,9 +234,10 @@ class RunPage(QWidget):
         self._share_room()
 
     def _share_room(self) -> None:
-        """Fields as high as those of a usual call; stream and tokens share the rest, until the user moves a border.
+        """Make the fields as high as those of a usual call; stream and tokens share the rest, until the user
+        moves a border.
 
-        An answer of several parts has more of it, also of the timeline's and the fields', as it has many lines.
+        An answer of several parts has more room, also for the timeline and the fields, as it has many lines.
         """
         if self._moved:
             return
@@ -266,7 +269,7 @@ class RunPage(QWidget):
         return self.tokens_model.row(self.tokens.currentIndex().row())
 
     def copy_shown(self) -> None:
-        """Put on the clipboard what is shown: the text of the stage, the results of a row, or else what it reports."""
+        """Copy the shown text to the clipboard: that of the stage, the results of a row, or else its notes."""
         row = self._row
         if row is None:
             text = self.stage.text
@@ -321,7 +324,7 @@ class RunPage(QWidget):
         self.timeline.table.show_row(self.timeline.model.row_of_stage(self._place()))
 
     def _named_before(self, stage: StageState) -> str:
-        """The tool whose arguments alone the stage writes: an earlier one named it."""
+        """The tool whose arguments alone the stage writes, named by an earlier stage."""
         if stage.kind != "arguments":
             return ""
         stages = self._state.stages
@@ -360,7 +363,7 @@ class RunPage(QWidget):
         self.legend.show_forced(event.request.constraint != "off")
 
     def _show_run_prompt(self, event: RunStarted) -> None:
-        """Which prompt the run had, where it is not the one in the field."""
+        """Show the run's prompt, where it is not the one in the field."""
         other = event.request.prompt != self.prompt_edit.toPlainText()
         self.prompt_card.heading.hint.setText(
             tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else self._keys()
@@ -409,12 +412,14 @@ class RunPage(QWidget):
 
 
 def notable_token(state: StageState) -> int:
-    """The token worth a look when a stage has ended: the one that broke it, else the last with a choice."""
+    """The most interesting token of a stage that has ended: the one that broke it, else the last with a
+    choice.
+    """
     last = len(state.tokens) - 1
     if state.aborted is not None:
         return min(state.aborted.token, last)
     within = last
-    if state.segments:  # what comes after the last part is a marker
+    if state.segments:  # text after the last part is a marker
         part = next((part for part in reversed(state.segments) if part.kind == "call"), state.segments[-1])
         within = max(state.tokens_between(part.start, part.end), default=last)
         broken = next(iter(state.violations), None)

@@ -1,4 +1,4 @@
-"""Charts of an answer's size: in each notation, and what a stop saved."""
+"""Charts of an answer's size: in each notation, and the savings of early stops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.language import tr
 
 NEWEST = 5
-"""So many measurements fit side by side."""
+"""Measurements that fit side by side."""
 
 
 class SavingsChart(BarChart):
@@ -32,7 +32,7 @@ class SavingsChart(BarChart):
 
 
 def _short(code: str) -> str:
-    """Such as `max` for CONSTRAINT_MAX."""
+    """The short name of a code: `max` for CONSTRAINT_MAX."""
     return code.removeprefix("CONSTRAINT_").replace("_", " ").lower()
 
 

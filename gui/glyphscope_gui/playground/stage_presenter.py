@@ -1,4 +1,4 @@
-"""The presenter of the stages of a run: which of them the views show, and what the run asks a person."""
+"""The presenter of the stages of a run: which of them the views show, and the run's questions to a person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glyphscope_gui.shared.page_ids import PageId
 
 
 class StagePresenter(QObject):
-    """`choice` says which stage is shown."""
+    """`choice` is the shown stage."""
 
     def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
         super().__init__(context.window)
@@ -58,7 +58,7 @@ class StagePresenter(QObject):
     def _show_pinned(self, _stage: StageState | None = None) -> None:
         self._view.timeline.follow_link.setVisible(self.choice.pinned)
 
-    # -- what the run asks -------------------------------------------------------------------------------------
+    # -- questions of the run ----------------------------------------------------------------------------------
 
     def _asked(self, asked: Asked | None) -> None:
         view = self._view

@@ -21,23 +21,26 @@ from glyphscope_gui.theme import theme
 
 Measure = Literal["allowed", "feasible", "ms"]
 REDRAW_MS = 120
-"""While tokens stream in; a chart that is read need not be newer than that."""
+"""Milliseconds between updates while tokens stream in: no one reads a chart faster."""
 LEAST_SLOT = 3
-"""Pixels of width that a bar has with its gap. Where steps have less, a bar stands for several of them: a bar narrower
-than a pixel is drawn or not by where its edges fall, which makes holes in a chart that has none."""
+"""Pixels of width of a bar with its gap. Where steps have less, a bar shows several of them: a bar narrower
+than a pixel is painted or not depending on its edges, which makes gaps in a chart that has none.
+"""
 _GAPS_FROM = 2 * LEAST_SLOT
-"""Pixels of width from which on bars have gaps: narrower ones would be rounded to stripes of different widths."""
+"""Pixels of width from which on bars have gaps: narrower ones would be rounded to stripes of different
+widths.
+"""
 LEAST_HEIGHT = 2
-"""Pixels of height of every value that is known, so that a forced step, or no time at all, is seen and not a gap."""
+"""Least height of a known value in pixels, so that a forced step, or no time at all, differs from a gap."""
 _MOST_MS = 1e12
-"""A record can be anybody's: beyond this the axis could not be drawn."""
+"""The largest value: a record may be from anywhere, and beyond this the axis cannot be painted."""
 _WIDTHS = {False: 0.8, True: 0.4}
 """Shares of a bar's room. Forced ones are slim: colour alone does not distinguish them."""
 
 
 class Bars(NamedTuple):
-    """A height for each bar (NaN: nothing known), of the sampled and of the forced steps in it, and how many steps a
-    bar stands for: the bar at `n` for those from `n * step` on.
+    """A height for each bar (NaN: nothing known), of the sampled and of the forced steps in it, and how many
+    steps a bar shows: the bar at `n` has those from `n * step` on.
     """
 
     sampled: np.ndarray
@@ -189,7 +192,7 @@ class StepChart(Chart):
             self.draw()
 
     def _scale(self, bars: Bars) -> float:
-        """Fit the axes to what is drawn. Returns the value at the upper edge."""
+        """Fit the axes to the bars. Returns the value at the upper edge."""
         steps = max(len(self._tokens), 1)
         heights = np.concatenate((bars.sampled, bars.forced))
         known = heights[~np.isnan(heights)]

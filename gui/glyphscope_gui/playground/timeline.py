@@ -43,13 +43,13 @@ INDENT = 16
 ROWS_SHOWN = 6
 """Rows in sight before the timeline scrolls."""
 ROOMY = 640
-"""Pixels of width below which the prompt's price goes: the hint on a stage has it."""
+"""Pixels of width below which the prompt's cost is hidden: the hint on a stage has it."""
 WIDE = 720
 """Pixels of width from which the title of a turn has all its room."""
 NARROW = 560
-"""Pixels of width below which the bytes go."""
+"""Pixels of width below which the bytes are hidden."""
 NARROWEST = 460
-"""Pixels of width below which the times go too."""
+"""Pixels of width below which the times are hidden too."""
 _WIDEST = {PROMPT: tr("0,000 of 0,000"), TOKENS: "00,000", BYTES: "000,000", TIME: "00 min 00 s"}
 
 
@@ -101,7 +101,9 @@ class TimelineDelegate(QStyledItemDelegate):
 
 
 class TimelineTable(PlainTable):
-    """`rowChosen` carries the TimelineRow that the user chose, by mouse or keys, not one that `show_row` selected."""
+    """`rowChosen` carries the TimelineRow that the user chose, by mouse or keys, not one that `show_row`
+    selected.
+    """
 
     rowChosen = Signal(object)
 
@@ -121,7 +123,9 @@ class TimelineTable(PlainTable):
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def show_row(self, place: int) -> None:
-        """Make it the current one without `rowChosen`; while a choice of the user's is announced, that one stays."""
+        """Make it the current row without `rowChosen`; while `rowChosen` is emitted, the user's row stays
+        current.
+        """
         known = 0 <= place < self._timeline.rowCount() and place != self.currentIndex().row()
         if known and not self._is_announcing:
             self._announces = False
@@ -146,7 +150,7 @@ class TimelineTable(PlainTable):
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * letters)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter chooses the current row again: it pins the stage that is shown anyway."""
+        """Enter chooses the current row again, which pins its stage."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self._notify(self.currentIndex().row())
         else:
@@ -163,8 +167,10 @@ class TimelineTable(PlainTable):
 
 
 class Timeline(Card):
-    """The card. Hidden until a run has more to show than one stage's text. `rowChosen` as the table's;
-    `followRequested`: the user wants to see the newest stage again; `appeared`: it became visible, or has more rows.
+    """The card, hidden until a run has more to show than one stage's text.
+
+    `rowChosen` as the table's; `followRequested`: the user wants to see the newest stage again; `appeared`:
+    it became visible, or has more rows.
     """
 
     rowChosen = Signal(object)
@@ -187,11 +193,11 @@ class Timeline(Card):
         self.hide()
 
     def sizeHint(self) -> QSize:
-        """Of all rows, up to some: a layout inside would give the size before they came."""
+        """The height of all rows, up to a limit: a layout inside would give the size before they came."""
         return QSize(340, self.heading.sizeHint().height() + self.table.sizeHint().height() + 14)
 
     def set_low(self, low: bool) -> None:
-        """Without the columns' titles, where every line counts; the cells' hints say what they are."""
+        """Hide the columns' titles in a low window; the cells' hints have them."""
         self.table.horizontalHeader().setHidden(low)
 
     def begin(self, _state: RunState) -> None:
@@ -209,9 +215,7 @@ class Timeline(Card):
             self._show(applied.state, applied.events[-1].t if applied.events else 0.0, over=True)
 
     def _show(self, state: RunState, now: float, *, over: bool) -> None:
-        if not has_details(
-            state
-        ):  # a plain run costs nothing here; what comes later reads on from its beginning
+        if not has_details(state):  # a plain run costs nothing here; later events are read from its beginning
             return
         before = self.model.rowCount()
         bar = self.table.verticalScrollBar()
@@ -231,7 +235,7 @@ class Timeline(Card):
 
 
 def has_details(state: RunState) -> bool:
-    """Whether a run has something to show beside the text of one stage."""
+    """Whether a run has more to show than the text of one stage."""
     if len(state.stages) > 1:
         return True
     strategy = state.started.request.strategy if state.started is not None else "direct"

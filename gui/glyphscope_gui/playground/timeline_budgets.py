@@ -18,12 +18,12 @@ _TITLES = {
     "max_invalid_turns": tr("No-progress turns"),
     "fix_empty_final": tr("Empty answers"),
 }
-"""Of limits that are shown only when they fired."""
+"""Titles of limits that are shown only once reached."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """`used` of `most`, under the name of its setting; `fired` where it ended something."""
+    """`used` of `most`, under the name of its setting; `fired` where it was reached."""
 
     name: str
     title: str

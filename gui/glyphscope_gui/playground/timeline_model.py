@@ -1,4 +1,4 @@
-"""The rows of a run's timeline as a Qt table; a batch of events touches only the rows that they changed."""
+"""The rows of a run's timeline as a Qt table; a batch of events updates only the rows that it changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glyphscope_gui.shared.table_model import TableModel
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The Spent of a cell with a figure."""
+"""The `Spent` of a cell with a figure."""
 COLUMNS = (
     (tr("Stage"), tr("Stages and turns in order, each with its decisions and results")),
     (tr("Result"), tr("The result, or the current state")),
@@ -53,7 +53,7 @@ class TimelineModel(TableModel[TimelineRow]):
         self.show_rows([])
 
     def apply(self, state: RunState, now: float) -> None:
-        """Read the last stage on, and those that are new; `now` in seconds since the run started."""
+        """Read the new events of the last stage, and the new stages; `now` in seconds since the run started."""
         first = max(len(self._stages) - 1, 0)
         request = state.started.request if state.started is not None else None
         for place in range(first, len(state.stages)):
@@ -71,7 +71,7 @@ class TimelineModel(TableModel[TimelineRow]):
 
     @property
     def limits(self) -> dict[str, LimitReached]:
-        """The limits that fired, by the name of their setting; of each the last time."""
+        """The limits that were reached, by the name of their setting; of each the last time."""
         return {e.limit: e for row in self._rows for e in row.events if isinstance(e, LimitReached)}
 
     # -- the table ---------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ LONGEST_DIFFERENCE = 4_000
 LARGEST_IMAGE = 8_000_000
 """Bytes of a picture that is decoded."""
 _SHORT = 120
-"""Characters of a text on one line up to which nothing more can be seen of it by opening it."""
+"""Characters of a one-line text up to which opening it shows nothing more."""
 _SURFACES = {
     "message": tr("message"),
     "response": tr("response"),
@@ -70,7 +70,7 @@ class Block:
 
 
 def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
-    """The blocks of a row's events, in order; after an answer of a person how long the run waited for it."""
+    """The blocks of a row's events, in order; after an answer of a person, how long the run waited for it."""
     blocks: list[Block] = []
     asked: float | None = None
     for event in events:
@@ -271,7 +271,7 @@ def _repair(event: RepairTried) -> Iterator[Block]:
 
 
 def _difference(before: str, after: str) -> Block:
-    """Character by character where both are short enough, else line by line and cut."""
+    """A difference, character by character where both texts are short enough, else line by line and cut."""
     if max(len(before), len(after)) <= LONGEST_DIFFERENCE:
         return Block("difference", pieces=tuple(_pieces(before, after, "")))
     old, new = before[:LONGEST].splitlines(keepends=True), after[:LONGEST].splitlines(keepends=True)

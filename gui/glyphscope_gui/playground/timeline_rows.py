@@ -58,19 +58,19 @@ Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "note"]
 """The state of a row: running, successful, failed, waiting for a person, or only a note."""
 
 MOST_ROWS = 400
-"""Of one stage: a transform that acts a thousand times is read in the record."""
+"""Rows of one stage: a transform that acts a thousand times is read in the record."""
 
 
 @dataclass(slots=True)
 class Spent:
-    """A figure, and what there may be of it; None where nothing limits it, or it is not known."""
+    """A figure, and its limit; None where nothing limits it, or it is not known."""
 
     used: float | None = None
     most: float | None = None
 
     @property
     def share(self) -> float | None:
-        """Of the budget, 1.0 and more where it is used up."""
+        """The share of the budget, 1.0 and more where it is used up."""
         if self.used is None or not self.most:
             return None
         return self.used / self.most
@@ -181,7 +181,7 @@ class StageRows:
         return "running"
 
     def _read_parts(self, stage: StageState) -> None:
-        """A row for each part of the text: what is written of the last ones may have grown."""
+        """A row for each part of the text; the last ones may have grown."""
         known = len(self._parts)
         for segment in stage.segments[known:]:
             if len(self.rows) < MOST_ROWS:
@@ -264,7 +264,7 @@ class StageRows:
             self._answer(row, event)
 
     def _answer(self, row: TimelineRow, event: ApprovalGiven | QuestionAnswered) -> None:
-        """A person's answer in the row of what was asked, which shows how long the run waited for it."""
+        """Put a person's answer into the row of the question, with the time that the run waited for it."""
         waited = max(event.t - row.events[0].t, 0.0) * 1000
         row.ms, row.aside = Spent(waited), tr("waited {time}", time=duration_ms(waited))
         row.events, row.tip = (

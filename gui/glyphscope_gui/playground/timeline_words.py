@@ -69,11 +69,11 @@ CONTENT_WORDS = {
     "resource": tr("resource"),
     "link": tr("link"),
 }
-"""The kinds of what a tool answers with."""
+"""The kinds of a tool's results."""
 
 
 def stage_title(stage: StageState) -> str:
-    """`Router`, `Turn 2`; the strategy's own words where it has some."""
+    """`Router`, `Turn 2`; the strategy's own title where it has one."""
     return excerpt(stage.title or _TITLES.get(stage.kind, stage.kind))
 
 
@@ -111,7 +111,7 @@ def part_title(part: Segment) -> str:
 
 
 def part_words(stage: StageState, part: Segment) -> str:
-    """The beginning of a text; of a call its tool, and what broke it."""
+    """The beginning of a text; of a call its tool, and the error in it."""
     if part.kind != "call":
         end = len(stage.text) if part.end is None else part.end
         return excerpt(stage.text[part.start : end])
@@ -137,7 +137,7 @@ def _tool_words(stage: StageState) -> str:
 
 
 def count_words(stage: StageState, forced: int) -> str:
-    """The prompt's and the mask's price, where they are known: `184 prompt tokens, 170 from the cache`."""
+    """The cost of the prompt and the mask, where known: `184 prompt tokens, 170 from the cache`."""
     parts = []
     total, cached = prompt_tokens(stage)
     if total and cached:
@@ -153,7 +153,7 @@ def count_words(stage: StageState, forced: int) -> str:
 
 
 def prompt_tokens(stage: StageState) -> tuple[int, int]:
-    """All tokens of the stage's prompt, and those of them that were not paid for; zeros while they are not known."""
+    """All tokens of the stage's prompt, and those of them from the cache; zeros while they are not known."""
     done, prompt = stage.finished, stage.prompt
     if done is not None and done.prompt_tokens:
         return done.prompt_tokens, done.cached
@@ -161,7 +161,7 @@ def prompt_tokens(stage: StageState) -> tuple[int, int]:
 
 
 def mask_words(stage: StageState) -> str:
-    """Where the stage's mask came from."""
+    """The source of the stage's mask."""
     ready = stage.constraint
     if ready is None:
         return ""
@@ -193,7 +193,7 @@ def progress_words(event: ToolProgressed) -> str:
 
 
 def result_words(event: ToolResult) -> str:
-    """The answer's beginning, or what was wrong."""
+    """The beginning of the result, or the error."""
     if not event.ok:
         code = f"{event.code}: " if event.code else ""
         return f"{code}{excerpt(event.message) or _FAULTS.get(event.fault, event.fault)}"

@@ -68,7 +68,7 @@ class TurnCosts(QWidget):
 
 
 def _narrowed(stage: StageState) -> str:
-    """From where on which budget narrowed the mask, in sentences."""
+    """The first tokens at which a budget narrowed the mask, in sentences."""
     notes = []
     if (token := _first(stage, "reasoning")) is not None:
         notes.append(
@@ -85,5 +85,5 @@ def _narrowed(stage: StageState) -> str:
 
 
 def _first(stage: StageState, kind: Narrowed) -> int | None:
-    """The first token that was narrowed so."""
+    """The first token that was narrowed by that budget."""
     return next((token.step.index for token in stage.tokens if token.step.narrowed == kind), None)

@@ -1,4 +1,4 @@
-"""The presenter of a text that is typed in a token's place: its tokens, and whether the constraint allows it."""
+"""The presenter of a text that replaces a token: its tokens, and whether the constraint allows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class TypedTextPresenter(QObject):
-    """Between the field, the model's tokenizer and the grammar of the run."""
+    """Connects the field, the model's tokenizer and the grammar of the run."""
 
     def __init__(self, context: AppContext, view: RunPage, bar: BranchBar) -> None:
         super().__init__(context.window)

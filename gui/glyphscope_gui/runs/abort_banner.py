@@ -1,4 +1,4 @@
-"""Why the run stopped itself, what could still have come, and what the stop saved."""
+"""Why the run stopped itself, the continuations that were possible, and the saving of the stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glyphscope_gui.theme.sizes import is_crowded
 
 
 class StopMark(QWidget):
-    """A square on a square: stopped, not failed."""
+    """The sign of a stop: a square on a square, not an error."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -104,12 +104,14 @@ class AbortBanner(QFrame):
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
-        if event.type() == QEvent.Type.LayoutRequest:  # a part was shown or hidden, or has other words
+        if event.type() == QEvent.Type.LayoutRequest:  # a part was shown or hidden, or has other text
             self._fit()
         return done
 
     def _fit(self) -> None:
-        """As high as its words need at this width: a splitter asks no layout for that, and labels keep old heights."""
+        """As high as its words need at this width: a splitter asks no layout for that, and labels keep old
+        heights.
+        """
         for label in (self.title, self.message):
             needed = label.heightForWidth(label.width())
             if needed > 0 and needed != label.minimumHeight():

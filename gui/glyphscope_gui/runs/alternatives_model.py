@@ -35,11 +35,12 @@ TEXT, BAR, RAW, FINAL = range(4)
 LONGEST_TEXT = 4000
 """Characters of text before a token from which on its alternatives are not explained."""
 MOST_READ = 3000
-"""Characters that are read for the reasons of one token, as the whole text is read again for each alternative: some
-milliseconds of the window's thread. Beyond that none are looked for; the grammar's words come from elsewhere.
+"""Characters that are read for the reasons of one token, as the whole text is read again for each
+alternative: some milliseconds of the window's thread. Above that there are none but the grammar's, which are
+computed elsewhere.
 """
 _WHOLE_CALLS = ("call", "turn")
-"""The kinds of stages whose text is judged as a call of the whole registry."""
+"""The kinds of stages whose text is validated as a call of the whole registry."""
 
 
 def reasons(
@@ -66,7 +67,9 @@ def _reason(request: RunRequest, registry: ToolRegistry, before: str, alternativ
 
 
 class AlternativeRow(NamedTuple):
-    """`reason` is why no valid call can follow, `refusal` what the grammar says to a masked one; "" while unknown."""
+    """`reason` is why no valid call can follow, `refusal` the grammar's reason for a masked one; "" while
+    unknown.
+    """
 
     alternative: Alternative
     reason: str
@@ -87,7 +90,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
         self._special: frozenset[int] = frozenset()
 
     def show(self, alternatives: Sequence[Alternative], why: Sequence[str], chosen: int | bytes) -> None:
-        """`chosen` is the id of the token that came, or its bytes where it has no id."""
+        """Show them; `chosen` is the id of the chosen token, or its bytes where it has no id."""
         self._chosen = chosen
         self.show_rows([AlternativeRow(*each) for each in zip(alternatives, why, strict=True)])
 
@@ -99,7 +102,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
         request: RunRequest,
         registry: ToolRegistry | None,
     ) -> None:
-        """Those of a token of the stage, with the reasons of the impossible ones."""
+        """Show those of a token of the stage, with the reasons of the impossible ones."""
         why = [""] * len(alternatives)
         if registry is not None and stage.kind in _WHOLE_CALLS:
             why = reasons(request, registry, stage.text[: token.start], alternatives)
@@ -117,7 +120,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
         self._changed()
 
     def set_special(self, special: frozenset[int]) -> None:
-        """The ids of special tokens: they are not the text that they are written with."""
+        """Set the ids of special tokens, which are not the text of their names."""
         self._special = special
         self._changed(column=TEXT)
 

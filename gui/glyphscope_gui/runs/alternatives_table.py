@@ -101,12 +101,12 @@ def _line_height() -> int:
 
 
 def small_height() -> int:
-    """Of a line of words below a token."""
+    """Height of a line of words below a token."""
     return QFontMetrics(ui_font(-1.5)).height() + 2
 
 
 class AlternativesTable(WholeTable):
-    """`rowChosen` carries the row that became current, `rowTaken` the one that Enter or a double click is meant for."""
+    """`rowChosen` carries the row that became current, `rowTaken` the row of an Enter or a double click."""
 
     rowChosen = Signal(int)
     rowTaken = Signal(int)

@@ -25,28 +25,30 @@ from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.theme import mono_font, theme
 
 LONG = 280
-"""Characters from which on reasoning is collapsed when it is complete."""
+"""Characters from which on complete reasoning is collapsed."""
 _OUTER = 8
 """Pixels between two parts."""
 _INNER = 12
-"""Pixels of a card at the sides of its text, and a little more than below it."""
+"""Pixels of a card at the sides of its text; below it there are a little more."""
 _HEAD = 1
 """The state of a block that is a header's line."""
 _LINES = {"reasoning": 135, "text": 150, "call": 165, "marker": 125}
 """Height of a line by part, in percent of the font's: in a call there are lines and signs around fields."""
 _SMALLER = {"reasoning": 2.5, "marker": 2.5}
-"""Points that letters are smaller by than those of calls."""
+"""Points by which letters are smaller than those of calls."""
 
 
 class Formats(NamedTuple):
-    """How the stream writes: what was chosen, and what the grammar forced."""
+    """The formats of sampled and of forced text."""
 
     plain: QTextCharFormat
     forced: QTextCharFormat
 
 
 class _Zone(NamedTuple):
-    """The characters `first` to `stop` of what begins at `begin`: a part by its place, or what is between (None)."""
+    """The characters `first` to `stop` of what begins at `begin`: a part by its place, or the text between
+    parts (None).
+    """
 
     begin: int
     first: int
@@ -55,7 +57,7 @@ class _Zone(NamedTuple):
 
 
 class AnswerParts(QObject):
-    """Writes a stage's text into the document of `view`, and shows what its parts are."""
+    """Writes a stage's text into the document of `view`, with a header for each of its parts."""
 
     def __init__(self, view: QTextEdit, larger: float) -> None:
         super().__init__(view)
@@ -87,7 +89,9 @@ class AnswerParts(QObject):
     # -- the text ----------------------------------------------------------------------------------------------
 
     def write(self, cursor: QTextCursor, start: int) -> None:
-        """The text of the stage from that character on; what the document has from there goes before."""
+        """Write the text of the stage from that character on; the document's text from there is removed
+        before.
+        """
         if not self.is_used:
             start = 0
         self.is_used = True
@@ -129,7 +133,9 @@ class AnswerParts(QObject):
             yield _Zone(before, at, total, None)
 
     def _pieces(self, zone: _Zone) -> Iterator[tuple[str, bool]]:
-        """A call in the model's own form has line ends between its tags, which would take a line for each."""
+        """The zone's text in pieces. A call in the model's own form has line ends between its tags, each of
+        which would take a line.
+        """
         own = self.request is not None and self.request.native == "template"
         in_line = zone.place is None or (own and self._kind(zone.place) == "call")
         tokens = [self._stage.tokens[n] for n in self._stage.tokens_between(zone.first, zone.stop)]
@@ -144,7 +150,7 @@ class AnswerParts(QObject):
                 yield visible(text, lines=True, single=True), forced
 
     def _open(self, cursor: QTextCursor, place: int | None) -> None:
-        """A header's line, and the first of the text."""
+        """Write a header's line, and begin the first of the text."""
         kind = self._kind(place)
         line = QTextBlockFormat()
         room = PartHeader.height_of() + _OUTER if kind in ("reasoning", "call") else _OUTER
@@ -172,7 +178,7 @@ class AnswerParts(QObject):
         return "marker" if place is None else self._stage.segments[place].kind
 
     def _looks(self, kind: str) -> tuple[QTextBlockFormat, Formats]:
-        """How lines and letters of a part of that kind look."""
+        """The formats of lines and letters of a part of that kind."""
         known = self._made.get(kind)
         if known is not None:
             return known
@@ -190,20 +196,20 @@ class AnswerParts(QObject):
         self._made[kind] = (block, formats)
         return self._made[kind]
 
-    # -- folding -----------------------------------------------------------------------------------------------
+    # -- collapsing --------------------------------------------------------------------------------------------
 
     def is_hidden(self, character: int) -> bool:
-        """Whether it is in reasoning that is collapsed."""
+        """Whether the character is in collapsed reasoning."""
         place = self._at(character)
         return place is not None and self._stage.segments[place].start in self._collapsed
 
     def reveal(self, character: int) -> None:
-        """Unfold what it is in."""
+        """Expand the part of that character."""
         if self.is_hidden(character):
             self._toggle(self._at(character))
 
     def room_above(self, character: int) -> int:
-        """Pixels of a header above the line of that character, where the part begins in it."""
+        """Pixels of a header above the line of that character, where a part begins in it."""
         place = self._at(character) if self.is_used else None
         if place is None or self._stage.segments[place].kind == "text":
             return 0
@@ -211,9 +217,10 @@ class AnswerParts(QObject):
         return PartHeader.height_of() if is_header(block.previous()) else 0
 
     def visible(self) -> tuple[int, int]:
-        """The characters of the lines in sight, and at most what else is in their blocks.
+        """The characters of the lines in sight, and at most the others in their blocks.
 
-        Qt's own answer to what is at a point is a hidden block, wherever the point is between two others.
+        Qt's own function for the text at a point returns a hidden block, wherever the point is between two
+        others.
         """
         top = self._view.verticalScrollBar().value()
         last = self._block_at(top + self._view.viewport().height())
@@ -240,7 +247,7 @@ class AnswerParts(QObject):
         return found
 
     def in_sight(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
-        """These characters without those that are collapsed."""
+        """These characters without collapsed ones."""
         if not self._collapsed:
             yield first, stop
             return
@@ -266,7 +273,7 @@ class AnswerParts(QObject):
         return max(bisect_right(self._stage.segments, character, key=lambda part: part.start) - 1, 0)
 
     def _at(self, character: int) -> int | None:
-        """The place of the part that the character is in."""
+        """The place of the part of that character."""
         segments = self._stage.segments
         place = bisect_right(segments, character, key=lambda part: part.start) - 1
         if place < 0:
@@ -287,7 +294,7 @@ class AnswerParts(QObject):
                 self._show_text(part, visible=False)
 
     def _toggle(self, place: int | None) -> None:
-        """As the user wants it from now on."""
+        """Collapse or expand the part; later text does not change that."""
         if place is None:
             return
         part = self._stage.segments[place]
@@ -307,14 +314,14 @@ class AnswerParts(QObject):
         document.markContentsDirty(first, stop - first)
 
     def _end(self, part: Segment) -> int:
-        """How far it is written into the document."""
+        """How far the part is written into the document."""
         written = self._places.characters
         return written if part.end is None else min(part.end, written)
 
     # -- headers and cards -------------------------------------------------------------------------------------
 
     def place_headers(self) -> None:
-        """Every header that is in sight where its part begins; to be called whenever something moved."""
+        """Place the headers in sight at the beginnings of their parts; to be called whenever something moved."""
         sight = dict(self._heads()) if self.is_used else {}
         self._hide_headers(set(sight))
         last = next((part for part in reversed(self._stage.segments) if part.kind == "call"), None)
@@ -327,7 +334,9 @@ class AnswerParts(QObject):
     def paint(
         self, painter: QPainter, first: int, stop: int, boxes: Callable[[int, int], list[QRectF]]
     ) -> None:
-        """The grounds and frames of the parts in sight, in the document's coordinates, before their text."""
+        """Paint the backgrounds and frames of the parts in sight, in the document's coordinates, before their
+        text.
+        """
         if not self.is_used:
             return
         written = self._places.characters
@@ -368,7 +377,7 @@ class AnswerParts(QObject):
         painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5)
 
     def _box(self, part: Segment) -> QRectF:
-        """All of a part, its header included."""
+        """The box of a part, its header included."""
         document, margin = self._view.document(), self._view.document().documentMargin()
         head = self._head(part)
         layout = document.documentLayout()
@@ -381,7 +390,7 @@ class AnswerParts(QObject):
         return QRectF(margin / 2, head, width, bottom - head)
 
     def _head(self, part: Segment) -> float:
-        """Where its header begins, in the document's coordinates."""
+        """The place of the part's header, in the document's coordinates."""
         text = self._view.document().findBlock(self._places.position(part.start))
         line = text.previous()
         room = line.blockFormat().lineHeight()
@@ -389,7 +398,7 @@ class AnswerParts(QObject):
         return top + room - PartHeader.height_of()
 
     def _heads(self) -> Iterator[tuple[int, QRectF]]:
-        """The parts whose header is in sight, and where, in the viewport's coordinates."""
+        """The parts whose header is in sight, and its place in the viewport's coordinates."""
         view, written = self._view, self._places.characters
         rect = view.viewport().rect()
         first, stop = self.visible()
@@ -404,7 +413,7 @@ class AnswerParts(QObject):
                 yield place, QRectF(margin / 2, top, rect.width() - margin, PartHeader.height_of())
 
     def _words(self, place: int, last: Segment | None) -> PartWords:
-        """`last` is the last call so far."""
+        """The words of a part's header. `last` is the last call so far."""
         part = self._stage.segments[place]
         if part.kind == "call":
             count = last.call_index + 1 if last is not None else 1

@@ -1,4 +1,6 @@
-"""The table of fields side by side: the first difference has a ground and a sign, and what parts is underlined."""
+"""The table of fields side by side: the first difference has a background and a sign, and differing text is
+underlined.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ from glyphscope_gui.theme import theme
 
 _ROLES = {"first": "impossible", "differs": "impossible", "same": "holds", "open": "open"}
 FEWEST, MOST = 3, 7
-"""Rows the table asks to be high."""
+"""Least and greatest height of the table in rows, before it scrolls."""
 NARROWEST = 110
-"""Pixels of a run's column; where there are more of them than fit, the table scrolls."""
+"""Pixels of a run's column; the table scrolls where more of them do not fit."""
 MOST_FIELD = 220
 BEFORE = 12
 """Characters of a long value that are shown before the first difference."""
@@ -34,7 +36,7 @@ _MOST_MEASURED = 40
 
 
 class FieldsDelegate(QStyledItemDelegate):
-    """The mark as a pill; the row of the first difference on its ground."""
+    """The mark as a pill; the row of the first difference on its background."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         standing = index.data(STANDING_ROLE)
@@ -98,7 +100,7 @@ class CompareFields(PlainTable):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Mark and name as wide as they are; the runs share the rest in equal parts."""
+        """Fit mark and name to their contents; the runs share the rest equally."""
         head, model = self.horizontalHeader(), self.model()
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setColumnWidth(MARK, self.fontMetrics().horizontalAdvance(MARKS["first"]) + 34)

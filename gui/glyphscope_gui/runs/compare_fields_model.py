@@ -1,4 +1,4 @@
-"""The fields of all columns in one table: a row a field, a column a run, and in front whether they are the same."""
+"""The fields of all columns in one table: a row a field, a column a run, and first whether they are equal."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from glyphscope_gui.theme import mono_font
 
 MARK, FIELD, FIRST_RUN = 0, 1, 2
 STANDING_ROLE = Qt.ItemDataRole.UserRole
-"""Of the mark: `first` of the row with the first difference, else the row's standing."""
+"""The role of the mark: `first` in the row with the first difference, else the row's result."""
 PARTING_ROLE = Qt.ItemDataRole.UserRole + 1
-"""Of a string that differs: the character of the shown text from which on it does; None elsewhere."""
+"""The role of a differing string: the character of the shown text from which on it differs; None elsewhere.
+"""
 MOST_ROWS = 200
-"""Of a call with more arguments these are shown; the words below the heading count all of them."""
+"""Arguments of a call that are shown; the words below the heading count all of them."""
 MARKS = {"first": tr("≠ first"), "differs": "≠", "same": "=", "open": "…"}
 _TIPS = {
     "first": tr("The first field in which the columns differ."),
@@ -30,7 +31,7 @@ _TIPS = {
 
 
 class CompareFieldsModel(TableModel[Row]):
-    """`show` puts another alignment in the table, under the names of its runs."""
+    """`show` replaces the alignment in the table, under the names of its runs."""
 
     titles = ("", tr("Field"))
     figures = frozenset()
@@ -108,7 +109,9 @@ class CompareFieldsModel(TableModel[Row]):
 
 
 def _parting(row: Row, cell: Cell) -> int | None:
-    """Only of a string that is written as it is: an escape before the place would move it."""
+    """The character from which on a string differs; None for other values, and where an escape before it
+    would move it.
+    """
     if row.char is None or row.place or not isinstance(cell.value, str) or row.name is TOOL:
         return None
     head = cell.value[: row.char]

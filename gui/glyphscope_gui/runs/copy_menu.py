@@ -1,4 +1,4 @@
-"""The forms of a run that are worth a place on the clipboard."""
+"""The forms in which a run can be copied."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ _GRAMMARS = ("gbnf", "lark")
 
 
 class Exported(NamedTuple):
-    """A run in another form: `name` is what its file would be called, `note` is what to know of it, in one line."""
+    """A run in another form: `name` is the proposed name of its file, `note` a line on its content."""
 
     form: ExportForm
     text: str
@@ -129,7 +129,7 @@ def bundle_summary(path: Path, manifest: Manifest, size: int) -> str:
 
 
 def record_summary(path: Path, events: Sequence[AnyEvent]) -> str:
-    """The same of a record, which is written as it is."""
+    """The same of a record, which is written unchanged."""
     if tuple(handed_on(events)) == tuple(events):
         return tr(
             "{name} was saved. It contains the prompt, the answers and the results of tools, but "
@@ -145,7 +145,7 @@ def record_summary(path: Path, events: Sequence[AnyEvent]) -> str:
 
 
 def _slug(events: Sequence[AnyEvent]) -> str:
-    """Letters and digits of the prompt's first words; any file system takes them."""
+    """Letters and digits of the prompt's first words, which any file system accepts."""
     first = events[0] if events else None
     words = (
         re.findall(r"[a-z0-9]+", first.request.prompt[:200].lower()) if isinstance(first, RunStarted) else []

@@ -24,13 +24,13 @@ from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill
 
 FEWEST, MOST = 4, 7
-"""Rows the table asks to be high."""
+"""Least and greatest height of the table in rows, before it scrolls."""
 NARROW = 80
-"""Below the width of so many characters the count of tokens gives way to the value."""
+"""Width in characters below which the column of tokens is hidden."""
 NARROWER = 64
-"""Below this, the deciding character too: the stream marks it."""
+"""Width below which the deciding character is hidden too: the stream marks it."""
 MOST_MEASURED = 40
-"""Rows whose text decides how wide a column is."""
+"""Rows that decide how wide a column is."""
 
 
 class VerdictDelegate(QStyledItemDelegate):
@@ -73,7 +73,7 @@ class FieldTable(PlainTable):
         self._fit_columns()
 
     def _rows_changed(self, _parent: QModelIndex, first: int, last: int) -> None:
-        """The newest field in sight."""
+        """Scroll to the newest field."""
         self._fit_columns()
         self.scrollToBottom()
         self.updateGeometry()
@@ -83,7 +83,9 @@ class FieldTable(PlainTable):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Names as long as they are, up to two fifths; value and constraint share the rest, each at least its title."""
+        """Fit the names, up to two fifths; value and constraint share the rest, each with at least the width
+        of its title.
+        """
         width = self.viewport().width()
         for column, least in ((TOKENS, NARROW), (DECIDED, NARROWER)):
             self.setColumnHidden(column, width < least * self.fontMetrics().averageCharWidth())

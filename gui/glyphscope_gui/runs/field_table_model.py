@@ -41,7 +41,7 @@ from glyphscope_gui.theme import mono_font, ui_font
 _Key: TypeAlias = tuple[int, str]
 """The index of a call, and the path of a field of it."""
 _WHOLE = "call"
-"""In place of a path, which begins with a slash or is empty: the whole call."""
+"""The whole call, in place of a path, which begins with a slash or is empty."""
 STATUS_ROLE = Qt.ItemDataRole.UserRole
 COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
@@ -55,8 +55,8 @@ _VERDICTS: dict[Status, str] = {
 
 @dataclass
 class Row:
-    """A field as it is shown; `state` is None for an argument that was not given. The row of a whole call has
-    the call's `verdict`.
+    """A row of the table; `state` is None for a missing argument. The row of a whole call has the call's
+    `verdict`.
     """
 
     path: str
@@ -78,7 +78,7 @@ class Row:
 
 
 def shape_of(request: RunRequest) -> Shape | None:
-    """The shape of a run's calls, as the table takes it: a model's own form names the tool by no field."""
+    """The shape of a run's calls for the table: in a model's own form, no field names the tool."""
     return None if request.native == "template" else request.shape
 
 
@@ -100,8 +100,8 @@ class FieldTableModel(TableModel[Row]):
         self._call = 0
 
     def begin(self, registry: ToolRegistry | None, shape: Shape | None, tool: str = "") -> None:
-        """An empty table for a text with these tools; `tool` where an earlier one named it. Without a shape the fields
-        are arguments by themselves.
+        """Begin an empty table for a text with these tools; `tool` where an earlier stage named it. Without a
+        shape the fields are arguments only.
         """
         name_key, args_key = (None, None) if shape is None else shape_keys(shape)
         self.beginResetModel()
@@ -137,7 +137,7 @@ class FieldTableModel(TableModel[Row]):
             self._update(state, [key for key in touched if key[0] == call and self._is_there(state, key)])
 
     def add_missing(self, state: StageState) -> None:
-        """After the text: the arguments of the tool that were not given."""
+        """Add the missing arguments of the tool, at the end of the text."""
         tool = state.call_at(self._call).tool
         if tool is not None and not tool.allowed:
             return
@@ -198,7 +198,7 @@ class FieldTableModel(TableModel[Row]):
             )
 
     def _next_call(self, state: StageState, call: int) -> None:
-        """Another call: the one before it is complete, and each has a row for itself."""
+        """Begin another call: the one before it is complete, and each has a row above its fields."""
         self.add_missing(state)
         if (self._call, _WHOLE) not in self._places:
             row = Row(_WHOLE, None, self._call, verdict="open")
@@ -267,7 +267,7 @@ class FieldTableModel(TableModel[Row]):
             row.decided = tr("still open")
 
     def _fill_call(self, row: Row, state: StageState) -> None:
-        """The row of a whole call: its tool, its verdict and what broke it."""
+        """Fill the row of a whole call: its tool, its verdict and its error."""
         call = state.call_at(row.call)
         row.verdict = call.status
         row.value = call.tool.name if call.tool is not None else ""

@@ -1,4 +1,4 @@
-"""Where a rule comes from, in words: `search · max_results · minimum 1, maximum 100`."""
+"""The origin of a rule, in words: `search · max_results · minimum 1, maximum 100`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to the open model: answered in the worker's thread, while nothing is generated."""
+"""Queries to the open model: answered in the worker's thread, while nothing is generated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Cut:
 
 
 def cut_of(model: Model | None, answered: Answered) -> Cut:
-    """In the model's thread, while nothing is generated. Never raises for what a model does not know."""
+    """The boundaries of an answer's tokens, or why they are unknown. In the model's thread, while nothing is
+    generated.
+    """
     own = model if model is not None and same_model(model.info, answered.model) else None
     if answered.model.kind != "llama.cpp":
         kind = answered.model.kind
@@ -75,10 +77,10 @@ class ModelQueries(QObject):
         done: Callable[[T], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Calls `work` in the worker's thread with the open model, or None, and then `done` with the result.
+        """Call `work` in the worker's thread with the open model, or None, and then `done` with the result.
 
-        `done` and `failed` are called in the window's thread. Only the newest query of a key is answered. `work` must
-        not refer to a QObject: the worker may be the last to let it go.
+        `done` and `failed` are called in the window's thread. Only the newest query of a key is answered.
+        `work` must not refer to a QObject: the worker may be the last to release it.
         """
         if self._closed:
             return
@@ -118,9 +120,8 @@ def vocabulary_of(model: Model | None) -> Vocabulary:
 
 
 def priced_prompt_of(model: Model | None, prepared: PreparedRequest) -> Priced | None:
-    """The prompt that the request would send, with what each part costs; None where no model can say.
-
-    A recorded model knows only its own prompts.
+    """The prompt of the request, with the cost of each part; None where no model can tokenize it. A recorded
+    model knows only its own prompts.
     """
     if model is None or model.info.kind == "recorded":
         return None

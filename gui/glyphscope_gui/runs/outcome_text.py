@@ -47,7 +47,7 @@ def figures(state: RunState) -> list[str]:
 
 
 def outcome_words(state: RunState) -> str:
-    """How the run ended, in the words of the status line."""
+    """The end of the run, in a few words for the status line."""
     if state.finished is not None and answered_without_call(state):
         return tr("Answered without a call")
     ended = _ENDS.get(state.finished.reason) if state.finished is not None else None
@@ -87,7 +87,7 @@ def outcome_words(state: RunState) -> str:
 
 
 def _limit(state: RunState) -> str:
-    """The limit that fired last."""
+    """The limit that was reached last."""
     fired = (
         e for stage in reversed(state.stages) for e in reversed(stage.outline) if isinstance(e, LimitReached)
     )
@@ -96,7 +96,7 @@ def _limit(state: RunState) -> str:
 
 
 def model_words(status: ModelStatus) -> str:
-    """The model's process, in the words of the status line."""
+    """The state of the model's process, in a few words for the status line."""
     match status.phase:
         case "opening":
             if status.progress is None:

@@ -1,4 +1,4 @@
-"""The line above a part of an answer: what it is, what it cost, and its verdict."""
+"""The line above a part of an answer: its kind, its cost, and its verdict."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def reasoning_words(
 
 
 def call_words(call: CallState, number: int, count: int) -> PartWords:
-    """Which tool, and whether the call is valid."""
+    """The tool, and whether the call is valid."""
     verdict = VERDICTS[call.status]
     words = {"holds": tr("valid"), "open": tr("open", "a verdict")}.get(call.status)
     if words is None:
@@ -113,7 +113,7 @@ class PartHeader(QAbstractButton):
 
     @staticmethod
     def height_of() -> int:
-        """Pixels that it needs, in the letters of now."""
+        """The needed height in pixels, at the present font size."""
         return round(QFontMetricsF(ui_font()).height()) + 8
 
     def sizeHint(self) -> QSize:
@@ -150,7 +150,7 @@ class PartHeader(QAbstractButton):
         self._write(painter, box, words.preview, "text-faint", self.font())
 
     def _pill(self, painter: QPainter, box: QRectF) -> None:
-        """At the right, elided where the words are long."""
+        """Paint the pill on the right, elided where the words are long."""
         metrics = QFontMetricsF(pill_font(self.font()))
         most = max(box.width() - 16, 0)
         words = metrics.elidedText(visible(self._words.pill), Qt.TextElideMode.ElideRight, most)
@@ -158,7 +158,7 @@ class PartHeader(QAbstractButton):
         paint_pill(painter, box.adjusted(box.width() - width, 1, 0, -1), words, self._words.role, self.font())
 
     def _write(self, painter: QPainter, box: QRectF, words: str, role: str, font: QFont) -> None:
-        """At the left of the box, which then begins behind it."""
+        """Paint words at the left of `box`, and move its left edge behind them."""
         metrics = QFontMetricsF(font)
         text = metrics.elidedText(visible(words), Qt.TextElideMode.ElideRight, max(box.width(), 0))
         if len(text) <= min(len(words), 1):

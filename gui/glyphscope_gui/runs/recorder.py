@@ -64,11 +64,11 @@ class Recorder(QObject):
         self._background.start(f"keep {events[0].run}", work, self._run_saved, self._run_not_saved)
 
     def open(self, run: str, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
-        """A run of the history."""
+        """Open a run of the history."""
         self._background.start("open", lambda: self._history.events(run), then, self.failed.emit)
 
     def read(self, path: Path, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
-        """A recorded run of a file: a record, or a bundle with one in it."""
+        """Read a recorded run of a file: a record, or a bundle with one in it."""
 
         def read(record: Record) -> None:
             if record.torn:
@@ -78,7 +78,7 @@ class Recorder(QObject):
         self._background.start("open", lambda: read_run(path), read, self.failed.emit)
 
     def write(self, path: Path, events: tuple[AnyEvent, ...]) -> None:
-        """Into a bundle or a record, as the file's ending says."""
+        """Write a run into a bundle or a record, by the file's ending."""
 
         def work() -> str:
             if path.suffix.lower() != SUFFIX:
@@ -94,7 +94,7 @@ class Recorder(QObject):
     def export(
         self, events: tuple[AnyEvent, ...], form: ExportForm, then: Callable[[Exported], None]
     ) -> None:
-        """The run in another program's form, without what is bound to this computer."""
+        """Convert the run to another program's form, without details of this computer."""
 
         def work() -> Exported:
             run = tuple(handed_on(events))
@@ -103,7 +103,7 @@ class Recorder(QObject):
         self._background.start("export", work, then, self.failed.emit)
 
     def copy(self, events: tuple[AnyEvent, ...], form: ExportForm) -> None:
-        """Put the run in that form on the clipboard; where it cannot be had in it, `noticed` says why."""
+        """Put the run in that form on the clipboard; where that is not possible, `noticed` says why."""
 
         def work() -> str:
             return export(RecordedRun(tuple(handed_on(events))), form)
@@ -120,7 +120,9 @@ class Recorder(QObject):
         self._background.start("copy", work, done, failed)
 
     def write_text(self, path: Path, text: str) -> None:
-        """An export, as it was shown. A lone surrogate, which no file in UTF-8 can hold, becomes a question mark."""
+        """Write an export as it was shown. A lone surrogate, which UTF-8 cannot encode, becomes a question
+        mark.
+        """
         data = text.encode("utf-8", "replace")
         self._background.start(
             f"write {path}",
@@ -145,7 +147,7 @@ class Recorder(QObject):
 
 
 def bundled_runs() -> list[str]:
-    """The names of the recordings that ship."""
+    """The names of the bundled recordings."""
     try:
         return names(FOLDER, ".jsonl")
     except FileNotFoundError:

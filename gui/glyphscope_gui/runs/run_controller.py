@@ -1,4 +1,6 @@
-"""Runs: from the project's request to a job, from its events to the one state that every view shows."""
+"""The run controller: it makes a job from the project's request, and from its events the one state that every
+view shows.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,7 @@ class Saving:
 
 
 def _begins(event: AnyEvent) -> bool:
-    """Whether the model is at work by then, and not only asked for."""
+    """Whether the model is at work by then, and not only requested."""
     if isinstance(event, PromptEvaluated):
         return event.total > 0  # else an endpoint is waited for
     return not isinstance(event, _BEFORE)
@@ -185,7 +187,7 @@ class RunController(QObject):
         self.queries.crashed.connect(self.crashed)
         self._thread.start()
 
-    # -- what can be done --------------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------------------
 
     @property
     def is_busy(self) -> bool:
@@ -193,8 +195,9 @@ class RunController(QObject):
 
     @property
     def can_continue(self) -> bool:
-        """Whether there is an aborted run whose rest is not known. Only of a single text that was asked for directly:
-        what a strategy did after it was stopped is known.
+        """Whether there is an aborted run with an unknown continuation.
+
+        Only for a direct run of a single text: a strategy has its own continuation after a stop.
         """
         started = self.state.started
         if self.is_busy or self._said or started is None or started.request.strategy != "direct":
@@ -203,7 +206,7 @@ class RunController(QObject):
 
     @property
     def is_aside(self) -> bool:
-        """Whether what runs is not the playground's."""
+        """Whether the present job is not the playground's."""
         return isinstance(self._job, RunJob) and self._job.aside
 
     @property
@@ -212,7 +215,7 @@ class RunController(QObject):
         return self._asked is not None
 
     def run(self, request: PreparedRequest | RunRequest, *, stepping: bool = False) -> None:
-        """Run it; what runs now is stopped first. The worker prepares a request that is not."""
+        """Run it; the present run is stopped first. The worker prepares a request that is not prepared."""
         self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
 
     def run_aside(self, request: PreparedRequest | RunRequest) -> int:
@@ -232,7 +235,7 @@ class RunController(QObject):
         stepping: bool = False,
         at: TokenPlace | None = None,
     ) -> None:
-        """Show a recorded run: the same events through the same ways. `rate` and `at` as in ReplayJob."""
+        """Show a recorded run: the same events on the same path. `rate` and `at` as in ReplayJob."""
         self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, stepping, at)))
 
     def show_record(self, events: Sequence[AnyEvent], at: TokenPlace | None = None) -> None:
@@ -246,12 +249,12 @@ class RunController(QObject):
             self._start(ContinueJob(self._id(), request, tuple(self.events)))
 
     def step(self) -> None:
-        """One decoding step, while stepping."""
+        """Let one decoding step through, while stepping."""
         if self.phase is Phase.STEPPING:
             self._worker.step()
 
     def resume(self) -> None:
-        """From stepping to running."""
+        """Continue a stepped run without pauses."""
         if self.phase is Phase.STEPPING and self._job is not None:
             self._worker.resume(self._job.id)
             self._set_phase(Phase.RUNNING)
@@ -270,7 +273,7 @@ class RunController(QObject):
             self._worker.reply(asked, reply)
 
     def open_model(self, name: str) -> None:
-        """Open a model now, so that the first run need not wait for it; again where its options changed."""
+        """Open a model now, so that the first run does not wait for it; again where its options changed."""
         self._openRequested.emit(name)
 
     def unload_model(self) -> None:

@@ -20,13 +20,13 @@ from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
 from glyphscope_gui.shared.background import Background
 
 BATCH_MS = 100
-"""How often the tokens that came are read: a rule need not be there in the same moment."""
+"""Milliseconds between reads of new tokens: rules may appear a little later."""
 AT_ONCE = 2_000
-"""Tokens that one job reads, so that rules show up while a long run is read."""
+"""Tokens that one job reads, so that rules appear while a long run is read."""
 
 
 class _Run:
-    """A run that is read: its tokens so far, and how many of them were given to a job."""
+    """A run that is read: its tokens so far, and how many of them were passed to a job."""
 
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         self.request = request
@@ -39,18 +39,18 @@ class _Run:
         self.dropped = False
 
     def read(self, tokens: Sequence[Token]) -> list[Any]:
-        """In the job's thread. Raises GlyphscopeError."""
+        """Read tokens, in the job's thread. Raises GlyphscopeError."""
         return self._made().read(tokens, self._is_dropped)
 
     def judge(self, index: int, text: str) -> Any:
-        """In the job's thread: what the grammar says to a text in the place of that token. Raises GlyphscopeError."""
+        """Check a text in the place of that token, in the job's thread. Raises GlyphscopeError."""
         one = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
         if self.tokens[index].start > LONGEST_TEXT:
             return Refusal(index, "", ("",))
         return self._made().refusals(self.tokens[:index], (one,), self._is_dropped)
 
     def refuse(self, index: int) -> Any:
-        """In the job's thread. Raises GlyphscopeError."""
+        """The reasons of the masked alternatives of that token, in the job's thread. Raises GlyphscopeError."""
         rows = self.tokens[index].step.alternatives
         if self.tokens[index].start > LONGEST_TEXT:
             return Refusal(index, "", ("",) * len(rows))
@@ -93,7 +93,7 @@ class RunRules(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is under way, or waited for."""
+        """Whether a job is running or scheduled."""
         return self._working or self._later.isActive()
 
     @property
@@ -133,7 +133,7 @@ class RunRules(QObject):
         self._next()
 
     def close(self) -> None:
-        """Stop, and wait for what runs."""
+        """Stop, and wait for the running job."""
         self._closed = True
         self._drop()
         self._later.stop()

@@ -1,4 +1,6 @@
-"""Whether the run that is shown was made with other settings than the project's, as one from a file or the history."""
+"""Whether the shown run was made with other settings than the project's, such as one from a file or the
+history.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ from glyphscope_gui.runs.run_controller import Applied, RunController
 
 
 class ShownRecord(QObject):
-    """`changed` carries the RunStarted of a record whose settings are shown in place of the project's, or None.
+    """`changed` carries the RunStarted of a record whose settings are shown in place of the project's, or
+    None.
 
-    A run of the project ends that, and so does any change of the project: what is edited is in sight.
+    A run of the project ends that, and so does any change of the project: the edited settings are in sight.
     """
 
     changed = Signal(object)

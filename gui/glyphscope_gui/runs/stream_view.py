@@ -54,17 +54,17 @@ from glyphscope_gui.theme import Looks, mono_font, theme
 LINE_HEIGHT = 165
 """Percent of the font's: room for the lines below a field and the sign above its end."""
 _AROUND = 600
-"""Characters before and behind those in sight that are painted too: more than a line has."""
+"""Characters before and after those in sight that are painted too: more than a line has."""
 _NOTHING = tr("Nothing was written here.")
 _EMPTY = tr("Press Run: the call appears here, token by token.")
 
 
 class StreamView(QTextEdit):
-    """Read-only. `tokenChosen` carries the index of a token that was clicked."""
+    """The stream, read-only. `tokenChosen` carries the index of a clicked token."""
 
     tokenChosen = Signal(object)
     LARGER: float = 4
-    """Points that its text is larger than the interface's."""
+    """Points by which its text is larger than the interface's."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -94,10 +94,10 @@ class StreamView(QTextEdit):
     def minimumSizeHint(self) -> QSize:
         return QSize(120, round(self._metrics.height() * 2.9))
 
-    # -- what the run says -------------------------------------------------------------------------------------
+    # -- events of the run -------------------------------------------------------------------------------------
 
     def begin(self, state: StageState, request: RunRequest | None = None) -> None:
-        """Empty, for a new run of that request."""
+        """Clear the view, for a new run of that request."""
         self._selected = None
         self._running = True
         self._said = self._opened = ""
@@ -105,7 +105,7 @@ class StreamView(QTextEdit):
         self._reset(state)
 
     def apply(self, events: Iterable[AnyEvent]) -> None:
-        """Show what these events added to the state that it began with."""
+        """Show the additions of these events to the state that it began with."""
         tokens: list[Token] = []
         decided, stop = len(self._decided), self._state.stop_string
         parting: list[int] = []
@@ -160,7 +160,7 @@ class StreamView(QTextEdit):
         self.viewport().update()
 
     def show_character(self, character: int) -> None:
-        """Scroll to where a part begins there."""
+        """Scroll to the part that begins at that character."""
         self._show_character(character)
         self._parts.place_headers()
 
@@ -180,7 +180,7 @@ class StreamView(QTextEdit):
         return bar.value() >= bar.maximum() - 4
 
     def _show_character(self, character: int) -> None:
-        """Scroll no more than is needed to have it in sight."""
+        """Scroll no more than needed to have that character in sight."""
         cursor = QTextCursor(self.document())
         cursor.setPosition(min(self._places.position(character), self.document().characterCount() - 1))
         if not cursor.block().isVisible():
@@ -227,7 +227,7 @@ class StreamView(QTextEdit):
         self._block.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
 
     def _look_for_parting(self, tokens: Iterable[Token]) -> None:
-        """The character where a branch leaves the run that it branches off."""
+        """Find the character where a branch leaves its parent run."""
         for token in tokens:
             origin = token.step.origin
             if self._parting is None and (origin == "written" or (self._kept and origin == "model")):
@@ -235,7 +235,7 @@ class StreamView(QTextEdit):
             self._kept = self._kept or origin == "kept"
 
     def _show_text(self, tokens: list[Token], parting: Iterable[int]) -> None:
-        """These tokens; in an answer of parts also what came before them, from where its parts changed."""
+        """Write these tokens; in an answer of parts also earlier ones, from where its parts changed."""
         if self._state.segments:
             start = min((*parting, self._places.characters))
             self._edit(lambda cursor: self._parts.write(cursor, start))
@@ -252,7 +252,7 @@ class StreamView(QTextEdit):
         )
 
     def _insert(self, pieces: Iterable[tuple[str, QTextCharFormat]]) -> None:
-        """Pieces of the run's text."""
+        """Insert pieces of the run's text."""
         self._insert_raw(
             (self._places.add(visible(text, lines=True, single=True)), format_)
             for text, format_ in pieces
@@ -269,7 +269,7 @@ class StreamView(QTextEdit):
         self._edit(insert)
 
     def _edit(self, change: Callable[[QTextCursor], None]) -> None:
-        """In one edit block, at the document's end; the view stays at the end if it was there."""
+        """Edit in one block, at the document's end; the view stays at the end if it was there."""
         at_end = self._is_at_end()
         cursor = QTextCursor(self.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -311,7 +311,7 @@ class StreamView(QTextEdit):
             self._restyle()
 
     def _restyle(self) -> None:
-        """The same text in the colours of another theme."""
+        """Write the same text in the colours of another theme."""
         state, containers, cut = self._state, self._containers, self._cut
         decided, said, self._said = self._decided, self._said, ""
         self._reset(state, keep=True)
@@ -425,7 +425,7 @@ class StreamView(QTextEdit):
         return self._places.character(first), self._places.character(last) + 1
 
     def _fields(self, first: int, last: int) -> Iterator[FieldState]:
-        """The fields in sight that hold no others."""
+        """The innermost fields in sight."""
         calls = self._parts.calls_between(first, last) if self._state.segments else (0,)
         for call in calls:
             for path, field in self._state.call_at(call).fields.items():
@@ -539,7 +539,7 @@ class StreamView(QTextEdit):
 
 
 def _x(line: QTextLine, position: int) -> float:
-    """PySide returns the place together with the position it was asked for."""
+    """The x of a position, which PySide returns together with the position."""
     found: tuple[float, int] | float = line.cursorToX(position)  # type: ignore[assignment]
     return found[0] if isinstance(found, tuple) else found
 

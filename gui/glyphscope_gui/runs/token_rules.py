@@ -50,7 +50,7 @@ _Place: TypeAlias = tuple[str, Origin | None]
 
 @dataclass(frozen=True)
 class TokenRule:
-    """`rule` as it is called on the grammar page, "" where none read the token; `words` say where it comes from."""
+    """`rule` is the name on the grammar page, "" where none read the token; `words` describe its origin."""
 
     rule: str = ""
     words: str = ""
@@ -89,7 +89,7 @@ def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
 
 
 class RuleReader:
-    """Reads the tokens of one run as they come. Not for two threads at once."""
+    """Reads the tokens of one run as they come. For one thread at a time."""
 
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         """Raises GrammarError."""
@@ -240,12 +240,12 @@ class RuleReader:
 
 
 def _starts_inside(one: Alternative) -> bool:
-    """Whether it begins in the middle of a character."""
+    """Whether it begins inside a character."""
     return bool(one.data) and 0x80 <= one.data[0] < 0xC0
 
 
 def _after(state: State, token: Token, cancelled: Callable[[], bool]) -> State:
-    """By its characters; where they do not fit, as a token that the grammar asks for."""
+    """The state after a token: by its characters, or where they do not fit, as a token of the grammar."""
     spelled = state.feed(token.step.text, cancel=cancelled)
     if spelled.alive or not state.alive or not state.token_matches():
         return spelled
@@ -259,6 +259,8 @@ def _reading(state: State) -> _Place:
 
 
 def _innermost(active: Sequence[ActiveRule]) -> _Place:
-    """The innermost that has a place in a tool's schema; of a grammar without such places, the innermost."""
+    """The innermost rule that has a place in a tool's schema; of a grammar without such places, the
+    innermost.
+    """
     found = next((rule for rule in reversed(active) if rule.origin is not None), active[-1])
     return found.name, found.origin

@@ -37,13 +37,13 @@ HIDDEN = (
 )
 """Columns hidden as the room shrinks; the alternatives beside the table show their values too."""
 NARROWEST_TOKEN = 12
-"""Characters of a token that keep their room."""
+"""Characters of a token for which there is always room."""
 
 
 class TokenDelegate(QStyledItemDelegate):
-    """The token as a chip: forced ones on the grammar's ground, sampled ones framed, those that somebody put there with
-    a thick frame, and those kept from another run with a broken one. Dotted below where the text is not in the model's
-    own tokens.
+    """The token as a chip: forced ones on the grammar's background, sampled ones framed, those of the user
+    with a thick frame, and those kept from another run with a broken one. Dotted below where the text is not
+    in the model's own tokens.
     """
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -106,19 +106,19 @@ class TokenTable(PlainTable):
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is no room for all, the columns that are missed least go; the hint on the token has them."""
+        """Hide the least important columns where there is no room for all; the hint on the token has them."""
         super().resizeEvent(event)
         if self.currentIndex().isValid():
             self.scrollTo(self.currentIndex())
         self._fit_columns()
 
     def show_rules(self, shown: bool) -> None:
-        """Whether a grammar constrains the run: without one, no token has a rule."""
+        """Set whether a grammar constrains the run: without one, no token has a rule."""
         self._ruled = shown
         self._fit_columns()
 
     def show_parts(self) -> None:
-        """The parts of the answer, if it has any, where they are by now."""
+        """Show the parts of the answer, if it has any, at their present places."""
         if self._parted != self._tokens.has_parts:
             self._parted = self._tokens.has_parts
             self._fit_columns()

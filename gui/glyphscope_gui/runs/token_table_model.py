@@ -1,4 +1,4 @@
-"""The tokens of a run as a table: a row a decoding step, appended a batch at a time."""
+"""The tokens of a run as a table: a row for each decoding step, appended a batch at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CUT_ROLE = Qt.ItemDataRole.UserRole + 1
 
 
 class _Column(NamedTuple):
-    """`title` is the column's name in the code, `heading` what a person reads."""
+    """`title` is the column's name in the code, `heading` its visible title."""
 
     title: str
     heading: str
@@ -127,7 +127,7 @@ ORIGINS = {
 
 
 class TokenTableModel(TableModel[Token]):
-    """Reads the tokens; keeps no copy of what they say."""
+    """Reads the tokens in place; copies nothing."""
 
     titles = tuple(column.heading for column in COLUMNS)
     tips = tuple(column.tip for column in COLUMNS)
@@ -141,7 +141,7 @@ class TokenTableModel(TableModel[Token]):
         self._cut = Boundaries(unknown=tr("not compared"))
 
     def clear(self, stage: StageState | None = None) -> None:
-        """Empty, for the tokens of that stage."""
+        """Clear the table, for the tokens of that stage."""
         self._stage, self._rules = stage or StageState(), []
         self._cut = Boundaries(unknown=tr("not compared"))
         self.show_rows([])
@@ -150,7 +150,7 @@ class TokenTableModel(TableModel[Token]):
         self._insert(len(self._rows), tokens)
 
     def set_rules(self, first: int, rules: Sequence[TokenRule]) -> None:
-        """The rules of the tokens from `first` on: they come in order, some time after the tokens or before."""
+        """Set the rules of the tokens from `first` on: they come in order, before or after their tokens."""
         self._rules[first:] = rules
         self._changed(first, min(first + len(rules), len(self._rows)), RULE)
 
@@ -160,16 +160,16 @@ class TokenTableModel(TableModel[Token]):
         return bool(self._stage.segments)
 
     def parts_changed(self) -> None:
-        """A part began or ended, maybe some tokens ago."""
+        """Update the rows: a part began or ended, maybe some tokens ago."""
         self._changed(column=PART)
 
     def set_boundaries(self, cut: Boundaries) -> None:
-        """Which of them are not the model's own."""
+        """Set which of them are not the model's own."""
         self._cut = cut
         self._changed(column=TOKEN)
 
     def rule(self, row: int) -> TokenRule | None:
-        """None while it is not known."""
+        """The rule of a token; None while it is not known."""
         return self._rules[row] if row < len(self._rules) else None
 
     def words(self, row: Token, column: int) -> str:

@@ -94,10 +94,10 @@ class BranchBar(QWidget):
         self._lay_out()
         self.show_token(None)
 
-    # -- what it shows -----------------------------------------------------------------------------------------
+    # -- shown values ------------------------------------------------------------------------------------------
 
     def show_token(self, token: Token | None) -> None:
-        """A token of the run; None where none is chosen."""
+        """Show a token of the run; None where none is chosen."""
         self._token, self._chosen = token, None
         self.box.hide()
         self._shut_field()
@@ -134,11 +134,11 @@ class BranchBar(QWidget):
             self.typed_box.hide()
 
     def show_special(self, special: frozenset[int]) -> None:
-        """The ids of special tokens, once they are known."""
+        """Set the ids of special tokens, once they are known."""
         self._special = special
 
     def show_words(self, words: str) -> None:
-        """Why what was wished cannot be done."""
+        """Show why a request cannot be fulfilled."""
         self.words.setText(words)
         self.words.show()
 

@@ -1,6 +1,7 @@
-"""The tree of branches that the shown run is in: found in the history, grown by new ones, gone through back and forth.
+"""The tree of the shown run's branches: read from the history, extended by new ones, navigated back and
+forth.
 
-A branch is a run like any other: it is started here, and recorded by whoever records runs.
+A branch is a run like any other: it is started here, and recorded by the recorder of runs.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ class Wish:
 
 
 class Branches(QObject):
-    """`changed`: the tree, or which of its runs is shown. `runRequested` carries the events of a run to be shown,
-    `ready` the request of a branch to be run, `refused` why there is no such branch, in words; `failed` a
-    GlyphscopeError of the history, `notFound` one that only leaves the tree without relatives; `keepRequested` the
-    events of a run that branches leave and the history may not have; `described` the id of a run that has other words
-    of the user now.
+    """The tree of branches, and which of its runs is shown.
+
+    `changed`: either of them. `runRequested` carries the events of a run to be shown, `ready` the request of
+    a branch to be run, `refused` why there is no such branch, in words; `failed` a GlyphscopeError of the
+    history, `notFound` one that only leaves the tree without relatives; `keepRequested` the events of a
+    parent run that the history may not have; `described` the id of a run with a new name or note.
     """
 
     changed = Signal()
@@ -70,7 +72,7 @@ class Branches(QObject):
 
     @property
     def parent_run(self) -> str:
-        """The run that the shown one leaves, if it is there; else ""."""
+        """The parent of the shown run, if it is in the tree; else ""."""
         kin = self.kin.get(self.shown)
         point = kin.started.request.branch_of if kin is not None else None
         return point.run if point is not None and point.run in self.kin else ""
@@ -96,7 +98,7 @@ class Branches(QObject):
         self.shown = ""
 
     def apply(self, applied: Applied) -> None:
-        """The beginning of a run puts it into the tree, or begins another tree with it."""
+        """Add a run to the tree at its beginning, or begin another tree with it."""
         if applied.kind == "continuation":
             return
         for event in applied.events:
@@ -109,7 +111,7 @@ class Branches(QObject):
         if not isinstance(applied.events[0], RunStarted) or applied.events[0].run != self.shown:
             return
         if applied.kind == "run":
-            self._saved_requests.add(self.shown)  # whoever records runs does it now
+            self._saved_requests.add(self.shown)  # the recorder of runs saves it now
         kin, before = kin_of(applied.events), self.kin.get(self.shown)
         if before is not None:
             row = kin.row._replace(name=before.row.name, note=before.row.note, pinned=before.row.pinned)
@@ -118,7 +120,7 @@ class Branches(QObject):
         self._remember(self.shown, applied.events)
         self._grow()
 
-    # -- what the user wants -----------------------------------------------------------------------------------
+    # -- requests of the user ----------------------------------------------------------------------------------
 
     def start(self, events: Events, wish: Wish, model: Callable[[RunStarted], str]) -> None:
         """Continue from a token of that run. `model` returns the name of the model to open for it."""
@@ -157,20 +159,20 @@ class Branches(QObject):
         self._background.start("why", work, done, self.failed.emit)
 
     def show(self, run: str) -> None:
-        """Have a run of the tree shown."""
+        """Request a run of the tree to be shown."""
         if run in self.kin and run != self.shown:
             self.read(run, self.runRequested.emit)
 
     def back(self) -> None:
-        """To the run that the shown one leaves."""
+        """Show the parent of the shown run."""
         self.show(self.parent_run)
 
     def forward(self) -> None:
-        """To the branch that was shown last."""
+        """Show the branch that was shown last."""
         self.show(self.child_run)
 
     def read(self, run: str, then: Callable[[Events], None]) -> None:
-        """The events of a run of the tree."""
+        """Call `then` with the events of a run of the tree."""
         cached = self._cache.get(run)
         if cached is not None:
             self._cache.move_to_end(run)
@@ -184,7 +186,7 @@ class Branches(QObject):
         self._background.start("read", lambda: self._history.events(run), done, self.failed.emit)
 
     def describe(self, run: str, *, name: str | None = None, note: str | None = None) -> None:
-        """Give a run of the tree a name or a note; they are kept with the history."""
+        """Give a run of the tree a name or a note, which the history stores."""
         kin = self.kin.get(run)
         if kin is None:
             return
@@ -206,7 +208,7 @@ class Branches(QObject):
         self.changed.emit()
 
     def look_again(self, run: str) -> None:
-        """The user described a run elsewhere."""
+        """Read the description of a run again, which the user changed elsewhere."""
         if run in self.kin:
             self._find(run)
 
@@ -233,7 +235,7 @@ class Branches(QObject):
             self._find(started.run)
 
     def _find(self, run: str) -> None:
-        """Its relatives in the history."""
+        """Look for its relatives in the history."""
         self._background.start(
             "family",
             lambda: self._history.family(run),
@@ -243,7 +245,7 @@ class Branches(QObject):
 
     def _found(self, run: str, family: list[Kin]) -> None:
         """Add the relatives; names and notes are those of the history."""
-        if run not in self.kin:  # another tree is shown by now
+        if run not in self.kin:  # by now another tree is shown
             return
         self._saved_requests |= {kin.started.run for kin in family}
         for kin in family:

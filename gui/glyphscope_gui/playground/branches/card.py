@@ -24,7 +24,9 @@ INDENT = 14
 DEEPEST = 120
 """The largest indent of the deepest branch in pixels: each level has less, where there are many."""
 NARROW = 560
-"""Pixels of width, at the usual size of letters, below which what came goes: the stream and the hint have it."""
+"""Pixels of width, at the usual size of letters, below which the column of results is hidden: the stream and
+the hint have them.
+"""
 
 
 class BranchTree(QTreeView):
@@ -93,7 +95,7 @@ class BranchTree(QTreeView):
             super().keyPressEvent(event)
 
     def drawBranches(self, painter: QPainter, rect: QRect, index: Index) -> None:
-        """Nothing: what is further in branches off what is above, and nothing can be folded."""
+        """Draw nothing: the indent alone shows branches, and no row can be collapsed."""
 
     def _row_height(self) -> int:
         return self.fontMetrics().height() + ROW + 2
@@ -144,11 +146,11 @@ class BranchCard(Card):
         self.hide()
 
     def sizeHint(self) -> QSize:
-        """Of all rows, up to some: a layout inside would give the size before they came."""
+        """The height of all rows, up to a limit: a layout inside would give the size before they came."""
         return QSize(340, self.heading.sizeHint().height() + self.tree.sizeHint().height() + 14)
 
     def show_tree(self, count: int) -> None:
-        """After the model was filled; `count` runs are in the tree."""
+        """Update the card after the model was filled; `count` runs are in the tree."""
         self.tree.expandAll()
         self.tree.setIndentation(max(1, min(INDENT, DEEPEST // max(self.model.depth, 1))))
         branches = count - self.model.rowCount()

@@ -1,4 +1,4 @@
-"""A field for what is typed in a token's place, with the tokens that the model makes of it."""
+"""A field for the text that replaces a token, with the tokens that the model splits it into."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from glyphscope_gui.shared.text_edits import LineEdit
 ASK_MS = 150
 """Milliseconds without a key press before the tokens of a text are requested."""
 LONGEST = 20_000
-"""Characters: more would be no answer of any call."""
+"""Characters: a longer text would not be the answer of any call."""
 
 
 class _Edit(LineEdit):
-    """`left` when Escape was pressed in it."""
+    """An edit that emits `left` when Escape was pressed in it."""
 
     left = Signal()
 
@@ -64,7 +64,7 @@ class BranchField(QWidget):
         self.hide()
 
     def open(self, text: str = "") -> None:
-        """Empty, or with a text that is to be changed."""
+        """Show the field, empty or with a text to change."""
         self.edit.setText(text)
         self._changed(text)
         self.show()

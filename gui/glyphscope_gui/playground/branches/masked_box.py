@@ -55,7 +55,7 @@ class MaskedBox(QFrame):
         self.show()
 
     def focus_first(self) -> None:
-        """The focus goes to the smaller of the two, once it is known which are there."""
+        """Focus the first shown button; neither while the search for the constraint is not over."""
         if not self.relax_button.isHidden():
             self.relax_button.setFocus(Qt.FocusReason.OtherFocusReason)
         elif LOOKING not in self._reason.why:

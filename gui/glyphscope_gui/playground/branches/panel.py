@@ -1,4 +1,6 @@
-"""The shown run as a branch: where it leaves, what it cost, what it was freed from, and the user's words on it."""
+"""The shown run as a branch: its place in the parent run, its cost, the dropped constraints, and the user's
+name and note.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class CostLine(NamedTuple):
 
 
 class BranchPanel(QWidget):
-    """`nameRequested` and `noteRequested` carry the run and what the user wrote of it, once he is done with it."""
+    """`nameRequested` and `noteRequested` carry the run and the user's text, once it is complete."""
 
     nameRequested = Signal(str, str)
     noteRequested = Signal(str, str)
@@ -98,7 +100,7 @@ class BranchPanel(QWidget):
         return [widget for widget in widgets if isinstance(widget, QLabel)]
 
     def set_editable(self, editable: bool) -> None:
-        """Not while it runs: there is nothing in the history yet that could keep the words."""
+        """Set whether the texts can be edited: not during the run, which the history does not have yet."""
         for edit in (self.name_edit, self.note_edit):
             edit.setReadOnly(not editable)
 

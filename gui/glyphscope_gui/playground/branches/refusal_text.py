@@ -23,8 +23,8 @@ OWN_GRAMMAR = tr("This run uses a custom grammar; only the whole constraint can 
 
 @dataclass(frozen=True)
 class MaskReason:
-    """`why` are the reasons, one a line; `relax` what can be relaxed so that the alternative is let in, and `words`
-    that constraint, such as `minimum of max_results`.
+    """`why` are the reasons, one a line; `relax` is the constraint to relax so that the alternative is
+    allowed, and `words` its name, such as `minimum of max_results`.
     """
 
     why: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The tree of a run's branches as Qt shows it: a row a run, named by the user or by what was put where it leaves."""
+"""The tree of a run's branches for Qt: a row a run, named by the user or by its replacement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TIPS = (
 
 
 class BranchTreeModel(QAbstractItemModel):
-    """`renamed` carries a run's id and the name that the user gave it."""
+    """`renamed` carries a run's id and its new name."""
 
     renamed = Signal(str, str)
 
@@ -49,12 +49,12 @@ class BranchTreeModel(QAbstractItemModel):
     def show(
         self, roots: Sequence[Branch], kin: Mapping[str, Kin], shown: str, special: Container[int] = ()
     ) -> None:
-        """`shown` is the run that the views show."""
+        """Show these runs; `shown` is the one that the views show."""
         self.beginResetModel()
         self._nodes, self._children, self._parents, self._places = [], [], [], []
         self._kin, self._shown, self._special = kin, shown, special
         self._roots = []
-        # as many branches of branches as there are clicks: without recursion
+        # each click may add a level of branches: no recursion
         waiting = [(branch, -1) for branch in reversed(roots)]
         while waiting:
             branch, above = waiting.pop()
@@ -81,13 +81,13 @@ class BranchTreeModel(QAbstractItemModel):
 
     @property
     def depth(self) -> int:
-        """How many runs branch off one another at most."""
+        """The number of levels of branches."""
         depths: list[int] = []
         for above in self._parents:  # each is after its parent
             depths.append(depths[above] + 1 if above >= 0 else 1)
         return max(depths, default=0)
 
-    # -- what Qt asks ------------------------------------------------------------------------------------------
+    # -- methods for Qt ----------------------------------------------------------------------------------------
 
     def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
         beside = self._children[parent.internalId()] if parent.isValid() else self._roots

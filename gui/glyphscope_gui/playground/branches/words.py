@@ -21,7 +21,9 @@ _LONGEST = 60
 
 
 def seen(data: bytes, text: str = "", *, special: bool = False) -> str:
-    """A token in sight: half a character as its bytes, what has no shape as a sign, a special token in brackets."""
+    """The visible form of a token: half a character as its bytes, invisible ones as signs, a special token in
+    brackets.
+    """
     words = visible(token_text(data, text), lines=True)
     return f"⟨{words}⟩" if special else words
 
@@ -37,7 +39,7 @@ def put_of(request: RunRequest) -> list[PrefixPart]:
 
 
 def put_words(request: RunRequest, special: Container[int] = ()) -> str:
-    """`·50`, `“typed”`, `⟨F0 9F⟩`, or that nothing was put there."""
+    """`·50`, `“typed”`, `⟨F0 9F⟩`; empty where the token was only deleted."""
     pieces = [
         seen(one.data, special=one.id in special)
         if one.id >= 0
@@ -54,12 +56,12 @@ def shared_bytes(request: RunRequest) -> bytes:
 
 
 def before_words(request: RunRequest) -> str:
-    """The end of what is kept: `…_results=`."""
+    """The end of the text that is shared with the parent: `…_results=`."""
     return shorten(seen(shared_bytes(request)), _BEFORE, keep="end")
 
 
 def place_words(request: RunRequest) -> str:
-    """Where it leaves, such as `at token 14, after …_results=`."""
+    """The place in the parent run, such as `at token 14, after …_results=`."""
     point = request.branch_of
     if point is None:
         return ""
@@ -117,7 +119,7 @@ def row_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
 
 
 def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ()) -> str:
-    """All that is known of a run of the tree, a line each."""
+    """All known facts about a run of the tree, a line each."""
     request = kin.started.request
     lines = [kin.row.name, kin.row.title]
     if request.branch_of is not None:
@@ -155,7 +157,7 @@ def paid_words(state: RunState) -> str:
 
 
 def half_words(data: bytes) -> str:
-    """Where the bytes end within a character: `⟨F0 9F⟩`; empty where they do not."""
+    """The bytes of an incomplete character at the end: `⟨F0 9F⟩`; empty where there is none."""
     for length in range(1, min(4, len(data)) + 1):
         tail = data[-length:]
         if 0xC0 <= tail[0] < 0xF5:
@@ -174,7 +176,7 @@ def pieces_words(pieces: Sequence[bytes], count: int) -> str:
 
 
 def outcome_line(kin: Kin) -> str:
-    """How the run ended; a valid call of one that was relaxed is not called valid without a word."""
+    """The end of the run; a valid call of a relaxed run is marked as such."""
     if kin.row.outcome == "unfinished":
         return tr("running")
     words = outcome_words(kin.row.outcome)

@@ -91,7 +91,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Asked:
-    """The run waits for a person: about a call, or with a question. `number` is what the answer is given to."""
+    """A question of the run to a person: about a call, or in words. The answer refers to its `number`."""
 
     job: int
     number: int

@@ -1,8 +1,9 @@
-"""From the worker's thread to the window's: posts are collected, and come over in batches the window can bear.
+"""From the worker's thread to the window's: posts are collected, and delivered in batches of a size that the
+window can process.
 
-The worker never waits for the window, and the window is woken once for a batch, not for each event: the first post
-of a quiet time comes over at once, and those after it together, `INTERVAL_MS` later. A batch is never larger than
-what is shown within a frame; what is left waits for the next.
+The worker never waits for the window, and the window is woken once for a batch, not for each event: the first
+post after a pause is delivered at once, and those after it together, `INTERVAL_MS` later. A batch is never
+larger than can be shown within a frame; the rest waits for the next.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal
 from glyphscope_gui.runs.worker.jobs import Batch, Post
 
 INTERVAL_MS = 30
-"""Between two batches: thirty-three a second, which reads as continuous."""
+"""Milliseconds between two batches: thirty-three a second appear continuous."""
 MOST = 260
 """Posts in one batch: at 2,000 tokens a second about 180 come in one interval."""
 
@@ -37,7 +38,7 @@ class Mailbox(QObject):
         self._filled.connect(self._wake, Qt.ConnectionType.QueuedConnection)
 
     def open_for(self, job: int) -> None:
-        """From now on only that job's posts come over; what waits of an older one is dropped."""
+        """Deliver only that job's posts from now on; waiting posts of an older one are dropped."""
         with self._lock:
             self._job = job
             self._posts.clear()

@@ -1,4 +1,4 @@
-"""The one model that is open: opened when it is needed, kept between runs, exchanged when another is asked for."""
+"""The one open model: opened when it is needed, kept between runs, replaced when another is requested."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 Open = Callable[..., Model]
 """`open_model(name, options=…, progress=…)`."""
 OptionsOf = Callable[[str], LoadOptions]
-"""How the model of a name is loaded; called in any thread."""
+"""The load options of a model by its name; called in any thread."""
 
 
 def usual_options(_name: str) -> LoadOptions:
@@ -21,7 +21,7 @@ def usual_options(_name: str) -> LoadOptions:
 
 
 class ModelKeeper:
-    """Used by the worker's thread; only `cancel` is for any thread."""
+    """Opens and keeps the model in the worker's thread; only `cancel` is for any thread."""
 
     def __init__(self, open_model: Open, notify: Callable[[ModelStatus], None]) -> None:
         self._open_model = open_model

@@ -38,7 +38,7 @@ from glyphscope_gui.runs.worker.model_keeper import ModelKeeper, Open, OptionsOf
 from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
 
 _AHEAD = 0.001
-"""Seconds a replay may be ahead of its time before it waits: waking up for less costs more than it is worth."""
+"""Seconds a replay may be ahead of its time before it waits: waking up for less costs more than it saves."""
 
 
 class RunWorker(QObject):
@@ -72,7 +72,7 @@ class RunWorker(QObject):
     # -- from the window's thread ------------------------------------------------------------------------------
 
     def stop(self, job: int) -> None:
-        """End this job and all before it, whether they run or wait."""
+        """End this job and all before it, running or waiting."""
         self._stopped_to = max(self._stopped_to, job)
         self._nudge.set()
         self._gate.open()
@@ -92,7 +92,7 @@ class RunWorker(QObject):
         self._gate.admit()
 
     def resume(self, job: int) -> None:
-        """Let all steps of this job through, which may not have begun yet."""
+        """Let all steps of this job through, also before it begins."""
         self._resumed_to = job
         self._gate.open()
 
@@ -106,7 +106,7 @@ class RunWorker(QObject):
         self._nudge.clear()
         self._gate.shut()
         if not job.stepping or job.id <= self._resumed_to or self._is_stopped(job):
-            self._gate.open()  # also what was asked while it was being shut
+            self._gate.open()  # also requests that came while it was being shut
         try:
             self._work(job)
         except GlyphscopeError as error:  # the model could not be opened: the run's own errors are its events
@@ -135,7 +135,7 @@ class RunWorker(QObject):
 
     @Slot(object)
     def answer(self, query: Query) -> None:
-        """Ask the open model; none is opened for it."""
+        """Ask the open model; the query does not open one."""
         if query.dropped.is_set():
             return
         try:
@@ -192,7 +192,7 @@ class RunWorker(QObject):
             job.id, self._sources, lambda asked: self._mailbox.post(job.id, asked)
         )
         self._interaction = interaction
-        if self._is_stopped(job):  # by somebody who saw no host yet
+        if self._is_stopped(job):  # by a stop that came before there was a host
             interaction.end()
         try:
             yield from run(job.request, model, interaction, clock=self._gate.clock)
@@ -204,7 +204,7 @@ class RunWorker(QObject):
         return GatedModel(self._keeper.get(name, self._options_of(name)), self._gate)
 
     def _replay(self, job: ReplayJob) -> Iterator[AnyEvent]:
-        """The events again, each at its time, and never faster than the gate lets through."""
+        """Send the events again, each at its time, and never faster than the gate lets through."""
         begin, tokens = time.perf_counter(), 0
         for event in job.events:
             if job.rate is None:
@@ -223,7 +223,7 @@ class RunWorker(QObject):
     def _measure(
         self, job: int, started: RunStarted, calls: list[CallReady], prepared: RunRequest | PreparedRequest
     ) -> Measured | None:
-        """The sizes of the answer's calls; in tokens only by the tokenizer of the model that wrote them."""
+        """The sizes of the answer's calls; in tokens only with the tokenizer of the model that wrote them."""
         request, model = started.request, self._keeper.model
         count = None
         if model is not None and model.info.kind == "llama.cpp" and same_model(model.info, started.model):
@@ -235,6 +235,6 @@ class RunWorker(QObject):
             ready = replace(prepare(prepared), request=request)
             texts = {notation: instructions(ready, notation, calls[-1].tool) for notation in NOTATIONS}
             costs = {notation: count(text) for notation, text in texts.items() if text is not None}
-        except GlyphscopeError:  # the run itself was well; only its sizes are not known
+        except GlyphscopeError:  # the run itself succeeded; only its sizes are unknown
             return None
         return Measured(job, sizes, costs, len(calls))

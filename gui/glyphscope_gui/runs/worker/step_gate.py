@@ -25,7 +25,7 @@ class Gate:
         self._waited = 0.0
 
     def clock(self) -> float:
-        """Seconds that do not pass while a step waits: a limit of time does not count a user's pauses."""
+        """Seconds without the waits of steps: a time limit does not count a user's pauses."""
         return time.perf_counter() - self._waited
 
     def shut(self) -> None:

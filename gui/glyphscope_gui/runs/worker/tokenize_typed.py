@@ -31,7 +31,7 @@ class Pieces:
 
 
 class _Cutting:
-    """What `cut_after` asks of an engine, by the model's public face."""
+    """The part of an engine that `cut_after` uses, on top of a model."""
 
     def __init__(self, model: Model, tokens: tuple[bytes, ...]) -> None:
         self._model = model
@@ -45,7 +45,9 @@ class _Cutting:
 
 
 def pieces_of(model: Model | None, typed: Typed) -> Pieces:
-    """In the model's thread, while nothing is generated. Never raises for what a model does not know."""
+    """The tokens of a typed text, without a count where the model cannot tokenize it. In the model's thread,
+    while nothing is generated.
+    """
     if model is None or model.info.kind == "remote":
         return Pieces(typed)  # an endpoint may not know, and would be asked at every key
     try:
