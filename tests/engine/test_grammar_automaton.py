@@ -100,7 +100,7 @@ def test_large_counts_are_counted_not_expanded(body):
 
 
 def test_states_of_a_long_text_are_dropped_from_the_cache(monkeypatch):
-    monkeypatch.setattr(module, "MAX_KEPT", 100)
+    monkeypatch.setattr(module, "MAX_REMEMBERED", 100)
     automaton = Automaton.of(Repeat(LOWER, 0, 5_000))
     _, state = read(automaton, "a" * 5_000)
     assert state.final

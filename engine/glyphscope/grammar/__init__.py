@@ -1,4 +1,4 @@
-"""What may come next: the rule tree, built from a registry or a schema, and its emission for the engines."""
+"""Grammars: the rule tree, built from a registry or a schema, and its emission for the engines."""
 
 from glyphscope.grammar.builder import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf import GbnfText, emit_gbnf

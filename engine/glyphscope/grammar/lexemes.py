@@ -41,7 +41,7 @@ def lexeme(node: Node) -> str:
 
 
 def _conditions(node: Node) -> list[tuple[bool, Node]]:
-    """What a text of the node is in, and what it is not in: the first is always something that it is in."""
+    """The languages that contain a text of the node, and those that do not: the first always contains it."""
     if isinstance(node, tree.Intersect):
         found = [condition for part in node.parts for condition in _conditions(part)]
         return sorted(found, key=lambda condition: not condition[0])

@@ -17,9 +17,9 @@ _WHOLE = (tree.Terminal, tree.Except)  # are not taken apart
 
 
 def limit_depth(grammar: Grammar) -> Grammar:
-    """The same language in trees of at most `MAX_DEPTH` levels: what is deeper is a rule of its own.
+    """The same language in trees of at most `MAX_DEPTH` levels: deeper parts become separate rules.
 
-    Classes list what is in them. Raises GrammarError where the grammar derives no text at all.
+    Classes list their characters. Raises GrammarError where the grammar derives no text at all.
     """
     book = RuleBook(grammar.rules)
     for rule in grammar.rules.values():
@@ -56,7 +56,7 @@ def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
 
 @lru_cache(maxsize=1024)
 def _lexeme(body: Node) -> Node:
-    """A terminal. Tools have most of theirs in common."""
+    """A terminal. Tools have most of their terminals in common."""
     made = terminal(_rebuilt(body, None))
     # A literal that is a lexeme by itself is not to be joined to its neighbours.
     return tree.Terminal(made) if isinstance(made, tree.Literal) else made

@@ -1,4 +1,4 @@
-"""What differs between the notations when a call is spelled: keys, separators, words, and how a constant is written."""
+"""The syntactic differences of the notations of calls: keys, separators, words, and the form of constants."""
 
 from __future__ import annotations
 

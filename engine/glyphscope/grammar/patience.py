@@ -1,7 +1,7 @@
-"""At most eight seconds of the processor for a grammar: making its rules, and then writing them for an engine.
+"""The limit of eight seconds of CPU time for a grammar: for making its rules, and then writing them for an engine.
 
-A schema of a kilobyte can multiply its alternatives to millions of rules. Time of the thread is counted, so that a busy
-machine refuses no more than an idle one.
+A schema of a kilobyte can multiply its alternatives to millions of rules. The time of the thread is counted, so that a
+busy machine rejects no more than an idle one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from glyphscope.grammar.tree import Grammar
 from glyphscope.text.figures import duration
 
 SECONDS = 8.0
-"""What is begun then may take a second or two more."""
+"""A step begun before may take a second or two more."""
 
 
 class _Work(threading.local):
@@ -33,7 +33,7 @@ _WORK = _Work()
 
 @contextmanager
 def limited(of: Grammar | None = None) -> Iterator[None]:
-    """Work on one grammar. What making it took is counted too where `of` was the last that this thread made."""
+    """Limit the work on one grammar. The time of making `of` counts too if it was the last one made by this thread."""
     before, start = _WORK.end, thread_time()
     known = _WORK.made
     spent = known[1] if of is not None and known is not None and known[0]() is of else 0.0

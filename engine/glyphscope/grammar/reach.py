@@ -25,7 +25,7 @@ PLAIN_BYTES = frozenset((0x09, 0x0A, 0x0D, *range(0x20, 0x7F), *range(0x80, 0xC0
 
 
 class _Bytes:
-    """What texts cost in bytes of UTF-8. A token that a grammar asks for by itself counts as one."""
+    """The cost of texts in bytes of UTF-8. A token that a grammar names counts as one."""
 
     token = 1
 

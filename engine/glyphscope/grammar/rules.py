@@ -107,8 +107,8 @@ class RuleBook:
             if not productive.issuperset(refs(rule.body)):
                 rule = Rule(name, replace_refs(rule.body, productive_node), rule.origin)
             rules[name] = rule
-        kept_loose = tuple(name for name in loose if name in rules)
-        return Grammar(rules, root, unenforced, lexed, kept_loose, ordered)
+        remaining = tuple(name for name in loose if name in rules)
+        return Grammar(rules, root, unenforced, lexed, remaining, ordered)
 
     def productive(self, given: Set[str] = frozenset()) -> set[str]:
         """The rules that derive any text, were those `given` to derive one."""

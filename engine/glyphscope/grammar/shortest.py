@@ -29,7 +29,7 @@ H = TypeVar("H", bound=Hashable)
 
 
 class Measure(Protocol):
-    """What texts cost, where characters are not what counts; None for what cannot be written."""
+    """The costs of texts by another measure than characters; None for impossible texts."""
 
     @property
     def token(self) -> int | None:
@@ -43,7 +43,7 @@ class Measure(Protocol):
 
 
 class _Characters:
-    token = None  # is no text
+    token = None  # is not a text
 
     def text(self, text: str) -> int:
         return len(text)
@@ -58,7 +58,7 @@ _ANY = -1
 class _Claim:
     """A node, or a rule, that has a cost when `needs` of its parts have one, or any of them (`_ANY`).
 
-    `users`: the claims that it is a part of, and which one of theirs. `times`: how often its part counts.
+    `users`: the claims that it is a part of, with its index there. `times`: how often its part counts.
     """
 
     __slots__ = ("cost", "needs", "node", "serial", "settled", "times", "users")
@@ -178,7 +178,7 @@ class Shortest:
                         heappush(complete, (user.cost, user.serial, part))
 
     def _needed(self, node: tree.Unordered) -> tuple[Node, ...]:
-        """What each of its texts has: the required members, and the separators of as many entries as must come."""
+        """The minimal parts of its texts: the required members, and the separators of the required entries."""
         required = tuple(m for place, m in enumerate(node.members) if node.required >> place & 1)
         separators = node.least - (0 if node.leading or not node.least else 1)
         if not separators:
@@ -209,7 +209,7 @@ class Shortest:
 def _costs_to_end(
     automaton: Automaton, state: Place, price: Callable[[chars.Ranges], int | None], most: int | None
 ) -> dict[Place, int]:
-    """What the cheapest text from a state to acceptance costs, and from the states on its way."""
+    """The cost of the cheapest text from a state to acceptance, and from the states on its way."""
     known = dict[Place, int]()
     cheapest_way(
         state,

@@ -1,6 +1,6 @@
-"""The rule tree: what may come next, independent of the form in which an engine wants it.
+"""The rule tree of a grammar, independent of the form that an engine needs.
 
-Rules are context-free. What must be one lexeme for an engine with a lexer is a `Terminal`: its body is regular (no
+Rules are context-free. A `Terminal` must be one lexeme for an engine with a lexer: its body is regular (no
 `RuleRef` in it), and only there may languages be intersected. Build nodes with the functions at the end: they keep
 the tree flat, join neighbouring literals, and simplify what contains the empty language (`NEVER`).
 A module that handles many kinds of nodes writes them as `tree.Alt`.
@@ -87,14 +87,14 @@ class RuleRef(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Terminal(_AroundOne):
-    """One lexeme. A literal in it is a lexeme of its own, which is never joined to its neighbours."""
+    """One lexeme. A literal in it is a separate lexeme, which is never joined to its neighbours."""
 
     body: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Intersect:
-    """What is in all the parts; only inside a terminal."""
+    """The texts in all parts; only inside a terminal."""
 
     parts: tuple[Node, ...]
 
@@ -105,7 +105,7 @@ class Intersect:
 
 @dataclass(frozen=True, slots=True)
 class Except(_AroundOne):
-    """Every text that is none of the body's, as a part of an intersection (`all_but`)."""
+    """Every text outside the body's language, as a part of an intersection (`all_but`)."""
 
     body: Node
 
@@ -163,7 +163,7 @@ class Unordered:
         return (*found, len(self.members)) if room and self.free != NEVER else tuple(found)
 
     def after(self, entry: int, written: int, extra: int) -> tuple[int, int]:
-        """What is written when that entry was added."""
+        """The members written once that entry is added."""
         if entry < len(self.members):
             return written | 1 << entry, extra
         return written, min(extra + 1, self.counted)
@@ -358,7 +358,7 @@ def separated(item: Node, separator: Node, low: int = 0, high: int | None = None
 
 
 def intersect(parts: Iterable[Node]) -> Node:
-    """What is in all of them, at least one."""
+    """The texts in all of them; needs at least one."""
     distinct = tuple(dict.fromkeys(parts))
     if NEVER in distinct:
         return NEVER

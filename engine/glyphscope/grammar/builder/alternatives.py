@@ -1,8 +1,8 @@
-"""Choices that let through more than they should, because one of their alternatives does.
+"""Choices that accept more than they should, because one of their alternatives does.
 
-What an alternative leaves to the validator, a text may use to get past the other alternatives too: of `{"enum": ["a"]}
-or {"not": …}`, a grammar that cannot enforce the `not` takes any value, and neither the `anyOf` nor the `enum` in it
-refuses anything then. So the choice is listed among what is not enforced, with the place that is the reason.
+A constraint of an alternative that is left to the validator weakens the other alternatives too: of `{"enum": ["a"]} or
+{"not": …}`, a grammar that cannot enforce the `not` accepts any value, and neither the `anyOf` nor the `enum` in it
+rejects anything then. So the choice is listed as not enforced, with the place that is the reason.
 """
 
 from __future__ import annotations

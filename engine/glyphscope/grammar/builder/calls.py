@@ -34,15 +34,15 @@ Part: TypeAlias = TypingLiteral["call", "name", "arguments"]
 
 @dataclass(frozen=True)
 class GrammarOptions:
-    """What of a call, and how freely it is written.
+    """The part of a call that a grammar describes, and its freedom.
 
     `white_space` is JSON's; without it more of a call is forced, so fewer tokens are decided by the model.
     `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool` is the only
     tool there is. `free_text` lets any text precede the call (`turn.py` says which).
     `order` any: arguments, and the members of objects in them, come in any order; a call's own members do not, because
     its arguments depend on its name.
-    `most_calls` may follow one another, None for any number. With `words`, a text without any call is taken as
-    well, and words before the first one (`turn.py`): what a model may say in a conversation.
+    `most_calls` may follow one another, None for any number. With `words`, a text without any call is accepted
+    as well, and text before the first one (`turn.py`), as in a conversation.
     """
 
     white_space: WhiteSpace = "none"
@@ -87,7 +87,7 @@ def build_value_grammar(
 ) -> Grammar:
     """The values of a JSON Schema of any draft, in that notation; of the options, only `white_space` and `order` count.
 
-    Raises GrammarError, with the JSON Pointer, where no value can exist or the schema is none.
+    Raises GrammarError, with the JSON Pointer, where no value can exist or the schema is invalid.
     """
     with limited():
         return note_made(_value_grammar(schema, notation, options))
@@ -214,7 +214,7 @@ def _whole(
 
 
 def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:
-    """What follows the tool's name: its arguments, and the call's last brace."""
+    """The part after the tool's name: its arguments, and the call's last brace."""
     spelling, root = context.surface, (Place(""),)
     name_key, args_key = shape_keys(shape)
     if args_key is not None:
@@ -251,7 +251,7 @@ def choice_of(book: RuleBook, names: list[tuple[str, Node]]) -> Node:
 
 
 def _common_start(names: list[tuple[str, Node]]) -> str:
-    """What all the names begin with; each one continues after it, because none ends with another's quote."""
+    """The common prefix of all names; each one continues after it, because none ends with another's quote."""
     first, last = min(name for name, _ in names), max(name for name, _ in names)
     return first[: min(common_length(first, last), len(first) - 1)]
 

@@ -1,4 +1,4 @@
-"""Arrays and objects: their items and members in order, each by a rule of its own."""
+"""Arrays and objects: their items and members in order, each by a separate rule."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
         separator = context.surface.separator if index else EMPTY
         one = seq(separator, _item(context, name, parts, index), tail)
         tail = one if index < low else optional(one)
-        if index % 8 == 7:  # a rule of its own, so that a long tuple is no deep tree
+        if index % 8 == 7:  # a separate rule, so that a long tuple is not a deep tree
             tail = context.book.inner(f"{name}-from-{index}", tail)
     return seq(context.surface.open_list, tail, context.surface.close_list)
 

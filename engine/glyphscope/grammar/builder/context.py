@@ -1,4 +1,4 @@
-"""What is shared while the rules of one tool are made: the rules asked for, and what they could not enforce."""
+"""The shared state while the rules of one tool are made: the requested rules, and unenforced constraints."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Parts of a schema that no value can ever use, because other constraints exclude them.
 
-A grammar is built without them, so nothing of it shows that they were asked for: an `enum` of five values of which
-`maxLength` leaves two is enforced as two. What is found is what the builder itself drops: a value that is listed, a
-type, an alternative, an argument. A part that is excluded in one combination of alternatives and possible in another
-is none of these, and neither is a schema that is plainly `false`.
+A grammar is built without them, so it does not show that they exist: an `enum` of five values of which `maxLength`
+leaves two is enforced as two. Reported are the parts that the builder itself drops: a listed value, a type, an
+alternative, an argument. A part that is excluded in one combination of alternatives and possible in another is not
+reported, and neither is a schema that is plainly `false`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def registry_contradictions(registry: ToolRegistry) -> tuple[Contradiction, ...]
 def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, ...]:
     """The parts of a tool's parameters that can never be used, in the schema's order; none where it has too many rules.
 
-    `closed`: arguments that the schema does not name are refused, as in a call.
+    `closed`: arguments that the schema does not name are rejected, as in a call.
     It takes as long as the tool's grammar: milliseconds, or a second for a schema of thousands of places.
     """
     book = RuleBook()

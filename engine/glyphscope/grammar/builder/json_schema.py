@@ -17,8 +17,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def call_schema(registry: ToolRegistry, shape: Shape, options: GrammarOptions) -> dict[str, Any]:
     """`oneOf` the allowed tools' calls, each with its name as a constant. Raises GrammarError as the builder does.
 
-    An argument that a tool does not name is refused, unless the tool's schema says otherwise. White space and free
-    text are not a schema's to say.
+    An argument that a tool does not name is rejected, unless the tool's schema allows it. A schema cannot describe
+    white space and free text.
     """
     tools = chosen_tools(registry, options)
     if options.part == "name":

@@ -1,4 +1,4 @@
-"""What a schema place constrains, in a few words: for comments beside rules."""
+"""The constraints of a place in a schema, in a few words, for comments beside rules."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Sign(NamedTuple):
 
 
 Signs: TypeAlias = tuple[Sign, ...]
-"""What follows the brace of a call that begins."""
+"""The tokens after the brace that begins a call."""
 
 
 def spellings(key: str, marks: tuple[str, ...] = ("", '"'), ends: str = ":=") -> tuple[Signs, ...]:
@@ -89,7 +89,7 @@ def _words(found: tuple[Signs, ...], first: str = "{") -> Node:
 
 
 def _off_and_on(found: tuple[Signs, ...], first: str) -> tuple[Node, Node]:
-    """What follows the signs read so far: some of the next and then one that fits none, and only some of the next."""
+    """The texts after the tokens read so far: a part of the next one and then a mismatch, and only a part of it."""
     nexts: dict[str, list[Signs]] = {}
     for signs in found:
         nexts.setdefault(signs[0].char, []).append(signs[1:])
@@ -99,7 +99,7 @@ def _off_and_on(found: tuple[Signs, ...], first: str) -> tuple[Node, Node]:
     ]
     on: list[Node] = []
     for char, rest in nexts.items():
-        if all(rest):  # else the spelling is complete, and the text no words any more
+        if all(rest):  # else the beginning of a call is complete, and the text is no longer free
             broken, begun = _off_and_on(tuple(rest), first)
             off.append(seq(char, broken))
             on.append(seq(char, begun))

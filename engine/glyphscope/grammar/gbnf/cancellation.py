@@ -33,7 +33,7 @@ _WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
 
 @contextmanager
 def stoppable(cancel: Callable[[], bool] | None) -> Iterator[None]:
-    """What is done inside asks `cancel` every few milliseconds, and raises CheckCancelled when it says so."""
+    """A context in which work calls `cancel` every few milliseconds, and raises CheckCancelled when it returns True."""
     if cancel is None:
         yield
         return

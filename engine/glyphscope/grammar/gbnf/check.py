@@ -89,9 +89,9 @@ def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GbnfCh
 
 
 def check_gbnf_bytes(data: bytes) -> GbnfCheck:
-    """The same for the bytes of a file: those that are no UTF-8 are problems with their places, and so is a byte order
-    mark, for llama.cpp knows neither. In the document's text each is the lone surrogate of Python's
-    `surrogateescape`, with which it can be written again.
+    """The same for the bytes of a file: invalid UTF-8 and a byte order mark, which llama.cpp does not support, are
+    problems with their places. In the document's text each is the lone surrogate of Python's `surrogateescape`, with
+    which it can be written again.
     """
     found = check_gbnf(data.decode("utf-8", "surrogateescape"))
     return GbnfCheck(found.document, tuple(_of_bytes(found.document.text, d) for d in found.diagnostics))
@@ -119,9 +119,9 @@ _ROUNDS = 50
 
 
 def apply_fixes(found: GbnfCheck) -> tuple[str, int]:
-    """The text with every error fixed whose fix is no choice, and how many of them were.
+    """The text with every error fixed that has a single fix, and their number.
 
-    Each round makes the fixes that do not touch each other and looks again, for one problem can hide another.
+    Each round makes the fixes that do not overlap and checks again, as one problem can hide another.
     """
     text, count = found.document.text, 0
     for _ in range(_ROUNDS):

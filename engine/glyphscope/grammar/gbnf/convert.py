@@ -1,7 +1,7 @@
-"""GBNF as the rule tree: the language llama.cpp gives it, under the user's own names.
+"""GBNF as the rule tree: its language in llama.cpp, under the user's own names.
 
-Nothing is simplified, so that active rules and derivations show what was written. A class with nothing in it is the
-empty text, an upper bound over 2,000 is none, and of several rules of one name the last counts: so does llama.cpp.
+Nothing is simplified, so that active rules and derivations show the written text. As in llama.cpp, an empty class is
+the empty text, an upper bound over 2,000 is ignored, and of several rules of one name the last counts.
 """
 
 from __future__ import annotations

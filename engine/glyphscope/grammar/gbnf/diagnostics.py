@@ -1,4 +1,4 @@
-"""What can be wrong with a GBNF text: each problem with its place, its code and its fixes."""
+"""The problems of a GBNF text, each with its place, its code and its fixes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 class Diagnostic(msgspec.Struct, frozen=True):
-    """What is wrong from `start` to `end` (code points from 0, `end` excluded).
+    """A problem from `start` to `end` (code points from 0, `end` excluded).
 
-    An error is what llama.cpp refuses, or what crashes or hangs it. A warning is what it takes and what is hardly
-    meant; a hint is what works, and works better otherwise.
+    An error is rejected by llama.cpp, or crashes or hangs it. A warning is accepted, but hardly intended; a hint works,
+    but another form works better.
     """
 
     severity: Severity
@@ -48,7 +48,7 @@ def fix(title: str, *edits: Edit) -> Fix:
 
 
 CODES: dict[str, tuple[Severity, str]] = {}
-"""What each code means: whether it is an error, and in words."""
+"""The severity and the meaning of each code."""
 
 
 def _code(severity: Severity, code: str, words: str) -> str:

@@ -1,4 +1,4 @@
-"""The shortest text that one grammar accepts and the other refuses, or the proof that there is none.
+"""The shortest text that one grammar accepts and the other rejects, or the proof that there is none.
 
 Both grammars are made one: rules that say the same are one rule, whatever they are called. Then pairs of states are
 followed from both beginnings, those first whose shortest completion is nearest; each set of characters that all states
@@ -79,9 +79,9 @@ def shortest_differences(
     bound: Bound = DEFAULT_BOUND,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Differences:
-    """What the grammars do not share. Raises GrammarError for a wrong grammar, MatchCancelled.
+    """The differences of the grammars. Raises GrammarError for an invalid grammar, MatchCancelled.
 
-    Tokens that a grammar names (`<think>`) are no characters: what follows from them alone is not compared.
+    Tokens that a grammar names (`<think>`) are not characters: texts that depend on them alone are not compared.
     """
     try:
         joined, roots = _joined(first, second)
@@ -213,7 +213,7 @@ def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
         for name, number in group.items()
     }
     roots = f"r{group[f'0.{first.root}']}", f"r{group[f'1.{second.root}']}"
-    # a root of its own, so that the rules of both are reached
+    # a separate root, so that the rules of both are reached
     whole = Rule("call", alt(*(RuleRef(root) for root in roots)))
     return Grammar({**rules, "call": whole}, "call"), roots
 

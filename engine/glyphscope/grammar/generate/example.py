@@ -62,7 +62,7 @@ _BY_NAME = {
     "query": "AI news",
     "name": "Ann",
 }
-"""What people write for an argument whose name ends so."""
+"""Typical values of an argument whose name has that ending."""
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
@@ -89,7 +89,7 @@ def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
 def _candidates(schema: dict[str, Any]) -> Iterator[Any]:
     own = [*schema.get("examples", ()), *([schema["default"]] if "default" in schema else ())]
     named = set(schema.get("properties", {}))
-    for candidate in own:  # after an edit, one with an argument that is no longer named would be refused
+    for candidate in own:  # after an edit, one with an argument that is no longer named would be rejected
         if isinstance(candidate, dict) and (named.issuperset(candidate) or "additionalProperties" in schema):
             yield candidate
     yield _Maker(schema, optional=False).value(schema, "", 0)

@@ -30,7 +30,7 @@ PRINTABLE: Ranges = ((0x20, 0x7E),)
 Way: TypeAlias = "tuple[int, Way] | None"
 """The way down to a piece of a body: which part, and the way on from there."""
 Trail: TypeAlias = "tuple[Trail, int] | None"
-"""The same from below: how one came to the part, and which one it is."""
+"""The same from below: the path to the part, and its index."""
 
 
 def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) -> list[str]:
@@ -101,7 +101,7 @@ def _from_root(callers: dict[str, tuple[str, Trail]], rule: str, trail: Trail) -
 
 
 def _pieces(body: Node, shortest: Shortest) -> list[tuple[tuple[int, int] | None, Trail, str | None]]:
-    """What there is to go through in a body: (what to cover, the trail to it, the rule it calls)."""
+    """The parts of a body to visit: (the part to cover, the trail to it, the rule it calls)."""
     found: list[tuple[tuple[int, int] | None, Trail, str | None]] = []
     waiting: list[tuple[Node, Trail, tuple[int, int] | None]] = [(body, None, None)]
     while waiting:

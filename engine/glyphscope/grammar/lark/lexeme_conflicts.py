@@ -1,12 +1,12 @@
 """The lexemes with which a lexer that takes the longest one and never goes back would lose texts.
 
-A lexeme is in conflict if it can continue a text of another lexeme, or of its own, with a character that may follow
+A lexeme is in conflict if it can continue a text of another lexeme, or its own text, with a character that may follow
 there in the grammar, or with another character of the same first byte: the lexer reads bytes, so where `ñ` may follow,
 `é` is in its way too.
 
 Which characters continue a text of one lexeme in another is found by reading both automata together, and remembered by
 pairs: the tools of a registry have most of their lexemes in common, and a grammar that is partitioned again has most of
-those that it had before. What is too large to be read counts as a conflict.
+those that it had before. Lexemes too large to be read count as a conflict.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Continuation(NamedTuple):
 
 
 class LexemeConflicts:
-    """What was found out about lexemes. `searches` counts the pairs that were read together."""
+    """The known conflicts of lexemes. `searches` counts the pairs that were read together."""
 
     def __init__(self) -> None:
         self.searches = 0

@@ -2,7 +2,7 @@
 
 **The problem.** llguidance reads a text by a lexer and a parser. Where the grammar allows several lexemes, the lexer
 takes the longest one and never goes back (maximal munch); all lexemes of that length go to the parser. Lexemes that
-overlap lose texts this way: `("a" | "ab") "bc"` refuses `abc` (measured), because `ab` is longer than `a`, and no `bc`
+overlap lose texts this way: `("a" | "ab") "bc"` rejects `abc` (measured), because `ab` is longer than `a`, and no `bc`
 follows it.
 
 **The condition.** A set of lexemes loses nothing if no text of a lexeme continues, in any lexeme of the set, with a
@@ -181,7 +181,7 @@ class _Partition:
             return alt(*(self._over_lexemes(part, merge) for part in self._merged(node, merge)))
         if isinstance(node, Seq):
             return _side_by_side(self._over_lexemes(part, merge) for part in self._merged(node, merge))
-        if isinstance(node, Unordered):  # without `free`, NEVER is in its place, which is no lexeme
+        if isinstance(node, Unordered):  # without `free`, NEVER is in its place, which is not a lexeme
             return with_parts(
                 node, [part if part == NEVER else self._over_lexemes(part, merge) for part in node.inner]
             )

@@ -65,8 +65,8 @@ class _Rules:
     def lines(self) -> list[str]:
         """The rules of everything after an entry.
 
-        Free entries that are not counted are a loop of their own, to which the next member comes back: if each of them
-        came back to the rule, the thousandth would cost llguidance a thousand steps.
+        Free entries that are not counted are a separate loop, to which the next member returns: if each returned to the
+        rule, the thousandth would cost llguidance a thousand steps.
         """
         options = [f'""{_when(self._complete())}']
         for bit, entry in enumerate(self._entries):

@@ -24,7 +24,7 @@ class MaskReader:
             raise GrammarError(f"llguidance rejects the grammar: {refusal}", where="grammar")
 
     def read(self, texts: Sequence[str]) -> list[bool | str]:
-        """For each text whether it is of the grammar, or why llguidance gave up in the middle of it.
+        """For each text whether the grammar accepts it, or the reason why llguidance stopped within it.
 
         Raises CompilerDied where it crashed over one of them, or took too long.
         """
@@ -34,7 +34,7 @@ class MaskReader:
         return [found.get(text, False) for text in texts]
 
     def accepts(self, text: str) -> bool:
-        """Whether the text is of the grammar. Raises GrammarError where llguidance gives up in the middle of it."""
+        """Whether the grammar accepts the text. Raises GrammarError where llguidance stops within it."""
         answer = self.read([text])[0]
         if isinstance(answer, str):
             raise GrammarError(answer)

@@ -29,7 +29,7 @@ MAX_ACTIVE = 200
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What matching may cost: `items` in all, on top of 40 for each character.
+    """The limits of matching: `items` in all, in addition to 40 for each character.
 
     An unambiguous grammar needs fewer than 40. A million is some seconds and at most half a gigabyte.
     """
@@ -114,7 +114,7 @@ class _View(NamedTuple):
 
 
 class State:
-    """What was read so far. It never changes: `feed` gives another one, and this one can be fed again.
+    """The state after the text read so far. It is immutable: `feed` returns another one, and this one can be fed again.
 
     A state is dead when no text can follow that the grammar accepts; its words are those of the last living one.
     """
@@ -232,11 +232,11 @@ class State:
         return chars.union(*(move.ranges for place, _ in self.ways for move in steps(place).moves))
 
     def expected(self, limit: int = 12) -> tuple[str, ...]:
-        """What may come next, in words; of a dead state, what might have come instead."""
+        """The possible continuations, in words; of a dead state, those of the last living one."""
         return tuple(dict.fromkeys(found.words for found in self.expectations(limit)))
 
     def expectations(self, limit: int = 12) -> tuple[Expectation, ...]:
-        """What may come next, each with the rule that says so."""
+        """The possible continuations, each with its rule."""
         state = self._before or self
         if not state.items:
             return ()

@@ -1,8 +1,8 @@
-"""What can still follow a state, as a key: states with one key are continued by the same texts.
+"""The possible continuations of a state, as a key: states with one key have the same continuations.
 
-What was read is forgotten. Of the rules that are open only what comes after each of them counts, and a rule after
-which nothing comes but the end of its caller is its caller: so a list that is recursive on the right has few keys,
-however long it is. Equal keys prove equal futures; different ones prove nothing.
+The text read so far does not count. Of the open rules only the part after each of them counts, and a rule at the end of
+its caller is replaced by the caller: so a right-recursive list has few keys, however long it is. Equal
+keys prove equal futures; different ones prove nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Futures:
             found.add((place, self._number(self._follow(begun))))
 
     def _follow(self, begun: Begun) -> frozenset[Any]:
-        """What comes after the rule."""
+        """The part after the rule."""
         known = self._after.get(begun)
         if known is not None:
             return known

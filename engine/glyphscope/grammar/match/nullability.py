@@ -1,4 +1,4 @@
-"""What is true of whole rules: which derive the empty text, which derive any text at all.
+"""Properties of whole rules: which derive the empty text, which derive any text at all.
 
 Both are least fixed points, found in time linear in the grammar's size however its rules refer to each other.
 """

@@ -1,4 +1,4 @@
-"""What completing a text costs at least, from any state, by any measure; and a text that costs no more.
+"""The minimal cost of completing a text, from any state, by any measure; and a text with that cost.
 
 The cost of a state is that of one completion, so it can be reached: there is always a next piece of text (a literal, a
 character, a token) after which the cost of the state is smaller by that piece's own. Costs are those of `shortest.py`:
@@ -46,7 +46,7 @@ class PieceMeasure(Measure, Protocol):
 
 
 class Piece(NamedTuple):
-    """What comes next in a text: characters, or a token by itself."""
+    """The next piece of a text: characters, or a single token."""
 
     text: str
     token: TokenMatch | None = None
@@ -65,7 +65,7 @@ class Remaining:
         self._inside: dict[Begun, bool] = {}
 
     def of(self, state: State) -> int:
-        """What completing the text costs; `TOO_MUCH` where nothing can be written that does."""
+        """The cost of completing the text; `TOO_MUCH` where no text completes it."""
         return min((self._item(item) for item in state.items), default=TOO_MUCH)
 
     def next_piece(self, state: State) -> Piece | None:
@@ -79,9 +79,9 @@ class Remaining:
             place, begun = min(begun.edges, key=self._item)
 
     def leaving(self, state: State, named: Callable[[str], bool]) -> int:
-        """What it costs until no rule is open that is named so; 0 where none need be open.
+        """The cost until no rule with one of these names is open; 0 where none need be open.
 
-        It is always asked for the same names.
+        The names must be the same in all calls.
         """
         steps = self.compiled.automaton.steps
         cheapest = TOO_MUCH
@@ -127,11 +127,11 @@ class Remaining:
         return self._inside[begun]
 
     def place(self, place: Place) -> int:
-        """What the rest of a rule's body costs."""
+        """The cost of the rest of a rule's body."""
         return min((self.term(term) for term in place.terms), default=TOO_MUCH)
 
     def term(self, term: Term) -> int:
-        """What a text of the term costs."""
+        """The cost of a text of the term."""
         known = self._terms
         if term.serial not in known:
             for part in callees_first([term], lambda t: [p for p in _parts(t) if p.serial not in known]):
@@ -143,13 +143,13 @@ class Remaining:
         return min(TOO_MUCH, self.place(place) + self._beyond(begun))
 
     def _beyond(self, begun: Begun) -> int:
-        """What comes after the rule."""
+        """The part after the rule."""
         if begun not in self._after:
             cheapest_way(begun, self._callers, lambda one: None if one.edges else 0, self._after)
         return self._after[begun]
 
     def _callers(self, begun: Begun) -> Iterator[tuple[int, Begun]]:
-        return ((self.place(place) + 1, outer) for place, outer in begun.edges)  # so that no way comes back
+        return ((self.place(place) + 1, outer) for place, outer in begun.edges)  # so that no path returns
 
     def _cost(self, term: Term) -> int:
         """By the costs of its parts."""

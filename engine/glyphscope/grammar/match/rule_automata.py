@@ -1,7 +1,7 @@
 """An automaton of each rule's body, stepped by characters and by other rules' texts.
 
-The automata are made as they are entered, so compiling costs one look at the grammar. What no text can end in (a rule
-that only derives itself) is left out: whatever is offered leads to an accepted text.
+The automata are made as they are entered, so compiling costs one look at the grammar. Dead ends (a rule that
+only derives itself) are left out: every offered step leads to an accepted text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from glyphscope.grammar.tree import Grammar, TokenMatch
 
 Calls: TypeAlias = tuple[tuple[str, Place], ...]
 Plan: TypeAlias = tuple[Place | None, Calls]
-"""What a character does at a place: where it leads, and the rules that can begin with it, each with what follows."""
+"""The steps of a character at a place: its target, and the rules that can begin with it, each with the next place."""
 
-_ALL_CALLS = 0  # keys of Place.known that are no character
+_ALL_CALLS = 0  # keys of Place.known other than characters
 _TOKENS = 1
 MAX_PLANS = 4096
 
@@ -56,7 +56,7 @@ class RuleAutomata:
         return place
 
     def plan(self, place: Place, char: str) -> Plan:
-        """What the character does at the place."""
+        """The steps of the character at the place."""
         known: Plan | None = place.known.get(char)
         if known is None:
             calls = tuple(call for call in self.calls(place) if self.can_begin(call[0], char))

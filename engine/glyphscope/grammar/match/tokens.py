@@ -64,7 +64,7 @@ class TokenTrie:
 def allowed_tokens(
     state: State, vocabulary: TokenTrie, *, pending: bytes = b"", cancel: Callable[[], bool] | None = None
 ) -> list[int]:
-    """The ids of the tokens after which the state is still alive, in order; the end of the text is no token here.
+    """The ids of the tokens after which the state is still alive, in order; the end of the text is not a token here.
 
     `pending`: the first bytes of a character that the last token ended within; `state` has not been fed with them.
     `cancel` is asked every few milliseconds. Raises MatchLimit, MatchCancelled.

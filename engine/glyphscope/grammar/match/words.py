@@ -1,4 +1,4 @@
-"""What may come next, in words: whole literals, classes as `0-9`, tokens, and the end of the text."""
+"""Possible continuations in words: whole literals, classes as `0-9`, tokens, and the end of the text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTROLS = (0x00, 0x1F)
 
 
 class Expectation(NamedTuple):
-    """What may come, and the rule that says so (empty for the text's end)."""
+    """A possible continuation, and its rule (empty for the text's end)."""
 
     words: str
     rule: str

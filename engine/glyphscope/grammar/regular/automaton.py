@@ -22,7 +22,7 @@ from glyphscope.grammar.regular.merging import merged
 from glyphscope.grammar.traversal import bottom_up, reachable
 from glyphscope.grammar.tree import Node
 
-MAX_KEPT = 60_000
+MAX_REMEMBERED = 60_000
 """Terms of the states that are remembered; about a kilobyte each."""
 LARGE = 16
 """Terms of a state from which on making it costs more than reading a character."""
@@ -158,7 +158,7 @@ class Automaton:
             check_time()
             self._made += len(key)
             self.spent += len(key) if len(key) < LARGE else 10 * len(key)
-            if self._made > MAX_KEPT:
+            if self._made > MAX_REMEMBERED:
                 self._forget()
             place = self._places[key] = Place(next(self._serials), key)
         return place

@@ -1,8 +1,8 @@
-"""What is left of a body while a text is read: terms, equal ones being one object.
+"""The rest of a body while a text is read: terms, with equal ones being one object.
 
 A body's term is stepped by partial derivatives (Antimirov 1996): the step over a character is a term again, so a
 repetition keeps its bounds as two numbers and `x{0,10000}` is never written out. References to rules and tokens of a
-vocabulary are steps like characters are; whoever reads the terms decides what they mean.
+vocabulary are steps like characters are; the caller decides what they mean.
 Nothing here recurses: a tree may be as deep as it likes. Tables refer to their terms weakly.
 """
 
@@ -89,7 +89,7 @@ class Loop(Term):
 
 
 class Both(Term):
-    """What all the places accept. `possible` is None until somebody asked whether there is any such text."""
+    """The texts that all places accept. `possible` is None until the existence of any such text was tested."""
 
     __slots__ = ("places", "possible", "product")
 
@@ -102,7 +102,7 @@ class Both(Term):
 
 
 class Other(Both):
-    """What the one place does not accept."""
+    """The texts that the place does not accept."""
 
     __slots__ = ()
 
@@ -156,7 +156,7 @@ class Entries:
 
 
 class Members(Term):
-    """What is left of an `Unordered`. `due`: an entry comes next; otherwise a separator, or nothing."""
+    """The rest of an `Unordered`. `due`: an entry is next; otherwise a separator, or nothing."""
 
     __slots__ = ("due", "entries", "extra", "written")
 
@@ -261,11 +261,11 @@ class Terms:
         return body if (minimum, maximum) == (1, 1) else self._term(Loop, body, minimum, maximum)
 
     def both(self, places: Iterable[Place]) -> Both:
-        """What is in all of them; whether that is anything is not asked."""
+        """The intersection of all, without testing whether it is empty."""
         return self._term(Both, tuple(sorted(set(places), key=lambda place: place.serial)))
 
     def other(self, place: Place) -> Both:
-        """What is not in it."""
+        """The complement."""
         return self._term(Other, place)
 
     def call(self, name: str, nullable: bool) -> Term:
@@ -277,7 +277,7 @@ class Terms:
         return self._term(Token, match)
 
     def entries(self, node: Unordered, listed: tuple[Term, ...], separator: Term) -> Entries:
-        """What an `Unordered` is made of: its members, the free entry, and the separator."""
+        """The parts of an `Unordered`: its members, the free entry, and the separator."""
         key = (listed, separator, node.required, node.low, node.high)
         found = self._entries.get(key)
         if found is None:
@@ -286,7 +286,7 @@ class Terms:
         return found
 
     def members(self, entries: Entries, written: int = 0, extra: int = 0, *, due: bool) -> Term:
-        """What is left when that was written."""
+        """The rest after that was written."""
         if entries.may_come(written, extra):
             return self._term(Members, entries, written, extra, due)
         return self.empty if not due and entries.node.may_end(written, extra) else self.never
@@ -332,7 +332,7 @@ class Terms:
         return found
 
     def _further(self, term: Members) -> list[tuple[Term, Term]]:
-        """What comes next, with what is left then."""
+        """The next parts, each with the rest after it."""
         entries, written, extra = term.entries, term.written, term.extra
         if not term.due:
             return [(entries.separator, self.members(entries, written, extra, due=True))]

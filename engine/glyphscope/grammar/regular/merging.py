@@ -39,7 +39,7 @@ _SPINE = 6  # how many pieces of a term are looked at
 
 
 def _shape(term: Term) -> Shape:
-    """What a term is but for the bounds of its repetitions, and these."""
+    """The term without the bounds of its repetitions, and these bounds."""
     skeleton: list[object] = []
     counts: list[tuple[int, int]] = []
     for _ in range(_SPINE):

@@ -214,7 +214,7 @@ def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> No
 
 
 def _scientific(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
-    """What is within the bounds where one is out of reach of plain decimals: a digit, a fraction, an exponent."""
+    """The numbers within bounds beyond plain decimals: a digit, a fraction, an exponent."""
     options = []
     if high is not None and high > LARGEST:
         options.append(_decades(MAX_DIGITS, MAX_EXPONENT, low, low_open, high, high_open))
@@ -310,7 +310,7 @@ def _after_point(low: str, low_open: bool, high: str | None, high_open: bool, si
 class _Remainders:
     """Naturals whose remainder by `step` is 0, digit by digit.
 
-    Each digit is a lexeme of its own: a lexer that takes the longest one would else prefer `20` to `2` and `09`.
+    Each digit is a separate lexeme: a lexer that takes the longest one would else prefer `20` to `2` and `09`.
     """
 
     def __init__(self, step: int, rule: Callable[[str, Callable[[], Node]], Node]) -> None:

@@ -1,8 +1,8 @@
 """Patterns on a linear-time, prefix-viable engine, so that no schema can hang anything.
 
 `PatternMatcher` decides at each character whether a string can still come to match; it asks llguidance's regular
-expression engine, which runs in the process of the compilers. What that engine cannot take (look-around, back
-references) is checked on the whole string, by an engine that backtracks, within a time limit.
+expression engine, which runs in the process of the compilers. Patterns that it does not support
+(look-around, back references) are checked on the whole string, by a backtracking engine, within a time limit.
 JSON Schema patterns are searched for, not anchored (draft 2020-12, validation §6.3.3).
 """
 
@@ -20,7 +20,7 @@ DEFERRED_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class StringLanguage:
-    """What a string must be: all `patterns` found in it, and its length in characters."""
+    """The constraints of a string: all `patterns` must be found in it, and its length in characters."""
 
     patterns: tuple[str, ...]
     min_length: int = 0
@@ -33,8 +33,8 @@ _NUMBERS = count()
 class PatternMatcher:
     """One string being matched against a `StringLanguage`, piece by piece.
 
-    The engine gives up over strings of some hundred thousand characters, for which it makes too many states. From
-    there on every further character is possible, and whether the whole matches is decided at its end.
+    The engine stops at strings of some hundred thousand characters, for which it makes too many states. From there on
+    every further character is possible, and the match is decided at the end of the string.
     """
 
     __slots__ = ("_gave_up", "_language", "_number", "_state", "_text")
@@ -102,12 +102,12 @@ def start(language: StringLanguage) -> PatternMatcher | None:
 
 def found(pattern: str, text: str) -> bool | None:
     """Whether a JSON Schema pattern is found in the whole `text`; None if that took longer than the limit allows."""
-    if len(text) > _KEPT_CHARACTERS:
+    if len(text) > _LONGEST_CACHED:
         return _found(pattern, text)
     return _cached_search(pattern, text)
 
 
-_KEPT_CHARACTERS = 200
+_LONGEST_CACHED = 200
 
 
 def _found(pattern: str, text: str) -> bool | None:

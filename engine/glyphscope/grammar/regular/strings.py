@@ -1,6 +1,6 @@
-"""Strings as they are written: nodes over characters turned into nodes over their escaped text.
+"""Strings in source form: nodes over characters become nodes over their escaped text.
 
-The escaped texts are those both notations read alike; only what the notation's own reader refuses differs: GLYPH has
+The escaped texts are those both notations read alike; only those that a notation's own reader rejects differ: GLYPH has
 no `\\b \\f \\/` and no escaped surrogate pairs. Other styles are a model's own: Python's quotation marks, or no escapes
 at all and a text that ends the string.
 """
@@ -299,7 +299,7 @@ def quoted_style(quote: str, *, lines: bool = False, without: Node = NEVER) -> S
 
 @lru_cache(maxsize=256)
 def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> Node:
-    """The words of those characters, the empty one among them, that are none of the reserved ones."""
+    """The words of those characters, including the empty one, except for the reserved ones."""
     spelled = frozenset(word for word in reserved if _is_word(word, first, following))
     if spelled != reserved:
         return word_except(spelled, first, following)

@@ -1,10 +1,10 @@
 """Emission for llama.cpp: the rule tree as GBNF.
 
-llama.cpp walks every stack of its parser over the whole vocabulary at each step, so what is decided here is cost:
-alternatives that begin alike are split letter by letter, a class of many characters is the last one (it is tried
-first, and only what it refuses reaches the others), and a repetition ends in itself instead of being returned
-from. Repetitions beyond what llama.cpp takes are written as blocks of the same language: above 2,000 it refuses, or
-drops the upper bound without a word.
+llama.cpp walks every stack of its parser over the whole vocabulary at each step, so this module decides the cost:
+alternatives with a common prefix are split letter by letter, a class of many characters is the last one (it is tried
+first, and only characters it rejects reach the others), and a repetition ends in itself instead of returning. Larger
+repetitions than llama.cpp supports are written as blocks of the same language: above 2,000 it rejects them, or drops
+the upper bound silently.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Emitter:
         return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unenforced), self.ordered)
 
     def _helper(self, hint: str, body: Node, owner: Rule) -> Node:
-        """A rule of its own for a body that is ready."""
+        """A separate rule for a finished body."""
         name = self.speller.fresh(hint)
         self.rules[name] = body
         if owner.origin is not None:
@@ -198,7 +198,7 @@ class _Emitter:
         return self._node(body, owner)
 
     def _string_end(self, character: Node) -> Node:
-        """Any characters and the closing quote: there is nothing to come back to after each of them."""
+        """Any characters and the closing quote, without a return after each of them."""
 
         def end(name: str) -> Node:
             raw, escape = self._raw_and_escape(character)

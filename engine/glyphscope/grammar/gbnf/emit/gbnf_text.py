@@ -82,8 +82,8 @@ def _grouped(node: Node) -> str:
 def spell_class(ranges: Ranges) -> str:
     """A class, negated where that is shorter: llama.cpp looks at every range for every token.
 
-    Only ASCII is excluded so. A token may end inside a character, and a negated class refuses every beginning that an
-    excluded character shares: `[^é]` takes no `è` that comes byte by byte (llama.cpp's match_partial_char).
+    Only ASCII is excluded so. A token may end inside a character, and a negated class rejects every beginning that an
+    excluded character shares: `[^é]` rejects an `è` byte by byte (llama.cpp's match_partial_char).
     """
     if not ranges:
         return _NEVER

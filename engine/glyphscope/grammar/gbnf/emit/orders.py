@@ -88,7 +88,7 @@ class _Writer:
         made: dict[tuple[int, int], Node] = {}
 
         def more(written: int, extra: int) -> Node:
-            """What may come after these: the rules of larger sets are made first."""
+            """The members allowed after these: the rules of larger sets are made first."""
             known = made.get((written, extra))
             if known is not None:
                 return known

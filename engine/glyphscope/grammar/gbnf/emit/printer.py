@@ -98,7 +98,7 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
     out = [head, "\n" + _STEP if broken else " "]
     levels = [
         (broken, _STEP)
-    ]  # of each open group: whether its alternatives have lines of their own, and their indent
+    ]  # of each open group: whether its alternatives are on separate lines, and their indent
     written = 0
     last = ""
     for place, token in enumerate(tokens):

@@ -33,7 +33,7 @@ BLOCK = 1000
 
 
 def expansion(body: Node, minimum: int, maximum: int | None) -> int | None:
-    """The rules llama.cpp makes for the repetition; None where it would refuse the body as it is."""
+    """The rules llama.cpp makes for the repetition; None where it would reject the unchanged body."""
     made = _made(body, grouped=True)
     count = maximum or minimum or 1
     return None if made > 1 and made * min(count, LIMIT) > LIMIT // 2 else made * count
@@ -130,7 +130,7 @@ class _Rewriter:
         return node if all(map(is_, parts, node.inner)) else joined(node, parts)
 
     def filled(self, node: Node) -> Node:
-        """What the node derives but the empty text."""
+        """The language of the node without the empty text."""
         if not self._empty(node):
             return node
         if isinstance(node, RuleRef):

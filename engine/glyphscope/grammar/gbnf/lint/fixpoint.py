@@ -1,4 +1,4 @@
-"""What holds for rules that need each other, and which of them can begin with which. All passes are linear."""
+"""Properties of mutually dependent rules, and of which rules can begin with which. All passes are linear."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _passing(inner: tuple[Inner, ...], empty: set[str], *, directly: bool) -> li
 
 
 def cycles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """The sets of names that reach each other, in the order in which their first members stand (Tarjan, no recursion).
+    """The sets of names that reach each other, in the order of their first members (Tarjan, no recursion).
 
     A single name is one if it reaches itself.
     """

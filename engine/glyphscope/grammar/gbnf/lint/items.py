@@ -1,8 +1,8 @@
-"""What a negated class refuses too much where a token ends inside a character.
+"""Valid characters that a negated class rejects where a token ends inside a character.
 
-Of half a character llama.cpp knows the code points that it may become. A negated class then refuses all of them as soon
-as one is excluded (llama_grammar_match_partial_char; tried byte by byte: `[^é]` takes no `è`). Classes of what may come
-are read as they are meant.
+Of an incomplete character llama.cpp knows the possible code points. A negated class then rejects all of them as soon as
+one is excluded (llama_grammar_match_partial_char; tested byte by byte: `[^é]` rejects `è`). Positive classes are read
+correctly.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Notes(NamedTuple):
 
 
 def check_items(survey: Survey) -> Iterator[Diagnostic]:
-    """What is wrong in the bodies of the rules."""
+    """Check the bodies of the rules."""
     named: dict[str, None] = {}
     for rule, facts in survey.all_facts:
         notes = notes_of(rule, survey.document.text)

@@ -22,7 +22,7 @@ SLOW_WAYS = 100
 
 
 def check_recursion(survey: Survey) -> Iterator[Diagnostic]:
-    """What is wrong with how the rules use each other."""
+    """Check how the rules use each other."""
     circles = list(_left_recursion(survey))
     yield from circles
     yield from _loops(survey)
@@ -32,7 +32,7 @@ def check_recursion(survey: Survey) -> Iterator[Diagnostic]:
 
 
 def _left_recursion(survey: Survey) -> Iterator[Diagnostic]:
-    """llama.cpp refuses what it sees; what it does not see makes it push stacks for ever, unless nothing follows."""
+    """llama.cpp rejects left recursion that it finds; any other makes it push stacks for ever, unless nothing follows."""
     seen = _edges(survey.begins_for_llama)
     reported: set[str] = set()
     for members in cycles(seen):

@@ -1,6 +1,6 @@
-"""What a rule is to llama.cpp, by itself: the rules it makes of groups and repetitions, and how each begins and ends.
+"""A single rule in llama.cpp: the rules it makes of groups and repetitions, and how each begins and ends.
 
-llama.cpp knows alternatives of characters and references only. A group becomes a rule of its own; `S*` and `S?` become
+llama.cpp has alternatives of characters and references only. A group becomes a separate rule; `S*` and `S?` become
 `R ::= S R |` and `R ::= S |`; `S{2,5}` becomes `S S R`, and R a chain of three rules. Its checks look at those, so ours
 do. Facts depend on the rule's text alone and are remembered by it: a keystroke pays for one rule.
 
@@ -86,7 +86,7 @@ class Copies(NamedTuple):
 
 class Facts(NamedTuple):
     """`inner` ends with the rule's own body. `refused` and `endless` are loops that may be empty: directly, so that
-    llama.cpp refuses them, or in a way that it does not see. `empties` are
+    llama.cpp rejects them, or in a way that it does not find. `empties` are
     repetitions of nothing. `names` are those of the rule in the order of the text.
     """
 
@@ -109,7 +109,7 @@ _MOST_COPIES = 1_000
 
 
 class _Weight(NamedTuple):
-    """What a repetition of an item counts: its rules, its names (from, to), and its repetitions so far."""
+    """The counts of a repetition of an item: its rules, its names (from, to), and its repetitions so far."""
 
     rules: int = 1
     first: int = 0
@@ -121,7 +121,7 @@ _LIGHT = _Weight()
 
 
 class _Lowered(NamedTuple):
-    """What an item is in the rules that llama.cpp makes, and what repeating it counts."""
+    """An item in the rules that llama.cpp makes, and the counts of repeating it."""
 
     option: Option
     weight: _Weight

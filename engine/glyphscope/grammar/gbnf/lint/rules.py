@@ -17,7 +17,7 @@ _GUESSES = 20
 
 
 def check_rules(survey: Survey) -> Iterator[Diagnostic]:
-    """What is wrong with the rules without a look into them."""
+    """Check the rules without their bodies."""
     if not survey.rules:
         if not survey.document.problems:
             yield report(diagnostics.NO_RULES, "There is no rule here. Write one: `root ::= …`.", 0, 0)

@@ -16,7 +16,7 @@ from glyphscope.grammar.gbnf.parse.syntax import Class, Quoted
 
 LAST = 0x10FFFF
 IMPOSSIBLE = "\ud800"
-"""Stands in texts for a code point above the last one: no text has either of them."""
+"""Represents a code point above the last one in texts, where neither can occur."""
 
 _PIECE = re.compile(
     r'\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([tnr\\"\[\]-])|\\(.?)|([^\\])', re.DOTALL
@@ -24,7 +24,7 @@ _PIECE = re.compile(
 _TOGETHER = 50_000  # ranges
 _KNOWN = {"t": 9, "n": 10, "r": 13}
 CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\r\n"}
-"""What the escapes of regular expressions mean, as the inside of a class."""
+"""The meaning of the escapes of regular expressions, as the inside of a class."""
 _OTHERS = {"b": r"\x08", "f": r"\x0C", "v": r"\x0B", "a": r"\x07", "e": r"\x1B", "0": r"\x00"}
 
 
@@ -97,7 +97,7 @@ def united(ranges: Sequence[tuple[int, int]]) -> Ranges:
 
 
 def class_replacement(escape: str) -> str | None:
-    """What to write in brackets for an escape that GBNF does not know; None where there is none."""
+    """The replacement in brackets for an escape that GBNF does not have; None where there is none."""
     letter = escape[1:]
     if letter in ("D", "W", "S"):
         return None

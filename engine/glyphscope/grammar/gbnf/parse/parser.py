@@ -208,7 +208,7 @@ class _Reader:
         self.fresh = False  # after `::=`, `|` and `(`: a line end means nothing here
         self.ended = False  # the line ended outside of parentheses, and so did the rule, for llama.cpp
         self.new_line = True
-        self.broken: tuple[int, int] | None = None  # the token with which the rule went on after its end
+        self.broken: tuple[int, int] | None = None  # the token with which the rule continued after its end
         self.last = 0  # the end of the last token that is not a line end or a comment
 
     def document(self) -> GbnfDocument:
@@ -558,7 +558,7 @@ class _Reader:
 
 
 def _number(digits: str) -> int:
-    """Python refuses to read thousands of digits, and any limit of llama.cpp's is far below."""
+    """The number, bounded as Python does not convert thousands of digits; llama.cpp's limits are far below."""
     return int(digits) if len(digits) < 20 else 10**20
 
 

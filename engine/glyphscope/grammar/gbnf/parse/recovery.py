@@ -1,4 +1,4 @@
-"""What a newcomer writes where GBNF has something else, with the words that help, by the sign that is wrong."""
+"""Common errors of newcomers to GBNF, with helpful messages, by the wrong character."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Misplaced(NamedTuple):
 
 
 def misplaced(text: str, start: int, ends: int) -> Misplaced:
-    """What is wrong with the sign at `start`, which begins no token."""
+    """The problem of the character at `start`, which begins no token."""
     sign = text[start]
     if sign == "'" and (found := _SINGLE_QUOTED.match(text, start, min(ends, start + LONGEST))):
         raw = found[1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')

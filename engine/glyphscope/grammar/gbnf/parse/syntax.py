@@ -1,4 +1,4 @@
-"""What a GBNF text is made of: nodes with exact spans, as the reader leaves them and editors need them.
+"""The syntax tree of a GBNF text: nodes with exact spans, as editors need them.
 
 All places are code points from 0, `end` excluded. Nothing is simplified here: the text can be rebuilt from the
 document, and `tree_of` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules
@@ -104,7 +104,7 @@ Part: TypeAlias = Alternatives | Item
 
 
 def by_option(node: Alternatives, parts: list[T]) -> Iterator[list[T]]:
-    """What was made of `inner` of the alternatives, for each option."""
+    """The results for `inner` of the alternatives, for each option."""
     start = 0
     for option in node.options:
         yield parts[start : start + len(option.items)]
