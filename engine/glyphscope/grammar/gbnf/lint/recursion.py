@@ -32,7 +32,7 @@ def check_recursion(survey: Survey) -> Iterator[Diagnostic]:
 
 
 def _left_recursion(survey: Survey) -> Iterator[Diagnostic]:
-    """llama.cpp rejects left recursion that it finds; any other makes it push stacks for ever, unless nothing follows."""
+    """llama.cpp rejects left recursion that it finds; other makes it push stacks for ever, unless nothing follows."""
     seen = _edges(survey.begins_for_llama)
     reported: set[str] = set()
     for members in cycles(seen):
