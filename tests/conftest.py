@@ -23,8 +23,8 @@ from pytestqt.qtbot import QtBot
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # the user's keyring is not used
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it runs in the background
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # or what the tests start would not hear Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # otherwise started processes ignore Ctrl-C
 
 # With several workers each has a separate core, with all that it starts: llama.cpp takes one thread for each core that
 # it may use, and two models with two threads each wait for one another most of the time.
@@ -34,7 +34,7 @@ if worker and hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 # `make check` uses quick, `make test` full; deep is for a night. With CI set the examples are the same ones each time:
-# there a change is judged by what it changes, and everywhere else other examples are tried.
+# there a change is judged by its own effects, and everywhere else other examples are tried.
 DEEP = 50_000
 for name, examples in (("quick", 25), ("full", 2000), ("deep", DEEP)):
     settings.register_profile(
@@ -96,7 +96,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: -weights.get(item.nodeid.partition("::")[0], 0))
     if settings().max_examples >= DEEP:
         for item in items:
-            item.add_marker(pytest.mark.timeout(0), append=False)  # a night is long
+            item.add_marker(pytest.mark.timeout(0), append=False)  # nightly runs take long
 
 
 def keep_from_collector() -> None:
@@ -198,7 +198,7 @@ def collected_in_this_thread(request: pytest.FixtureRequest) -> Iterator[None]:
     gc.disable()
     keep_from_collector()  # after a collection, which is when the test before is released
     yield
-    gc.collect(1)  # all that the test made, as nothing was collected since
+    gc.collect(1)  # all garbage of the test, as nothing was collected since
     gc.enable()
 
 
@@ -222,7 +222,7 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
         if time.monotonic() > deadline:
             break
         time.sleep(0.02)
-    left += [_stop(thing) for thing in in_qt]  # or the tests that follow were blamed
+    left += [_stop(thing) for thing in in_qt]  # otherwise the following tests would be blamed
     pytest.fail(f"left behind: {', '.join(sorted(left))}")
 
 

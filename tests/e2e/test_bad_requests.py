@@ -55,7 +55,7 @@ def test_a_hostile_pattern_is_enforced_by_the_mask_in_time(tmp_path, notation):
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$", "maxLength": 9}}}
     registry = write(tmp_path / "r.json", {"p": {**schema, "required": ["a"]}})
     system = tmp_path / "system"
-    system.write_text("Call a tool.")  # without the example that the model would only have to copy
+    system.write_text("Call a tool.")  # without the example, which the model would only copy
     arguments = ("--registry", registry, "--notation", notation, "--system", str(system))
     code, events, _ = run(*arguments, "Write a call.")
     assert (code, events[-1]["valid"]) == (0, True)

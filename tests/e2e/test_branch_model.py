@@ -71,7 +71,7 @@ def test_sampling_repeats_itself_after_a_branch(model, settings, tmp_path):
     for token in range(0, len(whole), 3 if settings else 1):
         step = whole[token]
         taken = None if step.end else step.id
-        # what comes after what is written has its own limit: the branch is to end where the run did
+        # the text after the inserted one has its own limit: the branch must end where the run did
         left = {"max_tokens": events[0].request.max_tokens - token - (taken is not None)}
         if not left["max_tokens"]:
             continue

@@ -48,7 +48,7 @@ def test_the_wheel_has_exactly_the_files_of_the_packages(files, built):
     expected = {name.partition("/")[2] for name in files if name.startswith(PACKAGES)}
     expected |= {
         f"glyphscope_assets/{name}" for name in files if name.startswith("docs/")
-    }  # the guide of the window
+    }  # the window's guide
     assert expected - contained == set()
     assert contained - expected == set()
     assert any(name.endswith(".qss") for name in contained) and any(

@@ -58,7 +58,7 @@ def test_the_preferred_token_is_explained_and_available_without_its_constraint(m
     before, after = of(PromptRendered, limited)[0], of(PromptRendered, free)[0]
     assert (
         after.text == before.text and after.cached == after.tokens - 1
-    )  # nothing of the prompt is read again
+    )  # no token of the prompt is evaluated again
     cost = relaxation_cost(limited, free)
     assert [violation.code for violation in cost.violations] == ["CONSTRAINT_MAX"]
     assert cost.before.feasible < 0.5 < cost.after.feasible and cost.before.allowed < cost.after.allowed

@@ -77,7 +77,7 @@ def test_a_missing_extra_is_reported_with_the_command_to_install_it(tmp_path):
 def test_ctrl_c_leaves_a_download_that_resumes(own_home, tmp_path, monkeypatch):
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))  # no token of anybody's
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))  # without a user's token
     folder = own_home / "models" / REPO
     with fake_hub() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.address)

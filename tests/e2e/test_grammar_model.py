@@ -65,7 +65,7 @@ def test_a_token_of_the_vocabulary_can_be_named_by_its_number(model, constraint)
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
 def test_text_may_come_before_the_call_and_the_call_is_valid(model, constraint):
     state = outcome(model, constraint=constraint, free_text=True, max_tokens=60)
-    if state.outcome != "valid":  # a small model may talk to its end: then there is only text
+    if state.outcome != "valid":  # a small model may use up its tokens: then there is only text
         assert '{action="' not in state.text
     else:
         assert '{action="' in state.text

@@ -86,7 +86,7 @@ def test_ctrl_c_ends_it_with_every_process_it_started_and_writes_nothing(tmp_pat
     for line in process.stderr:
         if "prompt 2 of" in line:
             break
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all of its processes get it
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all of its processes receive it
     assert process.wait(20) == 130
     process.communicate()
     until = time.monotonic() + 60

@@ -132,7 +132,7 @@ def test_a_typed_text_is_tokenized_as_the_field_shows(qtbot, window):
     written = [each.step for each in branch.tokens if each.step.origin == "written"]
     assert b"".join(step.data for step in written).decode() == text
     assert reported.startswith(f"{len(written)} tokens: ")
-    assert "⟨F0 9F⟩" in reported  # half a parrot
+    assert "⟨F0 9F⟩" in reported  # half of an emoji
     assert branch.call is not None and branch.call.arguments["query"] == text[:-1]
     half = next(step.index for step in written if step.data and not step.text)
     page.view.tokens.choose(half + 1)

@@ -70,7 +70,7 @@ def test_a_model_process_killed_in_one_column_leaves_the_others(qtbot, window):
 
     page = window.page(PageId.COMPARE)
     page.comparison.grew.connect(kill)
-    window.context.project.set_options(stop_on="never")  # the first one writes prose until it is killed
+    window.context.project.set_options(stop_on="never")  # the first one writes text until it is stopped
     variants = [Variant(constraint="off"), Variant(), Variant("native")]
     columns = compare(qtbot, window, variants)
     assert killed

@@ -69,7 +69,7 @@ def test_a_conversation_in_the_window_runs_a_call_after_its_approval(qtbot, wind
     qtbot.waitUntil(card.isVisible, timeout=RUN_MS)
     assert not any(event.__struct_config__.tag == "tool_started" for event in window.runs.events)
     assert card.arguments["query"]
-    qtbot.waitUntil(card.wider_button.isEnabled)  # nothing is allowed before it is judged
+    qtbot.waitUntil(card.wider_button.isEnabled)  # no approval before the verdict
     with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
         next(action for action in card.menu.actions() if "run" in action.text()).trigger()
     state = window.runs.state
@@ -87,4 +87,4 @@ def test_the_window_closes_with_an_open_approval_and_ends_its_run(qtbot, window)
     window.services.project.set_options(loop=loop)
     click(qtbot, window, "runButton")
     qtbot.waitUntil(page.view.approval.isVisible, timeout=RUN_MS)
-    window.shut_down()  # what is left behind fails the test
+    window.shut_down()  # a leftover would fail the test

@@ -67,7 +67,7 @@ def test_the_documents_are_valid_calls(notation: Notation) -> None:
 def test_the_baseline_validators_read_their_documents() -> None:
     text = documents.head_form(300)
     validators.glyph_py(text, documents.tokens(text))
-    with pytest.raises(AssertionError):  # or a baseline that reads nothing would be the fastest
+    with pytest.raises(AssertionError):  # otherwise a baseline that reads nothing would be the fastest
         validators.glyph_py(text, documents.tokens(text[:-1]))
 
 

@@ -136,7 +136,7 @@ def test_another_tokenization_of_a_forced_text_is_accepted():
     assert not one.forced and list(np.flatnonzero(one.allowed(len(PIECES)))) == [4, 7]
 
 
-# from what is written to tokens
+# from a text to tokens
 
 WORDS = [
     b"s",

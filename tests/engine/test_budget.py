@@ -182,7 +182,7 @@ def test_reasoning_over_its_budget_is_closed_as_soon_as_possible(words, budget):
         if pieces[0] != b"<think>":
             continue
         end = pieces.index(b"</think>")
-        # what is begun is ended: half a character, or what each "s" asks for
+        # open ends are completed: half a character, or the continuation that each "s" requires
         begun = b"".join(pieces[: budget + 1]).count(b"s")
         assert end <= 1 + budget + 3 + begun * len("o  then")
         late = made.steps[budget + 1 : end + 1]

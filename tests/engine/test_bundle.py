@@ -45,7 +45,7 @@ ALL = {
 }  # fmt: skip
 
 
-# what is in it
+# the content of a bundle
 
 
 def test_a_bundle_contains_the_record_and_all_that_follows_from_it():
@@ -152,7 +152,7 @@ def test_a_bundle_of_a_bundle_is_the_same_bundle(tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-# what is not in it
+# content that a bundle must not have
 
 
 def test_a_bundle_has_no_command_line_and_no_home_folder_and_replays_identically(tmp_path):

@@ -235,7 +235,7 @@ def test_a_branch_is_judged_with_its_written_text():
 @pytest.mark.parametrize("name", resources.names("runs", ".jsonl"))
 def test_the_bundled_runs_pass_as_tests(name):
     events = [decode_event(line) for line in resources.read_text(f"runs/{name}").splitlines()[1:]]
-    if name.startswith("native-"):  # conversations in a model's own form: a replay verifies them
+    if name.startswith("native-"):  # conversations in a model's native form: a replay verifies them
         with pytest.raises(GlyphscopeError, match="depends on the conversation"):
             pytest_text(events)
         return

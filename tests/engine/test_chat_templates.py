@@ -73,7 +73,7 @@ def test_every_template_of_llama_cpp_renders_a_conversation_with_calls(llama_dat
             prompt, note = template.render(TALK, TOOLS, thinking=thinking)
             expected = ["Be brief.", "What now?", "Paris", "21", "a needle", "It is warm.", "Thanks."]
             assert [part for part in expected if part not in prompt] == [], path.name
-            # the one that joins it to the reasoning leaves that out once there is an answer
+            # the template that joins it to the reasoning leaves it out after an answer
             lost = TEXT_LEFT_OUT in note or TEXT_AS_REASONING in note
             assert ("I look." in prompt) is not lost, path.name
             prompt, _ = template.render(BOTH, TOOLS, thinking=thinking)
@@ -222,7 +222,7 @@ def test_a_template_may_modify_its_input_without_an_effect_on_the_next_rendering
     ],
 )  # fmt: skip
 def test_expressions_have_the_meaning_of_transformers(body, expected):
-    if expected == "!":  # an attribute of what is undefined
+    if expected == "!":  # an attribute of an undefined value
         with pytest.raises(PromptError, match="'missing' is undefined"):
             text(body)
     else:

@@ -87,7 +87,7 @@ def test_the_deciding_character_is_marked_without_colour():
 def test_the_caret_is_below_wide_and_control_characters():
     text = '{action="search" query="日本\t" max_results=999'
     lines = check("-", text=text).stdout.splitlines()
-    assert lines[1].index("▲") == len(lines[0]) - 1 + 2  # two wide characters take a cell more each
+    assert lines[1].index("▲") == len(lines[0]) - 1 + 2  # two wide characters take one more cell each
     assert "␉" in lines[0]
 
 

@@ -124,7 +124,7 @@ def test_a_suite_of_controls_alone_fails_the_required_share(tmp_path, glyphscope
 
 @pytest.mark.slow
 def test_an_arm_without_an_answer_fails_the_required_share(tmp_path, glyphscope):
-    arguments = small(tmp_path, "--notation", "glyph", "native")  # which a scripted model has not
+    arguments = small(tmp_path, "--notation", "glyph", "native")  # which a scripted model does not have
     glyphscope(*arguments, "--fail-under", "0", code=1)
 
 

@@ -96,7 +96,7 @@ def test_check_answers_for_every_hostile_grammar(run: Run, name: str) -> None:
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["ok"]) == (0 if ok else 1, ok), answer["diagnostics"][:2]
     assert not code or code in {diagnostic["code"] for diagnostic in answer["diagnostics"]}
-    if len(text) < LONG:  # shown as a table it costs the same again
+    if len(text) < LONG:  # printing the table costs the same again
         assert run("check", "g.gbnf").returncode == done.returncode
 
 

@@ -138,7 +138,7 @@ def test_an_interrupted_command_leaves_no_server(number):
     deadline = time.monotonic() + 20
     while not (found := children(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(0.5)  # so that it ignores signals by now
+    time.sleep(0.5)  # until it ignores signals
     process.send_signal(number)
     process.communicate(timeout=240)
     assert found and process.returncode == 130
@@ -185,7 +185,7 @@ def test_the_server_of_a_call_must_be_named_among_several(config):
     assert several.exit_code == 2 and "one, two" in several.stderr
     assert (
         command("call", file, "tool-0", "--yes", "--server", "two").exit_code == 1
-    )  # which lists it, and dies of it
+    )  # which lists it, and crashes on it
     assert command("call", file, "echo", "--yes", "--server", "three").exit_code == 2
 
 

@@ -77,12 +77,12 @@ def test_a_masked_token_is_attributed_to_its_constraint(name, notation):
 def test_a_syntax_error_is_attributed_to_no_constraint():
     registry = default_registry()
     refusals = Attributor(request(registry), registry)
-    assert refusals.find('{action="sea', "x") is None  # no tool is known yet
+    assert refusals.find('{action="sea', "x") is None  # the tool is not known yet
     assert refusals.find("", "x") is None
     assert refusals.find('{action="search" query="a"', "x") is None
     assert refusals.find('{action="search" query="a" max_results=', "10") is None  # the token is allowed
     assert refusals.find("no call at all", "x") is None
-    assert refusals.find('{action="search" query="', "<|im_end|>") is None  # no text at all
+    assert refusals.find('{action="search" query="', "<|im_end|>") is None  # a control token
     own = Attributor(request(registry, grammar='root ::= "a"'), registry)
     assert own.find("", "b") is None
 

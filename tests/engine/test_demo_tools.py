@@ -32,7 +32,7 @@ class TestTheSource:
             for example in tool.parameters["examples"]:
                 outcome = call(demo, tool.name, **example)
                 if tool.name in ("execute", "read_file"):
-                    assert outcome.fault == "tool"  # no shell is open here, and no file was written yet
+                    assert outcome.fault == "tool"  # this process has no shell, and no file was written yet
                 else:
                     assert outcome.ok, (tool.name, outcome.message)
 

@@ -37,7 +37,7 @@ def test_the_forecast_is_right_within_half_after_five_samples(matrix):
         prompt = (each.arm.notation, each.scenario.tools)
         seconds.append(took(each, reads=prompt != before))
         before = prompt
-    seconds[0] += 1.5  # the first one finds nothing ready
+    seconds[0] += 1.5  # the first sample starts cold
     for number, each in enumerate(samples[:40], 1):
         forecast.add(each.id, seconds[number - 1])
         real = sum(seconds[number:])

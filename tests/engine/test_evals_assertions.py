@@ -296,7 +296,7 @@ def test_progress_shows_the_judges_own_tokens(tmp_path):
     judged = [event for event in grown if event.judge == "the-judge"]
     assert [event.tokens for event in judged[:2]] == [0, 1]
     assert all(PASS.startswith(event.text) for event in judged) and judged[1].text
-    assert grown.index(judged[0]) == len(grown) - len(judged)  # after the model's own
+    assert grown.index(judged[0]) == len(grown) - len(judged)  # after the samples' own model
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def _same_comparisons(comparisons: list[dict[str, Any]], lines: list[Line]) -> N
                 assert reported["p"] == pytest.approx(stats.chi2.sf(chi, 1))
         assert reported["low"] <= reported["difference"] <= reported["high"]
         assert reported["p"] <= reported["p_holm"] <= 1
-        # who is right more often than by chance, is so by the interval too, but at the very edge
+        # significance by the test implies it by the interval, except at the very edge
         if reported["p"] < 0.01 and reported["discordant"] > 10:
             assert reported["low"] > 0 or reported["high"] < 0
 

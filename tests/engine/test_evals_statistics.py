@@ -125,7 +125,7 @@ def test_repeating_greedily_changes_neither_the_paired_test_nor_its_interval() -
 
 
 def test_the_effective_number_of_varying_trials_is_estimated() -> None:
-    assert effective_n([Cluster.of(1, 2) for _ in range(20)]) == 40  # as different within as between
+    assert effective_n([Cluster.of(1, 2) for _ in range(20)]) == 40  # as much variance within as between
     assert effective_n([Cluster.of(int(ok), 1) for ok in (1, 0, 1)]) == 3
     assert (
         20
@@ -172,7 +172,7 @@ def test_intervals_of_clustered_trials_have_their_nominal_coverage() -> None:
             covered += reported.low <= p <= reported.high
             naive += low <= p <= high
     assert covered / taken > 0.93
-    assert naive / taken < 0.8  # what counting the trials as independent comes to
+    assert naive / taken < 0.8  # the result of treating the trials as independent
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_equal_arms_are_significant_no_more_often_than_the_test_says() -> None:
     alarms = {"ours": 0, "pairs as independent": 0}
     intervals = 0
     for _ in range(1500):
-        shared = draw.beta(0.6, 0.4, 40)  # what makes a scenario hard for both
+        shared = draw.beta(0.6, 0.4, 40)  # a common difficulty of a scenario for both
         arms = [draw.random((40, 5)) < ((shared + draw.beta(0.6, 0.4, 40)) / 2)[:, None] for _ in range(2)]
         tables = [
             Table(int((x & y).sum()), int((x & ~y).sum()), int((~x & y).sum()), int((~x & ~y).sum()))

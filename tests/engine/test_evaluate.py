@@ -169,7 +169,7 @@ def test_answers_of_other_jobs_are_saved_when_a_model_is_abandoned(tmp_path):
     with closing(evaluate(asked, tmp_path / "out", opener=lambda name: next(models))) as progress:
         reported = [next(each for each in progress if isinstance(each, SampleBegun))]
         for job in [each for each in threading.enumerate() if each.name.startswith("evaluation")]:
-            job.join(60)  # all that they made waits to be taken
+            job.join(60)  # all their results are queued
         reported += progress
     samples = ResultFolder.open(reported[-1].folder).samples()
     assert [sum(sample.answered is each for sample in samples) for each in (True, False)] == [6, 5]

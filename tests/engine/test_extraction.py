@@ -134,7 +134,7 @@ def test_each_json_error_is_corrected_and_named(text: str, after: str, changes: 
         "no object at all",
         '{"action":"sea',  # the string may continue
         '{"action":"a","n":12',  # so may the number
-        '{"action":"a",',  # and another member was to come
+        '{"action":"a",',  # another member was due
         '{"action":"a","args":{',
         "{'action':'it's'}",
         '{"action":search}',
@@ -144,7 +144,7 @@ def test_each_json_error_is_corrected_and_named(text: str, after: str, changes: 
         '{"action":"a","args":{"query":"x"},"b":oops}',
         "{" * 300,
         "{}",
-        '[{"action":"a"}]',  # JSON as it is
+        '[{"action":"a"}]',  # unchanged JSON
     ],
 )
 def test_ambiguous_text_is_left_unchanged(text: str) -> None:

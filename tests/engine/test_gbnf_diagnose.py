@@ -94,7 +94,7 @@ def test_left_recursion_is_reported_where_the_rule_begins_with_itself():
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=lambda case: str(case)[:40])
 def test_each_problem_is_reported_at_its_place(text: str, expected: dict[str, str]) -> None:
     found = {d.code: text[d.start : d.end] for d in reversed(check_gbnf(text).diagnostics)}
-    # a rule that is wrong may be unused or endless beside
+    # a wrong rule may also be unused or endless
     assert {code: found.get(code, "")[: len(place)] for code, place in expected.items()} == expected
     if not expected:
         assert not found
@@ -123,7 +123,7 @@ def check_fixes(text: str) -> None:
         if diagnostic.code in ("undefined-rule", "token-named-like-rule"):
             after = tuple(
                 d for d in after if d.code != "left-recursion"
-            )  # what the name that was meant may bring
+            )  # consequences of the name that was meant
         assert count(after) <= errors - (diagnostic.severity == "error"), diagnostic
 
 
@@ -353,5 +353,5 @@ def test_a_check_of_a_large_text_can_be_cancelled(text: str) -> None:
             check_gbnf(text, cancel=stop_after(count))
         assert len(asked) == count + 1
     whole = check_gbnf(text, cancel=stop_after(10**6))
-    assert whole.diagnostics == check_gbnf(text).diagnostics  # nothing half-done is remembered
+    assert whole.diagnostics == check_gbnf(text).diagnostics  # no partial result is cached
     assert whole.ok == (whole.grammar is not None)

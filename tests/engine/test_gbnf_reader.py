@@ -137,7 +137,7 @@ def test_a_problem_is_reported_only_at_its_place(
 def test_the_fix_of_a_problem_removes_it_and_adds_none(text: str, codes: Any, where: Any) -> None:
     problems = read_gbnf(text).problems
     if len(problems) > 1_000:
-        return  # there are always as many, until the last ones
+        return  # their number is constant, except at the end
     for problem in problems:
         if problem.fix:
             left = read_gbnf(problem.fix.apply(text)).problems

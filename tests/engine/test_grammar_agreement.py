@@ -112,7 +112,7 @@ def test_llama_cpp_stops_the_gbnf_of_a_grammar_where_the_matcher_does(probe, str
         return
     if check.ok:
         llama_is_asked(probe, check.document.text, grammar, texts)
-    else:  # recursion on the left stays what it was, and a repeated rule that may be empty
+    else:  # left recursion stays, and so does a repeated rule that may be empty
         errors = {diagnostic.code for diagnostic in check.diagnostics if diagnostic.severity == "error"}
         assert errors <= {diagnostics.LEFT_RECURSION, diagnostics.NULLABLE_LOOP}, check.document.text
 
@@ -139,7 +139,7 @@ def test_a_written_grammar_is_read_alike_by_llama_cpp_and_the_mask(probe, text, 
     check = check_gbnf(text)
     if check.grammar is None:
         errors = [diagnostic.message for diagnostic in check.diagnostics if diagnostic.severity == "error"]
-        # what llama.cpp does not see, it runs into only when a text leads there
+        # problems that llama.cpp does not report, it meets only when a text leads there
         assert any("does not detect it" in message for message in errors) or not probe.check(text).ok, errors
         return
     assert probe.check(text).ok, text

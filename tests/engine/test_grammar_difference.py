@@ -183,7 +183,7 @@ def test_differences_agree_with_a_list_of_all_short_texts(first: Grammar, second
     for text, ours, others in ((found.only_first, *sets), (found.only_second, *reversed(sets))):
         only = ours - others
         if text is None:
-            # what was cut short may have missed something, but nothing is missed without saying so
+            # an incomplete search may miss a difference, but must say so
             assert not only or not found.exhausted
         elif len(text) < 5:
             assert text in only

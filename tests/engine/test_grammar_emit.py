@@ -81,7 +81,7 @@ def test_the_emitted_grammar_has_the_same_language(made):
         assert "derives no text" in str(error) and not expected
         return
     again = check_gbnf(text)
-    if again.grammar is None:  # recursion on the left stays what it was
+    if again.grammar is None:  # left recursion stays
         assert {d.code for d in again.diagnostics if d.severity == "error"} <= {"left-recursion"}, text
         return
     assert language(again.grammar, SIZE) == expected, text

@@ -20,7 +20,7 @@ from grammar_strategies import LETTERS, gbnf_text, grammars
 def test_a_grammar_written_as_gbnf_and_read_back_matches_the_same_texts(grammar, texts):
     try:
         again = load_gbnf(gbnf_text(grammar))
-    except (ValueError, GrammarError):  # GBNF cannot write it, or llama.cpp would not take it
+    except (ValueError, GrammarError):  # GBNF cannot express it, or llama.cpp would reject it
         return
     first, second = compile_grammar(grammar).start(), compile_grammar(again).start()
     for text in texts:

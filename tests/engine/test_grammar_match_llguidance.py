@@ -91,7 +91,7 @@ def test_llguidance_and_the_matcher_agree_on_calls_of_any_schema(notation, schem
     except GlyphscopeError:
         return
     # Where free keys and named ones mix, llguidance's lexer has taken the named key's comma with it, and does not
-    # go back: it loses texts there, and finds none that we do not.
+    # backtrack: it loses texts there, and never accepts more than Glyphscope's matcher.
     free = any("free object" in left.why for left in grammar.unenforced)
     for text in sample_texts(grammar, 2, seed=data.draw(st.integers(0, 10_000))):
         wrong = mutated(data, text)

@@ -100,7 +100,7 @@ magnitudes = st.builds(
 )
 @example(
     Decimal("9.8E-15"), Decimal("9E-16"), False, False, Decimal("9.5E-15"), False
-)  # nothing is between them
+)  # there is nothing between them
 def test_a_number_of_any_size_is_never_over_a_bound(low, high, low_open, high_open, value, negative):
     if low is None and high is None:
         return

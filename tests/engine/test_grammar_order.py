@@ -122,7 +122,7 @@ def test_a_duplicate_key_is_rejected_where_the_validator_rejects_it(
     failed = match_text(grammar_of(NESTED, notation, "tool-args"), broken).failed_at
     assert failed is not None
     assert failed >= len(text) - 2, "in the key, or at the comma where every key was written"
-    # a reader of GLYPH takes a space before the brace, too, which no writer sets
+    # readers of GLYPH accept a space before the brace, too, which no writer writes
     spaced = notation == "glyph" and broken[failed] == " "
     assert failed + spaced == first_violation(broken, chunks, NESTED, notation)
 
@@ -173,7 +173,7 @@ def test_the_schemas_order_is_a_part_of_any_order() -> None:
     assert found.only_second == '{"action":"f","b":1,"a":1}'
 
 
-# What schemas say of members
+# Constraints on members
 
 FREE = {
     "type": "object",
@@ -305,7 +305,7 @@ def test_alternatives_with_the_same_properties_are_accepted_in_any_order() -> No
         assert mask.accepts(text) == match_text(grammar, text).accepted == right, text
 
 
-# What is too large
+# Limits
 
 
 def many(count: int) -> dict[str, Any]:

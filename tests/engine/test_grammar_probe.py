@@ -27,7 +27,7 @@ DEEP = "root ::= " + "(" * 400_000 + '"a"' + ")" * 400_000
 @pytest.fixture(scope="module")
 def probe() -> Iterator[GrammarProbe]:
     with GrammarProbe() as probe:
-        assert probe.check('root ::= "a"').ok  # it runs before the first test, which would leave it behind
+        assert probe.check('root ::= "a"').ok  # started before the first test, it is not a leftover
         yield probe
 
 

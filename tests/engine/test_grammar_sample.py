@@ -27,10 +27,10 @@ def test_every_sample_is_accepted_and_one_is_shortest(grammar, seed):
     for text in sample_texts(grammar, 3, seed=seed, depth=5) + covering_texts(grammar, limit=20):
         try:
             assert start.feed(text).accepted, text
-        except MatchLimit:  # the grammar is that ambiguous
+        except MatchLimit:  # the grammar is too ambiguous
             continue
     first = covering_texts(grammar)[0]
-    short = min(map(len, language(grammar, 4)), default=5)  # of those in LETTERS, up to 4 of them
+    short = min(map(len, language(grammar, 4)), default=5)  # of those in LETTERS, with up to 4 letters
     assert len(first) <= short or short == 5
     assert len(first) >= min(short, 5) or not set(first) <= set(LETTERS)
 

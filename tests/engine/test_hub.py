@@ -75,14 +75,14 @@ def test_a_downloaded_model_is_complete_and_found_afterwards(hub, tmp_path):
     assert reported[-1].done == reported[-1].total == len(data)
     assert [model.path for model in find_models([tmp_path]) if model.source == "folder"] == [str(got.path)]
     assert all("Mozilla" not in headers["user-agent"] for _, _, headers in hub.asked)
-    assert {headers["user-agent"] for _, _, headers in hub.asked} == {"glyphscope"}  # nothing of this machine
+    assert {headers["user-agent"] for _, _, headers in hub.asked} == {"glyphscope"}  # without versions
 
 
 def test_a_model_that_exists_is_not_downloaded_again(hub, tmp_path):
     download(tmp_path).run_to_end()
     before = len(hub.asked)
     assert download(tmp_path).run_to_end().how == "kept"
-    assert len(hub.asked) == before + 1  # the description alone
+    assert len(hub.asked) == before + 1  # only the description
 
 
 def test_a_file_of_the_same_name_is_not_overwritten(hub, tmp_path):
@@ -160,7 +160,7 @@ def test_a_stopped_download_has_no_final_name_and_resumes(processes, tmp_path):
     thread.start()
     with pytest.raises(Stopped):
         job.run_to_end()
-    assert time.monotonic() - stopped[0] < 0.5  # the server stays silent all the while
+    assert time.monotonic() - stopped[0] < 0.5  # the server is silent meanwhile
     thread.join()
     (saved,) = find_unfinished(tmp_path)
     assert (saved.repo, saved.file, saved.bytes) == (REPO, FILE, 20_000)
@@ -195,13 +195,13 @@ def test_a_lookup_at_a_silent_server_can_be_cancelled(processes):
 def test_a_partial_file_of_other_content_is_not_continued(hub, tmp_path, monkeypatch):
     data = hub.repos[REPO][FILE] = gguf(9000)
     hub.cuts = [4000] * 3
-    hub.file_statuses = [(404, {})]  # nothing is loaded yet
+    hub.file_statuses = [(404, {})]  # nothing is downloaded yet
     refused(download(tmp_path).run_to_end)
     hub.cuts = [4000, *[0] * 6]
     once(monkeypatch)
     refused(download(tmp_path).run_to_end)
     (saved,) = find_unfinished(tmp_path)
-    saved.path.write_bytes(b"GGUF" + bytes(3996))  # as a disk may do
+    saved.path.write_bytes(b"GGUF" + bytes(3996))  # like a disk error
     assert download(tmp_path).run_to_end().path.read_bytes() == data
     assert hub.ranges()[-2:] == ["bytes=4000-", ""]  # the file was found by its hash, and loaded again
 
@@ -277,7 +277,7 @@ def test_faults_in_any_order_leave_no_wrong_file(hub, tmp_path, seed):
         hub.file_statuses = [(fate.choice((404, 416, 429, 500, 503)), {})] * fate.randrange(3)
         hub.tampered = {FILE: data[:20_000] + b"x" + data[20_001:]} if fate.random() < 0.2 else {}
         for part in find_unfinished(tmp_path):
-            if fate.random() < 0.2:  # as a disk may lose or change what was written
+            if fate.random() < 0.2:  # disks may lose or change written data
                 part.path.write_bytes(part.path.read_bytes()[: fate.randrange(part.bytes + 1)] + b"?")
         job = download(tmp_path)
         job._patience = QUICK._replace(attempts=1 + fate.randrange(2))

@@ -107,7 +107,7 @@ def test_twenty_prompts_have_five_for_each_tool_and_every_gold_call_succeeds():
 @pytest.mark.parametrize(
     "call",
     [
-        {"name": "conjugate", "arguments": {"verb": "eat", "tense": "future"}},  # by way of a reference
+        {"name": "conjugate", "arguments": {"verb": "eat", "tense": "future"}},  # through a reference
         {"name": "conjugate", "arguments": {"word": "ate"}},  # the arguments of the other tool
         {"name": "delete", "arguments": {}},
         {"name": "translate", "arguments": []},

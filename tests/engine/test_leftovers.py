@@ -89,7 +89,7 @@ def test_a_test_fails_only_for_what_it_leaves_behind(tmp_path: Path) -> None:
         tmp_path,
         tmp_path,
     ]
-    wide = {**os.environ, "COLUMNS": "300", "GLYPHSCOPE_GRACE": "1"}  # or pytest shortens the reasons
+    wide = {**os.environ, "COLUMNS": "300", "GLYPHSCOPE_GRACE": "1"}  # otherwise pytest shortens the reasons
     done = subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=240)
     for test, reason in LEFT.items():
         assert re.search(rf"ERROR .*test_{test} - Failed: {reason}", done.stdout), done.stdout

@@ -99,7 +99,7 @@ def test_partitioned_lexemes_accept_the_same_texts(made):
         (grammar(root=alt("", seq("a", RuleRef("root"), "b"))), ["", "ab", "aabb"], ["aab", "ba"]),
         (grammar(root=seq(CharClass(((0, 0x60),), negated=True), "é")), ["aé", "éé", "😀é"], ["Aé", "é"]),
         (grammar(root=Seq((Literal("a"), Literal(""), Literal("b")))), ["ab"], ["a"]),
-        # the same with characters of which only the first byte is the same
+        # the same with characters that share only the first byte
         (grammar(root=alt(RuleRef("y"), seq(LOWER, "日")), y=alt("", seq(SMALL, RuleRef("y")))), ["a本b"], ["日"]),
         (grammar(root=alt(RuleRef("y"), "aé"), y=alt("", seq(WORD, RuleRef("y")))), ["aé", "añ", "aña"], ["é", "añé"]),
     ],
@@ -165,7 +165,7 @@ def test_long_texts_in_parallel_do_not_prevent_the_mask_of_a_large_schema():
 @pytest.mark.slow
 def test_a_constraint_too_large_to_split_is_dropped_by_name_and_place():
     letter = CharClass(((ord("a"), ord("b")),))
-    many = seq(repeat(letter), "a", repeat(letter, 11, 11))  # as long as its automaton is large
+    many = seq(repeat(letter), "a", repeat(letter, 11, 11))  # its automaton has thousands of states
     place = Origin("tool", "/properties/x")
     rules = {
         "root": Rule("root", seq(RuleRef("x"), "a")),
@@ -338,4 +338,4 @@ def test_long_strings_are_distinguished_without_reading_them_to_their_ends():
     lexemes = [node.body for node in strings]
     searching = lexeme_conflicts.LexemeConflicts()
     assert not searching.among(grammar(root=seq(alt(*strings), ",")), [*lexemes, Literal(",")])
-    assert searching.searches == 0  # none of them begins another one
+    assert searching.searches == 0  # none of them is a prefix of another one

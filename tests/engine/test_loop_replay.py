@@ -141,7 +141,7 @@ def test_a_truncated_record_equals_its_replay_up_to_its_end():
     for count in range(1, len(events)):
         record = parse_record(encode_record(events[:count])).events
         if isinstance(record[-1], ApprovalGiven):
-            continue  # whose tool it was would have come next
+            continue  # otherwise the tool's owner would be asked next
         again = list(_comparable(rerun(record)))
         assert first_difference(_comparable(record), again, whole=False) == ""
     assert "one more" in first_difference(_comparable(record), again)

@@ -245,7 +245,7 @@ def test_the_recovery_may_follow_the_last_turn():
     assert ended(events) == ("answered", True)
 
 
-# turns that come to nothing
+# turns without a call or an answer
 
 
 def test_an_invalid_turn_is_not_in_the_prompt_of_later_turns():
@@ -317,7 +317,7 @@ def test_with_every_tool_masked_a_relaxed_run_is_text_only():
     assert ended(events) == ("answered", True) and model.requests[0].constraint == "off"
 
 
-# what is shown to the model, and approval
+# texts for the model, and approval
 
 
 def test_without_approval_the_model_sees_that_nothing_ran():

@@ -34,7 +34,7 @@ def is_gone(pid):
     return state == "Z"
 
 
-# those that do not start
+# servers that do not start
 
 
 def test_a_command_that_does_not_exist_is_reported():
@@ -91,7 +91,7 @@ def test_a_server_with_an_invalid_protocol_is_reported(behaviour, words):
 
 @pytest.mark.slow
 def test_a_program_that_is_not_a_server_fails_after_its_time_limit():
-    assert failure(ServerConfig(name="x", command="cat"), seconds=5).message  # what it hears it says again
+    assert failure(ServerConfig(name="x", command="cat"), seconds=5).message  # it echoes its input
     assert (
         "did not answer"
         in failure(ServerConfig(name="x", command="sleep", args=("60",)), seconds=0.3).message
@@ -107,7 +107,7 @@ def test_a_server_without_tools_is_ready_and_says_so():
         )
 
 
-# those that end
+# servers that exit
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_all_calls_of_a_server_that_dies_fail():
         assert [(o.fault, "SIGKILL" in o.message) for o in found] == [("protocol", True)] * 3
 
 
-# those that say too much, or what cannot be read
+# servers that write too much, or invalid messages
 
 
 @pytest.mark.slow
@@ -243,7 +243,7 @@ def test_a_tool_that_cannot_be_used_is_reported_and_the_others_stay():
         assert "another document" in call(server, "remote").message
 
 
-# those that do not want to end
+# servers that do not exit
 
 
 @pytest.mark.slow
@@ -274,7 +274,7 @@ def test_children_of_a_server_end_with_it():
         deadline = time.monotonic() + 60
         while (
             not server.log.dropped and time.monotonic() < deadline
-        ):  # it says `up`, and then it ignores SIGTERM
+        ):  # it writes `up`, and then ignores SIGTERM
             time.sleep(0.01)
         child = int(re.search(r"child (\d+)", server.stderr)[1])
         assert not is_gone(child)

@@ -228,7 +228,7 @@ TALK = (
         (ToolCall("search", {"query": "AI", "max_results": 7}), ToolCall("search", {"query": "ML"})),
         "They want news.",
     ),
-    Message("tool", "AI"),  # which an argument of the call is too
+    Message("tool", "AI"),  # which is also an argument of the call
     Message("tool", "Nothing."),
     Message("assistant", "Nothing new."),
 )

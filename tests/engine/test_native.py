@@ -245,7 +245,7 @@ def test_a_template_without_a_place_for_tools_fails_the_run_with_a_hint():
         failed = list(run(request(), model))[-1]
         assert isinstance(failed, RunFailed) and failed.code == "PROMPT_FAILED"
         assert "no place for tools" in failed.message and "Qwen" in failed.hint
-    # a form that is asked for by name does not help either: the template writes the same without the tools
+    # a form requested by name does not help either: the template writes the same without the tools
     meant = list(run(request(native="hermes"), ScriptedModel("{}", template=NO_TOOLS)))[-1]
     assert isinstance(meant, RunFailed) and "no place for tools" in meant.message
 

@@ -78,7 +78,7 @@ def test_quoted_glyph_has_one_way_to_write_a_value(value, text):
 @at_most(300)
 @given(value=values)
 def test_every_value_survives_glyph(style, value):
-    # strictly by our eyes: glyph-py's own conversion turns large integers into floats
+    # written by Glyphscope: glyph-py's own conversion turns large integers into floats
     assert plain(glyph.parse(write_value(value, style))) == value
 
 

@@ -36,7 +36,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleTy
             del sys.modules[name]
 
 
-# the launcher, and who calls it
+# the launcher and its callers
 
 
 def test_the_launcher_and_the_engine_agree_on_the_switch(script) -> None:
@@ -122,7 +122,7 @@ def test_started_processes_get_the_users_library_path(script, monkeypatch) -> No
     assert none == {"HOME": "/home/a"}
 
 
-# what is in the program
+# the content of the package
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def test_the_man_page_has_every_command_and_no_bare_hyphen(script) -> None:
     assert not re.search(r"(?<!\\)-", page)
 
 
-# what is shipped under which licence, and how it was seen
+# licences of the packages, and how they were determined
 
 
 def test_a_package_without_a_licence_fails_the_build(script) -> None:

@@ -68,7 +68,7 @@ def test_the_validator_accepts_valid_calls_after_a_very_long_one() -> None:
 def test_a_text_that_llguidance_rejects_does_not_affect_the_next_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(masks, "LIMITS", LLParserLimits())  # its own, as ours take such a text
+    monkeypatch.setattr(masks, "LIMITS", LLParserLimits())  # Glyphscope's limits accept such a text
     schema = {"type": "string", "pattern": "^[a-z]*$", "maxLength": 200_000}
     reader = masks.TextReader(json.dumps(schema), is_schema=True)
     answer = reader.accepts(f'"{"a" * 150_000}"'.encode())

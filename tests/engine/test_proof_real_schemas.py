@@ -83,7 +83,7 @@ def cases(path: Path) -> Iterator[tuple[str, ToolRegistry, list[tuple[Any, bool]
         case = json.loads(line)
         schema = case["schema"]
         bare = isinstance(schema, dict) and schema.get("type") == "object"
-        if not bare:  # its references are relative to the whole document, wherever they lead
+        if not bare:  # its references are relative to the whole document
             members = schema if isinstance(schema, dict) else {}
             shared = {k: v for k, v in members.items() if isinstance(v, dict) and k not in _SCHEMAS}
             schema = {"type": "object", "properties": {"value": schema}, "required": ["value"], **shared}
@@ -125,7 +125,7 @@ def test_grammar_and_validator_together_judge_every_real_instance_right(shared_d
     assert not_built == []
     assert wrong == []
     assert refused == LEFT_OUT
-    for name, registry, arguments in leaks:  # never by a constraint that is called enforced
+    for name, registry, arguments in leaks:  # never of a constraint that is called enforced
         statuses = {p.pointer: p.status for p in prove(registry, "json", "tool-args", ["mask"]).proofs}
         broken = set(_broken(registry, arguments))
         assert broken, name

@@ -48,7 +48,7 @@ def test_accepted_glyph_text_is_read_as_glyph_py_reads_it(text: str) -> None:
     try:
         expected = glyph_says(text)
     except ValueError:
-        # The one addition: keys that begin with "_", which canonical GLYPH writes and glyph-py does not read.
+        # The one addition: keys that begin with "_", which canonical GLYPH has and glyph-py cannot read.
         assert "_" in text
         return
     if "$type" in repr(expected):

@@ -139,7 +139,7 @@ def test_unknown_arguments_are_relaxed_where_no_keyword_forbids_them():
     inner = relaxed(registry, "t", "/properties/a/additionalProperties")
     assert takes(inner, {"a": {"b": 1, "x": 1}}) == (True, True)
     assert takes(inner, {"a": {"b": 1}, "x": 1}) == (False, False)
-    # a registry that allows them in a verdict does not have a grammar write them
+    # registries that allow unknown arguments in a verdict do not let a grammar write them
     allowing = one_tool({"properties": {"a": {"type": "integer"}}}, unknown_arguments="allow")
     assert takes(allowing, {"a": 1, "x": 1}) == (True, False)
     assert takes(relaxed(allowing, "t", "/additionalProperties"), {"a": 1, "x": 1}) == (True, True)
@@ -266,7 +266,7 @@ def test_a_relaxed_required_name_is_recorded_by_name():
     once = branch_request(first, 0, text="{", relax=("t", "/required/0"))
     assert once.relaxed == (Relaxed("t", "/required/a"),)
     again = branched(first, 0, ["}"], text='{action="t"', relax=("t", "/required/0"))
-    twice = branch_request(again, 0, text="{", relax=("t", "/required/0"))  # the first that is left
+    twice = branch_request(again, 0, text="{", relax=("t", "/required/0"))  # the first remaining one
     assert twice.relaxed == (Relaxed("t", "/required/a"), Relaxed("t", "/required/b"))
 
 

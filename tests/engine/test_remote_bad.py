@@ -436,7 +436,7 @@ def test_cancel_ends_any_wait_at_once_and_closes_the_connection(answer):
         took = time.monotonic() - start
         assert answer.status != 200 or server.gone.wait(60)
     timer.join()
-    assert events[-1].reason == "cancelled" and took < 5  # within 100 ms; here much else may run
+    assert events[-1].reason == "cancelled" and took < 5  # 100 ms are enough; the machine may be busy
 
 
 @pytest.mark.slow

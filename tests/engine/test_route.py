@@ -348,7 +348,7 @@ def test_a_custom_grammar_is_rejected_before_anything_is_decoded() -> None:
     assert (failed.code, model.said) == ("CONSTRAINT_FAILED", 0)
 
 
-# what goes wrong in a stage
+# errors in a stage
 
 
 def test_a_route_in_a_fence_is_extracted() -> None:

@@ -37,7 +37,7 @@ def chosen(choice: str, tool: str | None = None, question: str | None = None) ->
     return json.dumps({"choice": choice, "tool": tool, "question": question})
 
 
-# one call, written in one go. Shares: parsed, valid, right tool, right arguments, ok
+# one call, written at once. Shares: parsed, valid, right tool, right arguments, ok
 
 OF_TYPE = '{action="calculate" expression=5}'
 DIRECT: list[tuple[str, tuple[Any, ...], list[tuple[str, str]]]] = [
@@ -128,7 +128,7 @@ def test_an_extracted_call_is_ok():
     assert shares(judged) == (False, True, True, True, True)
     assert reasons(verdict(fenced, f"```\n{SEARCH}\n```")) == [
         "PARSE"
-    ]  # an arm without repairs takes nothing out
+    ]  # an arm without repairs makes no changes
 
 
 def test_a_failed_repair_is_counted_by_its_last_error():
@@ -137,7 +137,7 @@ def test_a_failed_repair_is_counted_by_its_last_error():
     assert judged.parsed is False
 
 
-# no call is wanted
+# no call is expected
 
 NONE = asked(expectation())
 
@@ -507,7 +507,7 @@ def test_a_run_that_was_stopped_or_is_missing_is_no_answer():
     assert reasons(score(ONE, [RunState()], workspace=None)) == ["MODEL_FAILED"]
 
 
-# what a verdict may hold
+# the content of a verdict
 
 
 def test_verdicts_are_visible_text_of_limited_length():

@@ -166,7 +166,7 @@ def test_presets_precede_named_settings():
     assert (loop.max_turns, loop.max_total_tokens) == (6, 2048)
     assert (
         asked_of({}, {}, {}, presets=("content-tag-fallback",)).loop.transforms == ()
-    )  # no loop: none of it
+    )  # without a loop: no limits
     with pytest.raises(GlyphscopeError):
         asked_of({}, {"strategy": "loop"}, {}, presets=("nosuch",))
 
@@ -180,7 +180,7 @@ def test_calls_are_answered_by_the_script_without_approval():
     assert asked_of({}, {}, {"request": {"dispatch": True}}).sources == request.sources
     assert asked_of({}, {}, {}).sources == {} and asked_of({}, {}, {}).approvals == ()
     dispatched = asked(expectation(call_of("search", query="x")), request={"dispatch": True})
-    assert [call.ok for call in verdict(dispatched, SEARCH).calls] == [False]  # nothing is scripted
+    assert [call.ok for call in verdict(dispatched, SEARCH).calls] == [False]  # no scripted outcomes
 
 
 def test_answers_are_passed_to_the_router():

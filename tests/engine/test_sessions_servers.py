@@ -20,7 +20,7 @@ def test_a_secret_of_the_environment_is_not_stored(tmp_path, monkeypatch):
     assert "hush-hush" not in path.read_text()
     known = load_servers(path).known
     assert known == KnownServers(entries={"time": ENTRY}, consents=("abc",))
-    assert read_servers(path).servers[0].env == {"TOKEN": "hush-hush"}  # other programs read the file, too
+    assert read_servers(path).servers[0].env == {"TOKEN": "hush-hush"}  # other programs also read the file
 
 
 def test_the_file_is_readable_by_its_owner_only(tmp_path):

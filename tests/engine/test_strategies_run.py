@@ -375,7 +375,7 @@ PIECES = st.lists(
     stop_on=st.sampled_from(["error", "unknown-tool", "never"]),
 )
 def test_the_verdict_and_the_counts_are_the_same_for_any_tokens_and_batches(pieces, sizes, stop_on):
-    # Without extraction, which takes what it can out of the text that came: of an aborted one, up to the token's end.
+    # Without extraction, which takes everything possible from the text: of an aborted one, up to the token's end.
     asked = request(stop_on=stop_on, repair=RepairSettings(extract=False))
     text = "".join(pieces)
     whole = list(run(asked, Batches(text, "")))
@@ -390,9 +390,7 @@ def test_the_verdict_and_the_counts_are_the_same_for_any_tokens_and_batches(piec
     assert finished.tokens == len(state.tokens) and text.startswith(state.text)
     assert [token.start for token in state.tokens][1:] == [token.end for token in state.tokens][:-1]
     first = [(e.code, e.char) for e in of(Violation, events)][:1]
-    if "TRAILING_TEXT" not in {
-        e.code for e in of(Violation, whole)
-    }:  # a call that is complete is read no further
+    if "TRAILING_TEXT" not in {e.code for e in of(Violation, whole)}:  # nothing is read after a complete call
         assert first == [(e.code, e.char) for e in of(Violation, whole)][:1]
         assert finished.valid == whole[-1].valid
     assert (finished.reason == "aborted") == bool(of(Aborted, events))

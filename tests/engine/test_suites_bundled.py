@@ -45,7 +45,7 @@ def test_every_gold_label_is_a_valid_call_in_both_notations(name):
         registry = suite_registry(suite, scenario)
         for call in expected(scenario):
             if call.match == "subset" or (call.schema is not None and "enum" not in call.schema):
-                continue  # a part of a call only: check_suite judges it
+                continue  # only a part of a call: check_suite judges it
             for tool, arguments, (style, notation) in product(call.tools, golds(call), STYLES):
                 validator = CallValidator(registry, notation, "flat")
                 validator.feed(write_call(tool, arguments, style=style))

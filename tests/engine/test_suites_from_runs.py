@@ -101,7 +101,7 @@ def test_a_conversation_becomes_a_scenario_with_the_answers_of_its_tools(tmp_pat
     turns = (WRONG, SEARCH, "There it is.")
     suite = suite_of(tmp_path, *turns, strategy="loop", loop=LoopSettings(max_turns=5, presets=("strict",)))
     (scenario,) = suite.scenarios
-    assert [call.tools for call in scenario.expect.calls] == [("search",)]  # the other one failed
+    assert [call.tools for call in scenario.expect.calls] == [("search",)]  # the other call failed
     assert [(each.tool, each.fault) for each in scenario.script] == [("browse", "tool"), ("search", "")]
     assert scenario.request["loop"] == {"max_turns": 5} and scenario.expect.extra_calls
     assert asked_again(suite, *turns).ok and asked_again(suite, SEARCH, "There.").ok

@@ -28,7 +28,7 @@ FORMS = [
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_is_read_back_from_its_call(form):
     read = form_of(call_of(form))
-    if not form.checks:  # nothing is checked: others may be there
+    if not form.checks:  # no checks: there may be others
         form = CallForm(form.tool, others=True)
     assert read == form
 

@@ -288,7 +288,7 @@ def test_a_missing_suite_is_reported_with_the_existing_ones(tmp_path):
 def test_a_file_that_is_too_large_is_rejected_before_it_is_read(tmp_path):
     path = tmp_path / "large.json"
     with path.open("wb") as file:
-        file.truncate(reading.MAX_BYTES + 1)  # a file of holes
+        file.truncate(reading.MAX_BYTES + 1)  # a sparse file
     with pytest.raises(SuiteError, match="at most 64 MB"):
         load_suite(path)
 
@@ -306,7 +306,7 @@ def test_a_suite_of_20_000_scenarios_is_read_in_bounded_time():
     text = json.dumps(document(*(scenario(id=f"s{n}") for n in range(20_000))))
     began = time.process_time()
     assert len(parse_suite(text).scenarios) == 20_000
-    assert time.process_time() - began < 12  # a bound against growth with the square, no measurement
+    assert time.process_time() - began < 12  # a bound against quadratic growth, not a measurement
 
 
 @pytest.mark.slow

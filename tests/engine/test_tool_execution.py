@@ -160,7 +160,7 @@ def test_a_result_that_is_not_valid_json_is_a_protocol_error():
     assert (result.fault, result.ok) == ("protocol", False)
 
 
-# what may run
+# tools that may run
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_a_call_that_the_form_cannot_write_is_left_in_its_spelling():
     assert acted == ["content-tags"] and "ud800" in changed
 
 
-# what the model is given
+# the model's input
 
 TALK = (
     Message("user", "a"),

@@ -102,7 +102,7 @@ def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bo
         thinking = True if plan.reasoning else None
         begun = of.begun.get("on" if thinking else "undefined", "").strip()
         body = got[0]
-        if of.header.strip() and of.header not in of.skips:  # another turn, empty, that the template adds
+        if of.header.strip() and of.header not in of.skips:  # another, empty turn that the template adds
             body = body.partition(of.header.strip())[0]
         for end in sorted(of.ends, key=len, reverse=True):
             body = body.rstrip().removesuffix(end) if body.rstrip().endswith(end) else body

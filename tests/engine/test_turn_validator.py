@@ -98,7 +98,7 @@ def test_an_invalid_call_is_a_violation_at_the_first_deciding_character(
 @pytest.mark.parametrize(
     "value,rest,code",
     [
-        ("P", "\n</parameter>\n</function>", None),  # may still grow, until what follows shows its end
+        ("P", "\n</parameter>\n</function>", None),  # may still grow, until the following text shows its end
         ("x" * 31, "x\n", "CONSTRAINT_LEN"),
     ],
 )
@@ -110,7 +110,7 @@ def test_a_raw_text_is_a_violation_where_it_can_neither_end_nor_continue(
     assert (found, path) == ("CONSTRAINT_LEN", "/city")
     if code:
         assert before == text[: text.index(rest)]
-    else:  # thirty characters of what looks like its end
+    else:  # thirty characters that may become its end
         assert len(before) == text.index(value) + 30
 
 
@@ -236,7 +236,7 @@ def _verdicts(validator: FormValidator) -> Any:
     return calls, found, validator.content, validator.reasoning, validator.complete
 
 
-# the choice of tools, and what may be beside calls
+# the choice of tools, and text beside calls
 
 CALL = write("object", "weather", city="Paris")
 PING = write("object", "ping")

@@ -108,7 +108,7 @@ def test_chunking_changes_no_verdict_on_a_call_or_a_bare_value(
     assert (one.valid, one.complete, one.value) == (other.valid, other.complete, other.value)
 
 
-# Every valid text of small schemas, by enumeration: the language is finite, so its prefixes are exactly what is viable.
+# Every valid text of small schemas, by enumeration: the language is finite, so its prefixes are the viable texts.
 
 SMALL_SCALARS: list[Any] = [
     *range(-12, 121),
@@ -190,7 +190,7 @@ def scalar_texts(value: Any, notation: Notation) -> Iterator[str]:
 def valid_texts(
     tools: dict[str, dict[str, Any]], required: dict[str, list[str]], notation: Notation
 ) -> set[str]:
-    """Return every call, members in all orders, the name anywhere, and GLYPH's head form."""
+    """Return every call, with one form of separators, members in all orders, the name anywhere, and the head form."""
     texts: set[str] = set()
     for name, arguments in tools.items():
         written = {}

@@ -15,8 +15,8 @@ from glyphscope.validation import CallValidator
 
 pytestmark = pytest.mark.slow
 
-# Instances that the language of calls leaves out, with the reason. There are none: no instance of this collection
-# writes an integer as 5.0 where the schema asks for an integer.
+# Instances outside the language of calls, with the reason. There are none: no instance of this collection
+# writes an integer as 5.0 where the schema requires an integer.
 LEFT_OUT: dict[tuple[str, int], str] = {}
 
 APPLIED = frozenset(
@@ -40,7 +40,7 @@ def as_parameters(schema: Any) -> tuple[dict[str, Any], bool]:
     if isinstance(schema, dict) and schema.get("type") == "object":
         return schema, False
     wrapper = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
-    if isinstance(schema, dict):  # its references are relative to the whole document, wherever they lead
+    if isinstance(schema, dict):  # its references are relative to the whole document
         wrapper |= {
             key: part for key, part in schema.items() if isinstance(part, dict) and key not in APPLIED
         }

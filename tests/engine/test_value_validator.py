@@ -53,7 +53,7 @@ def reported(validator: ValueValidator) -> list[tuple[str, str, int, str]]:
     return [(v.code, v.path, v.char, v.rule) for v in validator.violations]
 
 
-# Every JSON text of small values: what one of them begins with is exactly what is viable.
+# Every JSON text of small values: their prefixes are exactly the viable texts.
 
 SMALL: list[Any] = [*range(-12, 121), None, True, False]
 SMALL += ["".join(letters) for size in range(4) for letters in itertools.product("ab", repeat=size)]
@@ -91,7 +91,7 @@ def test_a_prefix_has_a_violation_exactly_when_no_valid_value_begins_with_it(
     base = data.draw(st.sampled_from(texts))
     added = data.draw(st.sampled_from('{}[]="abntf0159-,'))
     prefix = base[: data.draw(st.integers(0, len(base)))] + added
-    assume(not (as_list and "," in prefix[:-1]))  # of two, only some second items are written out
+    assume(not (as_list and "," in prefix[:-1]))  # of arrays of two, only some second items are enumerated
     validator = ValueValidator(schema)
     validator.feed(prefix)
     viable = any(text.startswith(prefix) for text in texts)

@@ -108,7 +108,7 @@ def test_generated_models_are_cached_by_their_inputs(llama_data: Path, tmp_path:
     assert set(first.parent.iterdir()) == {first, *others} and len(others) == 2
     (data / "templates" / "t.jinja").write_text("two")
     again = maker.kept(data, pair)
-    assert set(first.parent.iterdir()) == {again, *others} and again != first  # the older one is removed
+    assert set(first.parent.iterdir()) == {again, *others} and again != first  # the older file is removed
     with pytest.raises(OSError, match="none"):
         maker.kept(data, Pair("none"))
 

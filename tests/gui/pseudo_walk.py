@@ -49,7 +49,7 @@ def untranslated(text):
     """Yield the texts outside of the marks, split at other characters."""
     before = None
     while before != text:
-        before, text = text, re.sub("⟦[^⟦⟧]*(?:⟧|…$)", "\n", text)  # or cut off where there is no room
+        before, text = text, re.sub("⟦[^⟦⟧]*(?:⟧|…$)", "\n", text)  # or cut off for lack of space
     text = re.sub(r"<[^>]*>|&\w+;|/\S+/\S+", "\n", text)
     text = re.sub(rf"\b({NAMES})\b|\(?\b({KEYS})([+ ]\S+)*\)?|^({QT})$", "\n", text, flags=re.M)
     for words in re.split(r"[^A-Za-z’' -]+", text):

@@ -67,7 +67,7 @@ def test_two_prompts_are_run_counted_and_opened(page, qtbot):
     assert view.model.index(0, 2).data() == '✕ query is "AI", not "AI news"'
     assert "A wrote query" in view.model.index(0, 3).data()
     assert {state.started.request.sampling.seed for state in ab.states.values()} == {1, 2, 3}
-    qtbot.waitUntil(lambda: len(context.services.history.rows()) == 6)  # every run of the two is kept
+    qtbot.waitUntil(lambda: len(context.services.history.rows()) == 6)  # every run of both is saved
     view.table.selectRow(1)
     with qtbot.waitSignal(context.runs.ended):
         view.open_buttons[1].click()
@@ -95,7 +95,7 @@ def test_the_prompts_panel_and_the_run_keys_reach_the_two_prompts(open_window, q
     QTest.keyClick(view.seeds, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert ab.is_running and not view.run_button.isEnabled() and view.stop_button.isEnabled()
     qtbot.waitUntil(lambda: not ab.is_running)
-    qtbot.waitUntil(lambda: len(window.services.history.rows()) == 7)  # every run is kept
+    qtbot.waitUntil(lambda: len(window.services.history.rows()) == 7)  # every run is saved
     view.table.selectRow(1)
     with qtbot.waitSignal(window.runs.ended):
         view.open_buttons[1].click()

@@ -194,7 +194,7 @@ def own_letters(qapp):
     before = QFont(qapp.font())
     yield
     qapp.setFont(before)
-    ThemeManager(qapp, "light").deleteLater()  # the sheet has sizes too
+    ThemeManager(qapp, "light").deleteLater()  # the sheet has sizes, too
 
 
 @pytest.fixture
@@ -253,7 +253,7 @@ def test_letters_of_twice_the_size_are_not_cut_off(twice, opened, qtbot, tmp_pat
     for page in in_turn(qtbot, window, tmp_path):
         assert (window.width(), window.height()) == size, page
         found = cut_off(window)
-        for _ in range(40):  # layouts lay themselves out again once they know their width
+        for _ in range(40):  # layouts are laid out again once they know their width
             if not found:
                 break
             qtbot.wait(25)
@@ -274,6 +274,6 @@ def test_tables_of_an_open_window_grow_with_the_letters(opened, own_letters):
         assert table.verticalHeader().defaultSectionSize() > 1.5 * height, call_it(table)
         for column in range(model.columnCount()):
             title = str(model.headerData(column, Qt.Orientation.Horizontal) or "")
-            shared = table is page.view.fields and column in (FIELD, VALUE)  # elided, and whole on hover
+            shared = table is page.view.fields and column in (FIELD, VALUE)  # elided, and whole in a hint
             if not (shared or head.isSectionHidden(column)):
                 assert head.sectionSize(column) >= head.fontMetrics().horizontalAdvance(title), title

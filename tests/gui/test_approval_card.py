@@ -143,7 +143,7 @@ def test_an_edit_is_checked_and_its_error_disables_allow(qtbot, card):
     ask(qtbot, card)
     field = card.field("max_results")
     field.setPlainText("500")
-    assert not card.allow_button.isEnabled()  # before it is judged, too
+    assert not card.allow_button.isEnabled()  # also before the verdict
     judged(qtbot, card)
     assert card.verdict("max_results") == "impossible"
     assert not card.allow_button.isEnabled()
@@ -163,7 +163,7 @@ def test_a_field_that_is_not_json_disables_allow(qtbot, card):
         judged(qtbot, card)
         assert card.verdict("max_results") == "impossible"
         assert not card.allow_button.isEnabled()
-    card.field("max_results").setPlainText("")  # taken out
+    card.field("max_results").setPlainText("")  # removed
     judged(qtbot, card)
     assert card.arguments == {"query": "AI news"}
     assert card.allow_button.isEnabled()

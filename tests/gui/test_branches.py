@@ -122,7 +122,7 @@ def test_chosen_typed_and_deleted_tokens_branch_and_the_way_back_is_there(qtbot,
     assert page.view.current_token().step.index == 7
     qtbot.waitUntil(
         lambda: len(page.context.services.history.rows()) == 2
-    )  # with the run it leaves, which came from a file
+    )  # and the run it branches from, which came from a file
 
     page.view.window().activateWindow()
     tokens.setFocus()
@@ -190,7 +190,7 @@ def test_a_masked_alternative_shows_why_and_can_be_allowed(qtbot, open_record):
     assert "Blocked by minimum: search, /properties/max_results/minimum is 1" in words
     assert "The grammar: " in words
     QTest.keyClick(page.evidence.alternatives, Qt.Key.Key_Return)
-    assert page.context.runs.phase.value == "idle"  # Enter goes to the choice, and does not make it
+    assert page.context.runs.phase.value == "idle"  # Enter moves to the choice, and does not confirm it
     before = page.context.runs.state.started.run
     request = ended(qtbot, page, bar.box.relax_button.click).started.request
     assert request.relaxed == (Relaxed("search", "/properties/max_results/minimum"),)
@@ -317,7 +317,7 @@ def test_special_tokens_are_marked_only_in_runs_of_the_open_model(qtbot, open_re
         ended(qtbot, page, lambda events=events: runs.show_record(events))
         choose(page, 0)
         choose(page, 7)
-        with qtbot.waitCallback() as answered:  # and so has been what was asked before
+        with qtbot.waitCallback() as answered:  # and so is the earlier question
             runs.queries.ask("last", lambda _model: None, answered)
         assert model.index(0, 0).data().startswith("⟨") is marked
 
@@ -330,7 +330,7 @@ def test_a_branch_that_cannot_start_says_why_and_is_no_internal_error(qtbot, ope
     page.context.project.set_options(constraint="off")
     runs, bar = page.context.runs, page.evidence.branch_bar
     ready = lambda: qtbot.waitUntil(lambda: not page.branches.branches._background.is_busy)  # noqa: E731
-    runs.model = ModelStatus("ready", "m", info=gone)  # the one that wrote the record
+    runs.model = ModelStatus("ready", "m", info=gone)  # the model that wrote the record
     choose(page, 3)
     bar.actions_["keep"].trigger()
     runs.model = ModelStatus("ready", "o", info=msgspec.structs.replace(gone, path="o.gguf", sha256="other"))
@@ -339,7 +339,7 @@ def test_a_branch_that_cannot_start_says_why_and_is_no_internal_error(qtbot, ope
     runs.model = ModelStatus("ready", "m", info=gone)
     choose(page, 4)
     bar.actions_["keep"].trigger()
-    page.step()  # so that it does not end before
+    page.step()  # so that it does not end earlier
     ready()
     assert bar.words.text() == BUSY and runs.phase is Phase.STEPPING
     assert ended(qtbot, page, page.run).started.request.branch_of is None

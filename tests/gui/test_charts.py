@@ -254,7 +254,7 @@ def test_a_chart_of_shares_equals_its_table_at_every_size(show):
     for width in (236, 302, 640):
         chart.resize(width, chart.height())
         QApplication.processEvents()
-        chart.grab()  # pyqtgraph lays axes out as it paints
+        chart.grab()  # pyqtgraph updates axes while painting
         picture = Picture(chart)
         for row, (_name, _correct, _n, _share, low, high, _worth) in enumerate(chart.table()[1:]):
             (left, y), (right, _) = (picture.place(x, 5 - row) for x in (low, high))
@@ -285,10 +285,10 @@ def test_a_share_among_several_seeds_is_as_long_as_its_figure_at_every_size(qapp
         delegate.paint(painter, option, model.index(model.rowCount() - 1, 0))
         painter.end()
         pixels = np.frombuffer(image.constBits(), dtype=np.uint32).reshape(24, width) & 0xFFFFFF
-        line = pixels[8]  # the bar's own, beside the interval that is drawn over its middle
+        line = pixels[8]  # the bar's own colours, beside the interval that is drawn over its middle
         filled = np.flatnonzero(line == theme().color("accent").rgb() & 0xFFFFFF)
         track = np.flatnonzero(line == theme().color("track").rgb() & 0xFFFFFF)
-        if width < 300:  # figures alone, where there is no room for both
+        if width < 300:  # figures only, if there is no space for both
             continue
         left = 8
         right = (track if len(track) else filled)[-1] + 2

@@ -199,7 +199,7 @@ def test_closing_the_window_in_a_comparison_ends_its_run(make, qtbot):
     page = make(Answers(seconds=0.05))
     page.view.run_button.click()
     qtbot.waitUntil(lambda: bool(page.comparison.columns[0].events))
-    page.close()  # what is left behind fails the test
+    page.close()  # a leftover would fail the test
 
 
 # -- the playground ------------------------------------------------------------------------------------------------
@@ -454,7 +454,7 @@ def test_the_first_difference_is_shown_by_words_and_a_line(make, qtbot, theme):
     assert model.index(1, FIELD).data() == "query"
     tip = model.index(1, MARK).data(Qt.ItemDataRole.AccessibleTextRole)
     assert tip == "The first field in which the columns differ."
-    assert model.index(1, FIRST_RUN).data(PARTING_ROLE) == 4  # a quotation mark, then A, I and a blank
+    assert model.index(1, FIRST_RUN).data(PARTING_ROLE) == 4  # a quotation mark, then A, I and a space
     image = view.fields.grab().toImage()
     marked = view.fields.visualRect(model.index(1, FIRST_RUN)).center()
     plain = view.fields.visualRect(model.index(0, FIRST_RUN)).center()

@@ -144,7 +144,7 @@ def test_every_colour_of_the_style_sheet_can_be_read_on_its_ground(qapp, tmp_pat
     for selector, demands, settings in rules:
         if not {"color", "background"} & settings.keys():
             continue
-        # what holds for this part: the rules that ask for no more than it has
+        # the rules for this part: those without conditions that it does not meet
         holding = [rule for rule in rules if rule[1] <= demands | {"QWidget"}]
         holding.sort(key=lambda rule: weight(rule[1]))
         front = next((s["color"] for _, _, s in reversed(holding) if "color" in s), theme.roles["text"])
@@ -152,7 +152,7 @@ def test_every_colour_of_the_style_sheet_can_be_read_on_its_ground(qapp, tmp_pat
         grounds = [QColor(back)] if back.startswith("#") else [theme.color(role) for role in TRANSPARENT]
         least = GRAPHICS if ":disabled" in demands else TEXT
         if "::" in selector and "color" not in settings:
-            continue  # handles, grooves, indicators: nothing is written on them
+            continue  # handles, grooves, indicators: without text
         for ground in grounds:
             seen += 1
             ratio = contrast(QColor(front), ground)

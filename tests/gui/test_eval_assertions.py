@@ -170,7 +170,7 @@ def test_python_functions_are_shown_and_run_only_when_they_are_allowed(opened, q
     ended(qtbot, page)
     assert [sample.ok for sample in page.result_presenter.result.samples] == [True]
     view.show_view(SETUP)
-    view.setup.go.click()  # the same source needs no second answer
+    view.setup.go.click()  # consent for the same source is remembered
     assert page.is_busy
     ended(qtbot, page)
 
@@ -182,7 +182,7 @@ def test_a_judge_is_chosen_and_its_evidence_is_shown_with_its_run(opened, qtbot,
     page._add_suites([path])
     qtbot.waitUntil(lambda: "no judge model is named. Choose one under Judge." in view.setup.problem.text())
     assert not view.setup.judge.isHidden() and not view.setup.go.isEnabled()
-    assert view.setup.scenarios.current() is not None  # it can be edited
+    assert view.setup.scenarios.current() is not None  # it is editable
     view.setup.judge.box.setEditText(str(tmp_path / "judge"))
     set_up(qtbot, page, path, trials=1)
     view.setup.go.click()

@@ -503,7 +503,7 @@ def test_the_names_of_two_arms_are_whole_once_the_tab_has_room(qtbot):
     pair = EvalPair(model, CompareFieldsModel())
     qtbot.addWidget(pair)
     pair.resize(120, 300)
-    pair.show_counted("")  # as in a tab that was not shown yet
+    pair.show_counted("")  # as in a tab that is not shown yet
     pair.resize(500, 300)
     pair.show()
     assert pair.table.columnWidth(FIRST) >= pair.table.horizontalHeader().sectionSizeHint(FIRST)

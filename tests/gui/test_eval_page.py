@@ -188,7 +188,7 @@ def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
     view.setup.go.click()
     qtbot.waitUntil(lambda: bool(evaluations.progress.now))
     assert view.progress.isVisible() and "first · trial 1: reading the prompt" in view.progress.now.text()
-    qtbot.waitUntil(lambda: "scripted" in view.result.provenance.text())  # while its samples are made
+    qtbot.waitUntil(lambda: "scripted" in view.result.provenance.text())  # while its samples are produced
     assert "of 6 samples" in view.progress.words.text()
     view.progress.pause_button.click()
     assert evaluations.phase is EvalPhase.PAUSED and view.progress.pause_button.text() == "Resume"
@@ -563,9 +563,9 @@ def test_everything_on_the_page_has_a_name_and_can_be_reached_by_keyboard(opened
     for kind in (QPushButton, QCheckBox, QComboBox, QAbstractSpinBox):
         for widget in view.findChildren(kind):
             if widget.parent() is view.notice:
-                continue  # without words while there is nothing to do about it
+                continue  # without text while there is nothing to do about it
             if widget.property("segment"):
-                continue  # of a group, Tab goes to the one that was used last
+                continue  # Tab reaches the last used button of a group
             assert widget.accessibleName() or getattr(widget, "text", str)(), widget.objectName()
             assert widget.focusPolicy() & Qt.FocusPolicy.TabFocus, widget.objectName()
     names = "evalPage evalTable evalRunButton evalPauseButton evalStopButton evalSuites evalArms evalProgress"

@@ -74,7 +74,7 @@ def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown
         ["query", "0", ""],
         ["max_results", "0.80", "1 → }"],
     ]
-    assert view.table.currentIndex().row() == 3  # the worst is chosen
+    assert view.table.currentIndex().row() == 3  # the worst one is selected
     assert view.worst.text().startswith('Token 8: preferred 10▸"1" (raw 70.0%)')
     assert "maximum 100 (search:/properties/max_results/maximum)" in view.detail.text()
     assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "masked mass: 0.80"
@@ -92,7 +92,7 @@ def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown
 @pytest.mark.slow
 def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(shown, qtbot):
     page = shown(made())
-    # a token that is not the model's own is marked, and no other one
+    # only tokens that are not the model's own are marked
     model, view = page.view.tokens_model, page.evidence.mask_impact
     cut = Boundaries(9, 8, (BoundaryDiff(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
     model.set_boundaries(cut)
@@ -116,7 +116,7 @@ def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(sh
     page.context.runs.run(made()[0].request)
     assert page.evidence.mask_impact_section.isHidden() or view.table.isHidden()
     qtbot.waitUntil(lambda: not page.context.runs.is_busy and not page.explain.is_busy)
-    assert "does not contain" in view.words.text()  # a scripted model has no figures
+    assert "does not contain" in view.words.text()  # a scripted model has no probabilities
 
 
 def test_the_boundaries_of_a_run_need_its_model():

@@ -80,7 +80,7 @@ def test_an_editable_field_names_the_invisible_characters_of_its_text_and_keeps_
             field.viewport().geometry()
         )
     put("")
-    (field.insert if isinstance(field, LineEdit) else field.insertPlainText)("a\u2066")  # as pasted
+    (field.insert if isinstance(field, LineEdit) else field.insertPlainText)("a\u2066")  # like a paste
     qtbot.waitUntil(lambda: note.text().endswith("U+2066"))
     put("plain again")
     assert not note.isVisible() and field.sizeHint().height() == height
@@ -118,7 +118,7 @@ def test_the_approval_card_shows_all_invisible_characters(qtbot):
     qtbot.waitUntil(card.allow_button.isEnabled)
     said = [
         label.text().replace("\u200b", "") for label in card.findChildren(QLabel)
-    ]  # where a line may break
+    ]  # places for line breaks
     said += [action.text() for action in card.menu.actions()]
     assert not unseen("".join(said))
     assert any("U+D800" in text for text in said if "invisible characters" in text and "U+2061" not in text)

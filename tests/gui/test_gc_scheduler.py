@@ -28,7 +28,7 @@ def collector(qapp):
 
 def drop_timer(ended):
     timer = QTimer()
-    timer.myself = timer  # only the collector can end it
+    timer.myself = timer  # only the collector can delete it
     timer.destroyed.connect(lambda: ended.append(threading.current_thread()))
 
 

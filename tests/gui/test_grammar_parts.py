@@ -319,7 +319,7 @@ def test_a_check_of_an_older_text_is_cancelled(bench, qtbot, monkeypatch):
 
     def slow(text, cancel):
         begun.append(text)
-        if len(begun) in (1, 3):  # as if it took for ever
+        if len(begun) in (1, 3):  # a check that seems endless
             begins = time.monotonic()
             while not cancel() and time.monotonic() < begins + 20:
                 time.sleep(0.001)

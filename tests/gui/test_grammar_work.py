@@ -104,7 +104,7 @@ def test_a_step_shows_its_rules_and_the_allowed_next_characters(grammar, qtbot):
     show(qtbot, grammar, GOOD)
     view.step.set_text("{a=1}")
     view.step.slider.setValue(4)
-    qtbot.waitUntil(lambda: "0-9" in view.step.next.text())  # of this grammar, not of the one before
+    qtbot.waitUntil(lambda: "0-9" in view.step.next.text())  # of this grammar, not of the previous one
     assert view.step.rules.text().index("root") < view.step.rules.text().index("number")
     assert "}" in view.step.next.text()
     assert view.step_card.heading.hint.text() == "character 4 of 5"

@@ -135,7 +135,7 @@ def test_answering_a_question_shows_the_next_part_and_completes_the_lesson(witho
     assert not following.isHidden() and choice.isHidden()
     QTest.keyClick(back, Qt.Key.Key_1)
     assert following.chosen == {0}
-    QTest.keyClick(view.window().focusWidget(), Qt.Key.Key_Return)  # the keyboard is on the answer now
+    QTest.keyClick(view.window().focusWidget(), Qt.Key.Key_Return)  # the answer has the focus now
     assert following.is_revealed
     QTest.keyClick(back, Qt.Key.Key_2)
     assert choice.chosen == {1}
@@ -158,7 +158,7 @@ def test_the_list_shows_progress_and_a_damaged_lesson_is_reported(without_model,
     assert "1 of 7 steps seen" in lessons.view.model.index(place, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     lessons.turn(1)
     lessons.turn(-1)
-    lessons.turn(-1)  # before the first there is none
+    lessons.turn(-1)  # there is none before the first
     assert "2 of 7 steps seen" in lessons.view.model.index(place, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     qtbot.waitUntil(places().lesson_progress.exists)
     path = tmp_path / "broken.md"
@@ -174,7 +174,7 @@ def test_the_list_shows_progress_and_a_damaged_lesson_is_reported(without_model,
         lessons.show_slide(number)
     place = written_lesson(tmp_path, name="other.md")
     place.path.write_text(LESSON.replace("10 results", "20 results"))
-    lessons.go_to(FilePlace(place.path))  # its recordings are of what it said before
+    lessons.go_to(FilePlace(place.path))  # its recordings are of the previous text
     qtbot.waitUntil(
         lambda: lessons.opened is not None and lessons.opened.place == place and not lessons.is_busy
     )
@@ -277,7 +277,7 @@ def test_a_run_and_a_question_work_by_keyboard(without_model, qtbot, tmp_path):
     choice.choose(0)
     assert choice.chosen == {1}
     lessons.show_slide(2)
-    answer(lessons.view.reader.active[2], right=False)  # the first answer is the one that counts
+    answer(lessons.view.reader.active[2], right=False)  # the first answer counts
     assert lessons.progress.of(lessons.opened.place.key).answers == {0: True, 1: True, 2: True}
 
 
@@ -370,7 +370,7 @@ def test_a_presentation_hides_all_distractions_and_restores_the_window(qtbot):
     window.statusBar()
     window.showMaximized()
     presentation = Presentation(window, lambda: [window.statusBar(), shown, hidden], stop)
-    for begin in (presentation.begin, presentation.begin):  # the second does nothing
+    for begin in (presentation.begin, presentation.begin):  # the second call does nothing
         begin()
         assert window.isFullScreen() and stop.shortcuts() == []
         assert not any(part.isVisible() for part in (window.statusBar(), shown, hidden))
@@ -428,7 +428,7 @@ def test_one_key_goes_through_runs_questions_and_steps(without_model, qtbot):
     for at in range(lessons.at + 1, len(slides)):
         proceed(lessons, lambda at=at: lessons.at == at)
     step = slides[-1].step
-    lessons.context.navigator.show(PageId.PLAYGROUND)  # ends the lecture, at the step where it was
+    lessons.context.navigator.show(PageId.PLAYGROUND)  # ends the lecture, at its current step
     assert not lessons.lecture.is_on and not lessons.lecture_action.isEnabled()
     lessons.context.navigator.show(PageId.LESSONS)
     assert lessons.lecture_action.isEnabled() and lessons.slides[lessons.at].step == step
@@ -441,7 +441,7 @@ def test_leaving_the_page_ends_a_lecture_and_restores_the_rail_and_docks(
     window, lessons = window_without_model()
     docks = window.findChildren(QDockWidget)
     evidence = window.findChild(QDockWidget, "evidenceDock")
-    evidence.show()  # as the user may have it beside a lesson
+    evidence.show()  # as a user may arrange it beside a lesson
     lessons.lecture.begin()
     window.navigator.show(PageId.SERVERS)
     assert window.rail.isVisible() and window.menuWidget().isVisible() and not window.isFullScreen()
@@ -470,7 +470,7 @@ def test_a_lesson_that_cannot_be_read_ends_the_lecture(without_model, qtbot, tmp
     qtbot.waitUntil(lambda: not lessons.is_busy)
     assert not lessons.lecture.is_on and not lessons.context.navigator.is_presenting
     qtbot.wait(1)
-    lessons.view.reader.resize(500, 400)  # what it showed is gone
+    lessons.view.reader.resize(500, 400)  # its content is gone
 
 
 @pytest.mark.slow

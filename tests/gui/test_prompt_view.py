@@ -32,7 +32,7 @@ def panel(context, qtbot):
     """The dock with its presenter, the prompt of the first project rendered and counted."""
     context.actions.run.triggered.connect(lambda: context.runs.run(context.project.next_run()))
     dock = PromptDock(context.project.prompt)
-    QVBoxLayout(context.window).addWidget(dock)  # whose shortcuts are those of the actions
+    QVBoxLayout(context.window).addWidget(dock)  # its shortcuts are those of the actions
     presenter = PromptPresenter(context, dock)
     context.window.resize(320, 800)
     context.window.show()
@@ -54,7 +54,7 @@ def choose(panel, key):
 
 
 def marked(dock):
-    text = dock.rendered_view.toPlainText()  # of characters that take one place each
+    text = dock.rendered_view.toPlainText()  # of characters that take one UTF-16 unit each
     return [text[a:b] for a, b in dock.rendered_view._spans]
 
 

@@ -406,7 +406,7 @@ def test_closing_the_window_ends_every_server(open_window, qtbot):
     page.view.list.choose("s0")
     page.view.tools.choose("silent")
     page.view.panel.call_button.click()
-    window.shut_down()  # the test's own fixture looks for processes and threads
+    window.shut_down()  # the test's own fixture checks processes and threads
     assert all(servers.get(n).source.phase == "stopped" for n in names)
 
 

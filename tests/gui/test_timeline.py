@@ -375,7 +375,7 @@ def test_a_row_shows_its_own_stage(open_page, qtbot):
     assert view.banner.isVisible()
     assert not view.banner.button.isVisible()
     assert view.tokens_model.rowCount() == 14
-    assert view.fields_model.rowCount() == 4  # with the one that was not given
+    assert view.fields_model.rowCount() == 4  # with the missing one
     qtbot.keyClick(table, Qt.Key.Key_Down)
     assert view.stream.toPlainText() == GOOD
     assert not view.banner.isVisible()

@@ -36,7 +36,7 @@ def dressed(qapp):
 
 @pytest.fixture
 def dock(document, dressed, qtbot):
-    with dressed.undressed():  # as the window does
+    with dressed.undressed():  # as in the window
         dock = ToolsDock(document)
     qtbot.addWidget(dock)
     dock.resize(280, 620)
@@ -308,7 +308,7 @@ def test_an_exported_registry_is_read_unchanged(dock, document, qtbot, tmp_path)
 def test_many_tools_can_be_filtered(dressed, qtbot):
     tools = tuple(Tool(f"tool_{n}", f"Number {n}") for n in range(2000))
     document = RegistryDocument(ToolRegistry(tools))
-    with dressed.undressed():  # as the window does
+    with dressed.undressed():  # as in the window
         dock = ToolsDock(document)
     qtbot.addWidget(dock)
     dock.show()

@@ -91,7 +91,7 @@ def test_every_named_control_is_there_and_named_for_screen_readers(make):
     for name in NAMES:
         widget = window.findChild(QWidget, name)
         assert widget is not None, name
-        if not isinstance(widget, AbortBanner):  # its words are the abort's
+        if not isinstance(widget, AbortBanner):  # its text is the abort's
             assert widget.accessibleName(), name
 
 
@@ -284,7 +284,7 @@ def test_size_and_places_are_restored(qtbot, make):
     first.right.hide()
     first.shut_down()
     second = make(size=None)
-    assert second.height() < 900  # as far as the screen of the test is large enough
+    assert second.height() < 900  # if the test's screen is large enough
     assert not second.right.isVisible()
 
 

@@ -41,7 +41,7 @@ def test_a_change_of_theme_restyles_each_widget_only_a_few_times(open_window, qa
     qapp.installEventFilter(count)
     window.context.themes.choose("dark")
     qapp.removeEventFilter(count)
-    assert count.styled.total() <= 3 * len(QApplication.allWidgets())  # a deep one had ten
+    assert count.styled.total() <= 3 * len(QApplication.allWidgets())  # a deep style sheet took ten
     window.context.themes.choose("light")
 
 

@@ -201,7 +201,7 @@ def test_stop_is_immediate(qtbot, make):
     qtbot.waitUntil(lambda: len(controller.state.tokens) > 3)
     heard = len(controller.state.tokens)
     finish(qtbot, controller, controller.stop)
-    assert len(controller.state.tokens) < heard + 100  # of some hundred: what was on its way
+    assert len(controller.state.tokens) < heard + 100  # of some hundreds: those already sent
     assert controller.state.outcome == "cancelled"
 
 

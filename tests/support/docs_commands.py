@@ -156,7 +156,7 @@ def _form(command: Any, arguments: list[str]) -> str:
             if not rest or not hasattr(command, "resolve_command"):
                 return ""
             name, command, arguments = command.resolve_command(context, rest)
-    except Exception as error:  # click's own kinds, which typer brings along under another name
+    except Exception as error:  # click's own types, which typer has under another name
         kind = type(error).__name__
         return "mention" if kind in ("MissingParameter", "NoArgsIsHelpError", "Exit") else f"{kind}: {error}"
 
@@ -174,9 +174,7 @@ class Clone:
         for each in (self._bin, self.scratch):
             each.mkdir()
         path = os.pathsep.join([*(str(self.root / each) for each in ROOTS), *SAVED_PROMPTS])
-        python = (
-            f"PYTHONPATH={shlex.quote(path)} exec {shlex.quote(sys.executable)}"  # servers get no variables
-        )
+        python = f"PYTHONPATH={shlex.quote(path)} exec {shlex.quote(sys.executable)}"  # servers receive no variables
         for name, more in (("glyphscope", " -m glyphscope"), ("python", ""), ("pytest", " -m pytest")):
             script = self._bin / name
             script.write_text(f'#!/bin/sh\n{python}{more} "$@"\n')
@@ -312,7 +310,7 @@ def _arguments(text: str) -> list[str] | None:
         words = shlex.split(re.sub(r"\s[#]\s.*$", "", text.replace("\\\n", " ")))
     except ValueError:
         words = text.split()
-    words = without_variables([word.strip("[]") for word in words])  # as a table shows what may be left out
+    words = without_variables([word.strip("[]") for word in words])  # as a table marks optional parts
     begins = [0, *(n + 1 for n, word in enumerate(words) if word in _BETWEEN)]
     ours = next((n for n in begins if words[n : n + 1] == ["glyphscope"]), None)
     if ours is None:

@@ -56,17 +56,17 @@ class FakeHub(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.repos: dict[str, dict[str, bytes]] = {REPO: {"README.md": b"# tiny", "tiny-Q4_K_M.gguf": gguf()}}
-        self.plain: set[str] = set()  # files outside LFS: git's hash is all there is of them
+        self.plain: set[str] = set()  # files outside LFS: they have git's hash only
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.statuses: list[tuple[int, dict[str, str]]] = []  # answered first, in turn
         self.file_statuses: list[tuple[int, dict[str, str]]] = []  # the same, to requests for files
-        self.cuts: list[int] = []  # bytes after which a connection with a file ends
-        self.stall_after = -1  # bytes after which nothing more comes, until `over`
+        self.cuts: list[int] = []  # bytes after which a connection for a file ends
+        self.stall_after = -1  # bytes after which a connection stalls, until `over`
         self.no_ranges = False
         self.other_range = False
-        self.tampered: dict[str, bytes] = {}  # what is sent in place of a file
+        self.tampered: dict[str, bytes] = {}  # sent in place of a file
         self.required_token = ""
-        self.cdn = ""  # another server's address, where files are
+        self.cdn = ""  # another server's address, which has the files
         self.body: bytes | None = None  # sent in place of a description
         self.silent = False
         self.moved: dict[str, str] = {}

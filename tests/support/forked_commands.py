@@ -68,7 +68,7 @@ def serve(modules: Sequence[str]) -> int | None:
     """Return the exit code in the child of each task; None when there are no more tasks."""
     for module in modules:
         importlib.import_module(module)
-    gc.freeze()  # the children's collector leaves what they share alone
+    gc.freeze()  # the children's collector does not touch shared objects
     for line in sys.stdin:
         task = json.loads(line)
         if (pid := os.fork()) == 0:

@@ -84,7 +84,7 @@ def mutated(schema: Any, others: Sequence[Any], rng: random.Random, largest: int
         try:
             rng.choice(_CHANGES)(rng.choice(places), mutant, others, rng)
             changed = json.dumps(mutant)
-        except RecursionError:  # deeper than any JSON is read
+        except RecursionError:  # deeper than any JSON parser reads
             continue
         if len(changed) <= largest:
             text = changed
@@ -261,7 +261,7 @@ def _try(number: int, mutant: Any, rng: random.Random, tally: Tally) -> None:
     for step in (grammar, *((gbnf,) if rng.random() < 0.3 else ()), patterns, schema):
         start = (
             time.thread_time()
-        )  # how busy the machine is says nothing; the compilers' process has its own limit
+        )  # not wall time, as the machine may be busy; the compilers' process has its own limit
         try:
             step()
         except GlyphscopeError as error:

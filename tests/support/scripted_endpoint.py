@@ -90,7 +90,7 @@ class Endpoint(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 0.5  # of a connection that is kept and not used
+    timeout = 0.5  # of an idle keep-alive connection
     server: Endpoint
 
     def log_message(self, format: str, *args: Any) -> None:

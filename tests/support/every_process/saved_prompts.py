@@ -112,8 +112,8 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             if (used.kv_type, used.flash_attention) != ("f16", "off"):
                 how += (used.kv_type, used.flash_attention, used.gpu_layers)
             self._saved = SavedPrompts(Path(folder), repr((which, how)), chunk)
-            self._batches = Batches()  # those of `tokens`
-            self._ahead = Batches()  # those in llama.cpp's memory, where they begin with ours and are more
+            self._batches = Batches()  # the batches of `tokens`
+            self._ahead = Batches()  # the batches in llama.cpp's memory, if they extend these
             self._read = False  # something was evaluated since the last token that was decoded
 
         def evaluate(self, tokens: list[int]) -> None:
