@@ -117,7 +117,7 @@ class AbPage(QWidget):
         self.show_choice()
 
     def show_sources(self, place: int, sources: Sequence[tuple[str, str]], chosen: str, about: str) -> None:
-        """Key and words of each source, the chosen one, and what it is."""
+        """Show each source's key and words, the chosen source, and its description."""
         box = self.sources[place]
         box.clear()
         for key, words in sources:

@@ -148,7 +148,7 @@ class AbPresenter(QObject):
             self._page.show_sources(place, sources, self._chosen[place], self._about(place))
 
     def _about(self, place: int) -> str:
-        """Template, tools and text, so that one sees which prompt it is."""
+        """Describe a prompt by its template, tools and text."""
         if self._chosen[place] == "now":
             return tr("The playground’s prompt when you press Run A and B")
         request = self._request(place)

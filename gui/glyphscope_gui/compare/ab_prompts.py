@@ -55,7 +55,7 @@ def differ_words(differ: tuple[str, ...]) -> str:
 
 
 def expected_text(tool: str, arguments: dict[str, object]) -> str:
-    """A call as it is written into the field of the expected one."""
+    """Return a call as written in the field of the expected call."""
     return json.dumps({"tool": tool, "arguments": arguments}, ensure_ascii=False)
 
 

@@ -63,7 +63,7 @@ class AsideQueue(QObject):
         return True
 
     def drop(self, which: Callable[[Any], bool]) -> None:
-        """Forget the runs with these keys that have not begun."""
+        """Remove the waiting runs with these keys."""
         self._waiting = [job for job in self._waiting if not which(job[0])]
 
     def stop(self) -> None:

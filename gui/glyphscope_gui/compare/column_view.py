@@ -48,12 +48,12 @@ class ColumnStream(StreamView):
         self.setObjectName("compareStream")
 
     def sizeHint(self) -> QSize:
-        """It takes what is left of a column's height, and asks for no more than it needs."""
+        """Return a small height: the stream takes the rest of the column's."""
         return QSize(200, self.minimumSizeHint().height())
 
 
 class _Words(QScrollArea):
-    """Instead of the stream, where there is none: a sentence, scrolled where it is longer than the room."""
+    """A sentence in place of the stream, scrolled where it does not fit."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

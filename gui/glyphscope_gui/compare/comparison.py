@@ -21,7 +21,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class ColumnPhase(Enum):
-    """Where a column is; STOPPED has what it wrote until then, NOT_RUN nothing."""
+    """The phase of a column; STOPPED has its output so far, NOT_RUN none."""
 
     NEW = "new"
     WAITING = "waiting"
@@ -48,7 +48,7 @@ class Column:
 
 
 def has_turn(column: Column) -> bool:
-    """Whether it ran, runs, or is about to: what it has written, or may still write, can be compared."""
+    """Whether it ran, runs or waits for its turn, so that its output can be compared."""
     if column.phase in (ColumnPhase.NEW, ColumnPhase.NOT_RUN):
         return False
     return column.phase is not ColumnPhase.STOPPED or column.state.started is not None
@@ -111,7 +111,7 @@ class Comparison(QObject):
             self._renamed()
 
     def change(self, place: int, variant: Variant) -> None:
-        """Another variant in a column; what ran there was another one's."""
+        """Set another variant in a column, and forget its run."""
         if not self.is_running and self.columns[place].variant != variant:
             self.columns[place] = Column(variant)
             self._renamed()

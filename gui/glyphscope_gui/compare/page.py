@@ -68,7 +68,7 @@ class ComparePage(QWidget):
         self.setFocusProxy(self.prompt_edit)
 
     def show_columns(self, count: int) -> None:
-        """So many columns in sight; they are made when they are needed first."""
+        """Show so many columns; they are made on first use."""
         for place in range(len(self.columns), count):
             self._make_column(place)
         for place, view in enumerate(self.columns):
@@ -79,7 +79,7 @@ class ComparePage(QWidget):
         self.presets.setCurrentIndex(self.presets.findData(key))
 
     def show_turn(self, words: str) -> None:
-        """Whose turn it is on the model."""
+        """Show which column's turn it is on the model."""
         self.turn.setText(words)
         self.turn.setAccessibleName(words)
 
@@ -159,7 +159,7 @@ class ComparePage(QWidget):
         self._order_tabs()
 
     def _order_tabs(self) -> None:
-        """From top to bottom: by itself the order is that in which parts were put into each other."""
+        """Order Tab from top to bottom: Qt's default is the order in which the parts were inserted."""
         order: list[QWidget] = [
             self.prompt_edit,
             self.presets,
@@ -174,7 +174,7 @@ class ComparePage(QWidget):
             QWidget.setTabOrder(before, after)
 
     def show_column(self, place: int) -> None:
-        """Scroll no more than is needed to have all of that column's width in sight."""
+        """Scroll as little as possible to show the column's full width."""
         view, bar = self.columns[place], self.columns_area.horizontalScrollBar()
         left, right = view.x(), view.x() + view.width()
         if left < bar.value():

@@ -80,7 +80,7 @@ class ComparePresenter(Page):
         return frozenset({HeaderPart.MODEL, HeaderPart.DRAW, HeaderPart.SAMPLING})
 
     def run(self) -> None:
-        """Run what is shown: all columns, both prompts on their seeds, or one setting on its seeds."""
+        """Run the shown tab: all columns, both prompts on their seeds, or one setting on its seeds."""
         if self._runs.phase is Phase.STEPPING:
             super().run()
         elif self.tabs.shows_prompts:
@@ -131,7 +131,7 @@ class ComparePresenter(Page):
     # -- what the user wants -----------------------------------------------------------------------------------
 
     def _run_columns(self) -> None:
-        """Run all columns on what the playground asks now."""
+        """Run all columns on the playground's current request."""
         if not self.view.run_button.isEnabled():
             return
         self.view.notice.hide()
@@ -257,7 +257,7 @@ class ComparePresenter(Page):
         self._show_fields()
 
     def _reopen(self) -> None:
-        """The playground's model again, where a column ran another one: panels count by the open model."""
+        """Open the playground's model again after a column ran another one: panels count with the open model."""
         runs, project = self._runs, self.context.project
         if runs.model.name and runs.model.name != project.model:
             runs.open_model(project.model)

@@ -67,7 +67,7 @@ class AnswersModel(TableModel[Group]):
 
 
 class ShareDelegate(QStyledItemDelegate):
-    """The share as a bar with its interval on it, and beside it as figures."""
+    """The share as a bar with its confidence interval, and as figures beside it."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         share = index.data(SHARE_ROLE)

@@ -82,7 +82,7 @@ class SeedsPage(QWidget):
         self.source.setCurrentIndex(chosen)
 
     def show_result(self, result: Distribution, why: str = "") -> None:
-        """The answers so far; the chosen one stays chosen as long as it is there."""
+        """Show the answers so far; the chosen one stays chosen while it exists."""
         group = self.answers_model.row(self.answers.currentIndex().row())
         self._result = result
         self.answers_model.show(result)

@@ -75,15 +75,15 @@ class Variant:
     strategy: Strategy = "direct"
     constrain_from: ConstrainFrom = "reasoning"
     changes: tuple[tuple[str, Any], ...] = ()
-    """Other settings than the playground's: model, prompts, sampling (`CHANGEABLE`), by name and in that order."""
+    """Settings other than the playground's: model, prompts, sampling (`CHANGEABLE`), by name, in that order."""
 
     def changed(self, **values: Any) -> Variant:
-        """With these settings in place of the playground's."""
+        """Return the variant with these settings changed."""
         changes = {**dict(self.changes), **values}
         return replace(self, changes=tuple((name, changes[name]) for name in CHANGEABLE if name in changes))
 
     def value(self, name: str, base: RunRequest) -> Any:
-        """One of the `CHANGEABLE` settings, as it is sent."""
+        """Return one of the `CHANGEABLE` settings: the variant's, or that of `base`."""
         return dict(self.changes).get(name, getattr(base.sampling if name in _SAMPLING else base, name))
 
     @property
@@ -206,7 +206,7 @@ def settings_of(project: ProjectController) -> RunRequest:
 
 
 def next_variant(variants: Sequence[Variant]) -> Variant:
-    """One more: the last one as far as it is not there yet in another notation, or under another constraint."""
+    """Return a variant to add: the last one with a notation, constraint or temperature not compared yet."""
     last = variants[-1]
     if (warm := dict(last.changes).get("temperature")) is not None:
         return last.changed(temperature=round(min(warm + 0.3, MOST_TEMPERATURE), 2))
@@ -252,6 +252,6 @@ def _facts(variant: Variant) -> list[str]:
 
 
 def _name(words: Sequence[str]) -> str:
-    """`GLYPH mask, temperature 0.7`: what is picked in the column's boxes, then its changes."""
+    """Return `GLYPH mask, temperature 0.7`: the choices in the column's boxes, then its changes."""
     parts = (" ".join(filter(None, words[:_PICKED])), *words[_PICKED:])
     return ", ".join(filter(None, parts))

@@ -29,7 +29,7 @@ class ColumnVerdict(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure with its unit; `tip` says what was counted."""
+    """A figure with its unit; `tip` says how it was counted."""
 
     title: str
     value: str
@@ -88,7 +88,7 @@ def call_words(state: RunState) -> str:
 
 
 def figures_of(figures: RunFigures) -> list[Figure]:
-    """The same figures in the same order for every column; what is not known yet is a dash."""
+    """Return the same figures in the same order for every column; unknown ones are a dash."""
     wrote = figures.tokens > 0
     return [
         Figure(

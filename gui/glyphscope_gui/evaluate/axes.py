@@ -54,7 +54,7 @@ class EvalAxes(QWidget):
         }
 
     def show_values(self, values: dict[str, tuple[Any, ...]]) -> None:
-        """Tick exactly these, without a signal; axes that are not named stay as they are."""
+        """Tick exactly these values, without a signal; axes that are not named stay unchanged."""
         for name, boxes in self._boxes.items():
             for value, box in boxes:
                 if name in values:

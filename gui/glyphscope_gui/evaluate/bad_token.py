@@ -15,9 +15,9 @@ OF_TOOL = frozenset({"WRONG_TOOL", "FORBIDDEN_TOOL", "UNWANTED_CALL", "EXTRA_CAL
 
 
 def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> TokenPlace | None:
-    """The first bad token of that turn's run; None where no token is to blame (a call is missing, the model died).
+    """Return the first bad token of that turn's run; None where no token is the cause, as for a missing call.
 
-    It is the token of the deciding character where the validator decided; of a call that is valid and wrong, the one
+    It is the token of the deciding character where the validator decided; of a valid but wrong call, the one
     at which the wrong argument, or the tool's name, begins.
     """
     state = run_state(events)
@@ -38,7 +38,7 @@ def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> Toke
 
 
 def bad_turn(sample: Sample) -> int:
-    """The turn (from 1) whose run is opened: that of the first failure, as far as it is recorded."""
+    """Return the turn (from 1) whose run is opened: that of the first failure, as far as it is recorded."""
     turn = sample.failures[0].turn if sample.failures else 1
     return max(1, min(turn, len(sample.runs)))
 

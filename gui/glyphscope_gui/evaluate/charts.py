@@ -126,7 +126,7 @@ class EvalCharts(QScrollArea):
         self._waiting: tuple[Summary | None, dict[str, str]] | None = None
 
     def show_summary(self, summary: Summary | None, labels: dict[str, str]) -> None:
-        """The charts of that summary, drawn when they are in sight."""
+        """Set the summary; the charts are drawn once visible."""
         self._waiting = (summary, labels)
         if self.isVisible():
             self._draw()

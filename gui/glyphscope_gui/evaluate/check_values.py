@@ -1,4 +1,4 @@
-"""The values of checks as they are written in a field: text as it is, everything else as JSON."""
+"""The values of checks as written in a field: text unchanged, everything else as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of an expected call: a line for each argument, with what it must be."""
+"""The checks of an expected call: a line for each argument, with the condition on its value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS: tuple[tuple[CheckKind, str, str], ...] = (
 
 
 class _Line(FormLine):
-    """One check; `arguments` says of each argument whether it is a string."""
+    """One check; `arguments` maps each argument to whether it is a string."""
 
     def __init__(self, check: ArgumentCheck, arguments: Mapping[str, bool], parent: QWidget) -> None:
         super().__init__(parent)

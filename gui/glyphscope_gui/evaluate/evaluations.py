@@ -53,7 +53,7 @@ class SampleNow:
 
 @dataclass
 class EvalProgress:
-    """How far it is. `left` are seconds, None while nothing is known; `now` are the samples being made, by id."""
+    """The progress. `left` is in seconds, None while unknown; `now` has the samples being made, by id."""
 
     planned: int = 0
     done: int = 0
@@ -96,7 +96,7 @@ class Evaluations(QObject):
         return self._thread is not None
 
     def begin(self, job: EvalJob, options_of: OptionsOf) -> None:
-        """Start it; nothing happens while another one runs. `options_of`: how each model is loaded."""
+        """Start an evaluation, unless another one runs. `options_of` gives each model's load options."""
         if self._thread is not None:
             return
         self.progress, self.result = EvalProgress(planned=job.plan.cost.samples), None

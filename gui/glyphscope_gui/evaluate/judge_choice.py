@@ -17,7 +17,7 @@ _OWN = tr("As in the suite")
 
 
 class JudgeChoice(QWidget):
-    """Shown where a chosen suite has rubrics. `changed` when the user chooses another model."""
+    """Visible where a chosen suite has rubrics. `changed` is emitted when the user chooses another model."""
 
     changed = Signal()
 
@@ -47,7 +47,7 @@ class JudgeChoice(QWidget):
         return str(self.box.itemData(place)) if place >= 0 else text
 
     def show_models(self, models: Sequence[str], *, needed: bool) -> None:
-        """The models to choose from, without a signal; what is chosen stays."""
+        """Set the models to choose from, without a signal; the choice stays."""
         self.setVisible(needed)
         known = [self.box.itemData(place) for place in range(1, self.box.count())]
         if known == list(models):

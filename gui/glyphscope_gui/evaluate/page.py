@@ -24,9 +24,9 @@ SETUP, RESULT = "setup", "result"
 
 
 class EvalPage(QWidget):
-    """Places the parts; `presenter.py` connects them.
+    """Arranges the parts; `presenter.py` connects them.
 
-    Empty until `make` is called, when it is first looked at: a start of the program does not wait for it.
+    Empty until `make` is called, when the page is first shown: the program's start does not wait for it.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:

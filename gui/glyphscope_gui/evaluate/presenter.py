@@ -1,4 +1,4 @@
-"""The presenter of the Evaluate page: set-up, the evaluation that runs, results, and the way to a single run."""
+"""The presenter of the Evaluate page: set-up, the running evaluation, results, and opening a single run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from glyphscope_gui.shared.page_ids import PageId
 PRICE_MS = 150
 """After the last change of the set-up its price is asked for."""
 MOST_LINES = 6
-"""Of what is wrong with a suite, in the banner."""
+"""Lines of a suite's problems in the banner."""
 
 
 class EvaluatePresenter(Page):
@@ -66,7 +66,7 @@ class EvaluatePresenter(Page):
         context.navigator.shown.connect(self._page_shown)
 
     def run(self) -> None:
-        """Evaluate what is set up, if that is what is shown."""
+        """Run the evaluation that is set up, if the set-up is shown."""
         if self._begun and self.view.setup.isVisible():
             self.view.setup.go.click()
 
@@ -140,7 +140,7 @@ class EvaluatePresenter(Page):
     # -- setting up --------------------------------------------------------------------------------------------
 
     def _page_shown(self, page: PageId) -> None:
-        """Read what is needed when the page is first shown, and the list of results each time."""
+        """Read suites and models when the page is first shown, and the list of results each time."""
         if page is not PageId.EVALUATE:
             return
         first, self._begun = not self._begun, True
@@ -151,7 +151,7 @@ class EvaluatePresenter(Page):
         self.reading.list(self.context.services.results, self._listed)
 
     def _show_open_model(self, model: str) -> None:
-        """The window's model is the first in the list; another one takes its place."""
+        """Put the window's model first in the list, in place of the one before."""
         rows = self.view.models_model
         if model == self._model:
             return
@@ -246,7 +246,7 @@ class EvaluatePresenter(Page):
     # -- evaluating --------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Evaluate what is set up."""
+        """Run the evaluation that is set up."""
         if self._priced is not None and self._priced.plan is not None and self._priced.price is not None:
             self._start(EvalJob(self._priced.plan, self.context.services.results))
 
@@ -311,7 +311,7 @@ class EvaluatePresenter(Page):
             self.view.notice.show_words(skipped)
 
     def _ended(self, folder: Path | None) -> None:
-        """Read the figures from the folder, so that what is shown is what is saved."""
+        """Read the figures from the folder, so that the saved ones are shown."""
         if self.context.navigator.current is not PageId.EVALUATE:
             self.context.status.set_note(tr("Evaluation finished: see the Evaluate page (Ctrl+4)"))
         self.reading.list(self.context.services.results, self._listed)

@@ -1,4 +1,4 @@
-"""How far an evaluation is: a bar, the time left, what is being made now, Pause and Stop."""
+"""The progress of an evaluation: a bar, the time left, the current sample, Pause and Stop."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
 
 
 def _now(progress: EvalProgress, phase: EvalPhase) -> str:
-    """The sample that is being made, with its text as it is written."""
+    """Describe the current sample, with its text so far."""
     if not progress.now or phase is EvalPhase.STOPPING:
         return ""
     sample, more = next(iter(progress.now.values())), len(progress.now) - 1

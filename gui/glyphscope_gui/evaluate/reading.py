@@ -59,7 +59,7 @@ class OpenedRun:
 
 @dataclass(frozen=True)
 class Compared:
-    """`result`, and what changed in it from another one, which `before` names; `arms` are those of both."""
+    """`result`, and its changes since another one, which `before` names; `arms` are those of both."""
 
     before: str
     result: EvalResult
@@ -79,8 +79,8 @@ class Priced:
 
 
 class EvalReading(QObject):
-    """A newer request of a kind discards the older's result. `failed` carries the error of any; `suiteRead` a
-    SuiteChoice, and `runOpened` an OpenedRun, whoever asked.
+    """A newer request of a kind discards the older one's result. `failed` carries the error of any request;
+    `suiteRead` a SuiteChoice, and `runOpened` an OpenedRun, for every caller.
     """
 
     suiteRead = Signal(object)
@@ -107,7 +107,7 @@ class EvalReading(QObject):
         self._start("list", lambda: list_results(parent), then)
 
     def find_suites(self, own: Path, then: Callable[[Sequence[SuiteChoice]], object]) -> None:
-        """The bundled suites, and those of the user, in that folder."""
+        """Read the bundled suites, and the user's in the folder `own`."""
         self._start("suites", lambda: suite_choices(own), then)
 
     def load_suite(self, source: str, then: Callable[[Suite], object]) -> None:
@@ -125,7 +125,7 @@ class EvalReading(QObject):
         self._start("run", lambda: _run(folder, sample), self.runOpened.emit)
 
     def open_judge(self, result: EvalResult, sample: Sample, number: int) -> None:
-        """The run of the judge in a sample's verdict of that number, from 0."""
+        """Open the judge's run in the sample's verdict of that number, from 0."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("run", lambda: _judge_run(folder, sample, number), self.runOpened.emit)
 
@@ -135,7 +135,7 @@ class EvalReading(QObject):
         self._start("align", lambda: _aligned(folder, pair), then)
 
     def make_report(self, path: Path, then: Callable[[Path], object]) -> None:
-        """The page for the browser: it is there, or is made now."""
+        """Pass the report's HTML file to `then`, written now if it does not exist."""
         self._start("report", lambda: _report(path), then)
 
     def compare(self, before: Path, result: EvalResult, then: Callable[[Compared], object]) -> None:
@@ -149,7 +149,7 @@ class EvalReading(QObject):
         self._start("export", lambda: export_samples(folder, out), then)
 
     def plan_again(self, result: EvalResult, then: Callable[[EvalJob], object]) -> None:
-        """The plan of a result, to make what is missing of it."""
+        """Plan a result again, to make its missing samples."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("plan", lambda: _job_of(folder), then)
 

@@ -1,8 +1,8 @@
-"""A result as the window shows it: samples by arm and scenario, rows, and the figure of each cell; and pairs of
-samples of two arms. Knows no Qt.
+"""A result for the window: samples by arm and scenario, rows, and the figure of each cell; and pairs of
+samples of two arms. Without Qt.
 
-Samples are indexed once; a cell's figure is made when it is shown, from the known values of each scenario, so that a
-new sample does not make the others be read again.
+Samples are indexed once; a cell's figure is computed when it is shown, from the known values of each
+scenario, so that a new sample does not cause the others to be read again.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class EvalResult:
         return known[measure]
 
     def _kinds(self) -> Iterator[bool]:
-        """Of each scenario, whether it is a control."""
+        """Yield whether each scenario is a control."""
         for groups in self._order.values():
             for members in groups.values():
                 yield from members.values()
@@ -208,10 +208,10 @@ def _value(sample: Sample, measure: MeasureName) -> float | None:
 
 
 def figure_of(n: int, clusters: Sequence[Sequence[float]], measure: MeasureName) -> CellFigure:
-    """The figure of `n` samples of one arm, of which these values are known.
+    """Return the figure of `n` samples of one arm, from their known values.
 
-    Intervals are as in the summary (`results/rows.py`): over scenarios like these, the trials of each a cluster. Of one
-    scenario alone each trial is one, and greedy trials are one together.
+    Intervals are as in the summary (`results/rows.py`): over scenarios like these, the trials of each a
+    cluster. In a single scenario each trial is a cluster, and greedy trials are one together.
     """
     values = [value for cluster in clusters for value in cluster]
     if not values:

@@ -62,7 +62,7 @@ class EvalResultPresenter(QObject):
         return self.result.path if self.result is not None else None
 
     def show(self, result: EvalResult, *, growing: bool = False) -> None:
-        """Another result; of the same one that was shown, what was chosen stays chosen."""
+        """Show another result; the choices stay for a new version of the same one."""
         same = self.result is not None and self.result.path == result.path
         self.result = result
         if not same:
@@ -86,7 +86,7 @@ class EvalResultPresenter(QObject):
             view.table.choose(*(view.model.place_of(*chosen) if chosen is not None else (0, 0)))
 
     def grow(self, result: EvalResult, new_rows: bool) -> None:
-        """A result has more samples: nothing happens where another one is shown."""
+        """Show a result's new samples, unless another result is shown."""
         if result is not self.result:
             return
         self._view.model.grow(new_rows)

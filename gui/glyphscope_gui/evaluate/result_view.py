@@ -1,4 +1,4 @@
-"""A result: the heat map, the runs of what was chosen below it, at the side failures, words, charts and two arms."""
+"""A result: the heat map, below it the chosen cell's runs, and beside it failures, words, charts and two arms."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class EvalResultView(QWidget):
         self.words.setHtml("".join(html))
 
     def arrange(self, width: int) -> None:
-        """The widths that suit the window; what the user drags stays until it changes from wide to narrow."""
+        """Set widths that suit the window; the user's widths stay until it changes between wide and narrow."""
         wide = width >= WIDE
         if wide == self._wide:
             return

@@ -21,12 +21,12 @@ from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 SCENARIO, ARM, TRIAL, VERDICT, REASON, TOKENS, TEXT = range(7)
 PORTION = 200
 LONGEST = 200
-"""Characters of a text in a row: what a line on any screen can show."""
+"""Characters of a text in a row: the most that a line on any screen can show."""
 TIP = 1200
 
 
 class EvalRunsModel(TableModel[Sample]):
-    """Reads the samples; keeps no copy of what they say. Views ask for the next portion when they need it."""
+    """Reads the samples without copying them. Views ask for the next portion when they need it."""
 
     titles = (tr("Scenario"), tr("Arm"), tr("Trial"), tr("Verdict"), tr("Reason"), tr("Tokens"), tr("Text"))
     figures = frozenset({TRIAL, TOKENS})

@@ -68,7 +68,7 @@ class ScenarioForm(QWidget):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show_scenario(self, scenario: Scenario, registry: ToolRegistry | None) -> None:
-        """Another scenario; `registry` None: its tools cannot be read, so there is JSON only."""
+        """Show another scenario; with `registry` None its tools cannot be read, and only the JSON is shown."""
         self._showing = True
         self._scenario = scenario
         self._tools = {} if registry is None else {tool.name: tool for tool in registry.allowed}
@@ -98,7 +98,7 @@ class ScenarioForm(QWidget):
         self._showing = False
 
     def scenario(self) -> Scenario:
-        """As it is edited. Raises GlyphscopeError where a field cannot be read."""
+        """Return the edited scenario. Raises GlyphscopeError where a field cannot be read."""
         assert self._scenario is not None
         if self.views.value == JSON:
             return _of_json(self.json_edit.toPlainText())
@@ -128,7 +128,7 @@ class ScenarioForm(QWidget):
         return before if before and form == form_of(before[0]) else (call_of(form),)
 
     def _extra_calls(self) -> bool:
-        """Of a call that is expected, whether others may be made too stays as it is in the suite."""
+        """Return whether calls besides the expected one are allowed: as in the suite."""
         assert self._scenario is not None
         tool, before = self.tool_box.currentData(), self._scenario.expect
         return tool == ANY_CALLS or (tool != NO_CALL and bool(before.calls) and before.extra_calls)

@@ -23,7 +23,7 @@ LONGEST, TIP = 200, 1200
 
 
 class ScenarioRow(NamedTuple):
-    """`source` is the suite as it is ticked, a name or a path; `suite` its name where several are asked."""
+    """`source` is the suite as ticked, a name or a path; `suite` its name where several are chosen."""
 
     source: str
     suite: str

@@ -204,8 +204,8 @@ class SuiteChoice(NamedTuple):
 
 
 def suite_choices(own: Path) -> list[SuiteChoice]:
-    """The bundled suites, the one to begin with first, and those of the user in that folder. Reads files: not for the
-    window's thread.
+    """Return the bundled suites, the first one to try at the top, and the user's in that folder. Reads files:
+    not for the window's thread.
     """
     bundled = sorted(bundled_suites(), key=lambda name: name != STARTER)
     return [suite_choice(source) for source in (*bundled, *map(str, own_suites(own)))]
@@ -263,9 +263,10 @@ def _member(members: dict[str, Any], settings: str, name: str, otherwise: int) -
 
 
 def seconds_a_sample(rows: Sequence[ResultRow], models: Iterable[str]) -> float | None:
-    """How long a sample took in the newest finished result of one of these models; None where there is none.
+    """Return the time per sample in the newest finished result of one of these models; None where there is
+    none.
 
-    By the clock from its beginning to its end, times the jobs that were at work.
+    It is the wall time from its start to its end, times the number of parallel jobs.
     """
     names = set(models)
     for row in rows:

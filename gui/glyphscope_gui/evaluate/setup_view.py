@@ -1,4 +1,4 @@
-"""Setting an evaluation up: suites at the left, arms in the middle, at the right how often, what it costs, and Go."""
+"""The set-up of an evaluation: suites at the left, arms in the middle, trials, cost and Go at the right."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class _Results(QListView):
 
 
 class _Scrolled(QScrollArea):
-    """It scrolls up and down where large letters leave no room for all, and is never narrower than what is in it."""
+    """Scrolls vertically where large letters leave too little room, and is never narrower than its content."""
 
     def __init__(self, inside: QWidget, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""A suite to edit: its scenarios at the left, the chosen one at the right. It is written when it has no error."""
+"""An editor of a suite: its scenarios at the left, the chosen one at the right. Saved once it has no error."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SuiteEditor(PlainDialog):
         return not self._take() or edited
 
     def _choose(self, row: int) -> None:
-        """Show another scenario. One that cannot be read stays in front until it can."""
+        """Show another scenario, unless the current one cannot be read."""
         if row == self._row or row < 0:
             return
         if not self._take():
@@ -108,7 +108,7 @@ class SuiteEditor(PlainDialog):
             return None
 
     def _take(self) -> bool:
-        """Take over what was edited; False where it cannot be read."""
+        """Apply the edits; False where they cannot be read."""
         if self._row < 0:
             return True
         try:

@@ -1,4 +1,4 @@
-"""The heat map: how strong the colour is says how much, the number says it exactly, the bar how sure it is."""
+"""The heat map: each cell's colour shows its figure's size, the number its value, the bar its interval."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LARGEST = 0.94
 
 
 def ground(strength: float) -> QColor:
-    """The colour of a cell: from the panel's to the chart's, evenly in what the eye sees as lighter and darker."""
+    """Return the colour of a cell: from the panel's to the chart's, in perceptually even steps of lightness."""
     panel, full = _rgb(theme().color("panel")), _rgb(theme().color("chart-main"))
     share = 0.05 + strength * (LARGEST - 0.05)
     mixed = (a + (b - a) * share for a, b in zip(panel, full))
@@ -119,7 +119,7 @@ def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor)
 
 
 class _Names(QHeaderView):
-    """The rows' names: suites bold, what is below them further in, with a sign for collapsed and expanded."""
+    """The rows' names: suites bold, their rows indented, with a sign for collapsed and expanded."""
 
     def __init__(self, parent: QTableView) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
@@ -226,7 +226,7 @@ class EvalTable(QTableView):
         self.setCurrentIndex(self._model.index(row, column))
 
     def toggle(self, row: int) -> None:
-        """Fold or unfold it; the cell that is looked at stays, if it is still there."""
+        """Collapse or expand a row; the current cell stays, if it is still visible."""
         self._model.toggle(row)
         self.verticalHeader().viewport().update()
 
@@ -277,7 +277,7 @@ class EvalTable(QTableView):
         self.choose(row, column)
 
     def _fit(self) -> None:
-        """Rows with room for the bar; columns share the width, between what their names need and what they can use."""
+        """Fit the rows to the bar; columns share the width, between the least and the most that they can use."""
         metrics, model = QFontMetrics(self.font()), self._model
         names = self.verticalHeader()
         names.setDefaultSectionSize(metrics.height() + 16)

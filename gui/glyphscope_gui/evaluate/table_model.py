@@ -77,7 +77,7 @@ class EvalTableModel(QAbstractTableModel):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show(self, result: EvalResult | None) -> None:
-        """Another result, or none; one that was shown before is collapsed as it was."""
+        """Show another result, or none; a new version of the same one keeps its collapsed rows."""
         again = result is not None and self.result is not None and result.path == self.result.path
         self.beginResetModel()
         self.result = result
@@ -118,7 +118,7 @@ class EvalTableModel(QAbstractTableModel):
         return self._rows[place]
 
     def place_of(self, row: Row, arm: str) -> tuple[int, int]:
-        """Row and column of a cell; the first one where it is not in sight."""
+        """Return row and column of a cell; the first one where it is not visible."""
         if row not in self._rows or arm not in self._arms:
             return 0, 0
         return self._rows.index(row), self._arms.index(arm)

@@ -29,7 +29,7 @@ NOTE_ROLE = Qt.ItemDataRole.UserRole + 1
 
 
 class Tickable(NamedTuple):
-    """`value` is what is chosen; one with a `problem` cannot be ticked, and says why."""
+    """`value` is the chosen value; a row with a `problem` cannot be ticked, and shows it."""
 
     value: str
     words: str
@@ -79,7 +79,7 @@ class TicksModel(ListModel[Tickable]):
             self.endRemoveRows()
 
     def tick(self, values: Iterable[str]) -> None:
-        """Exactly these, without a signal."""
+        """Tick exactly these, without a signal."""
         usable = {row.value for row in self._rows if not row.problem}
         self._ticked = set(values) & usable
         self._changed()
@@ -129,7 +129,7 @@ BESIDE = 52
 """Pixels of a line that are neither words nor note."""
 
 LEAST_ROWS = 3
-"""In sight, as far as there are so many."""
+"""Rows that are visible at least, if there are that many."""
 
 
 class _TickDelegate(QStyledItemDelegate):

@@ -22,7 +22,7 @@ MeasureName: TypeAlias = Literal[
 
 
 class MeasureSpec(NamedTuple):
-    """A measure as it is chosen and shown; `unit` is empty for shares, which are in percent."""
+    """A measure for the choice and the table; `unit` is empty for shares, which are in percent."""
 
     name: MeasureName
     title: str
@@ -122,7 +122,7 @@ def arm_parts(arm: Arm) -> dict[str, str]:
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
-    """By id: notation and constraint, and of the rest only what these arms differ in."""
+    """Return labels by arm id: notation and constraint, and the other axes in which these arms differ."""
     parts = {arm.id: arm_parts(arm) for arm in arms}
     shown = {"notation", "constraint", *varied(arms)}
     labels = {
@@ -133,7 +133,7 @@ def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
 
 
 def sample_words(manifest: Manifest, sample: SampleBegun | Sample) -> str:
-    """Such as `search-news · GLYPH · mask`: of arm, suite and trial only what the result varies."""
+    """Return words such as `search-news · GLYPH · mask`, with those of arm, suite and trial that vary."""
     parts = [sample.scenario]
     if len(manifest.suites) > 1:
         parts.insert(0, sample.suite)

@@ -50,9 +50,10 @@ class Known:
 
 
 class EvalThread(QThread):
-    """Ends by itself. `take` is for the window's thread; `error` is meant once the thread has finished.
+    """Ends without being stopped. Call `take` in the window's thread; read `error` once the thread has
+    finished.
 
-    No signal carries the thread's object: whoever started the thread has it.
+    No signal carries the thread's object: its starter has it.
     """
 
     def __init__(self, job: EvalJob, opener: Callable[[str], Model]) -> None:

@@ -14,7 +14,7 @@ from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.language import tr
 
 FROM_CHARACTERS = 2
-"""Typed characters of a name from which on it is completed unasked."""
+"""Typed characters of a name from which on completion opens automatically."""
 MOST_OFFERED = 200
 
 

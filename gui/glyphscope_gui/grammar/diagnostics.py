@@ -32,7 +32,7 @@ class GrammarDiagnosticsModel(TableModel[GrammarProblem]):
     titles = (tr("Location"), tr("Problem"), tr("Fix"))
 
     def show(self, problems: Sequence[GrammarProblem]) -> None:
-        """These, worst first by severity, each severity in the text's order."""
+        """Show these problems, the most severe first, those of one severity in the text's order."""
         rank = {"error": 0, "warning": 1}
         ordered = tuple(sorted(problems, key=lambda problem: rank.get(problem.severity, 2)))
         if ordered != self._rows:
@@ -100,7 +100,7 @@ class GrammarDiagnostics(PlainTable):
         self.hide()
 
     def show_problems(self, problems: Sequence[GrammarProblem]) -> None:
-        """These; without any the list takes no room."""
+        """Show these problems; an empty list takes no room."""
         scrolled = self.verticalScrollBar().value()
         self._model.show(problems)
         self.setVisible(bool(problems))
@@ -108,7 +108,7 @@ class GrammarDiagnostics(PlainTable):
         self.verticalScrollBar().setValue(scrolled)
 
     def set_room(self, height: int) -> None:
-        """How high the list and what is above it are together."""
+        """Set the total height of the list and the parts above it."""
         self._height = height
         self._fit()
 

@@ -57,8 +57,8 @@ LINES = {
 class GrammarEdit(CodeEdit):
     """`ruleEntered` carries the rule that the cursor is in, "" for none.
 
-    `rule_tip` gives the words for a rule under the mouse, from whoever knows their origins. `edited` is emitted for
-    every change of the text, without the text: ask `text()` when it is needed.
+    `rule_tip` returns the words for a rule under the mouse: its owner knows the rules' origins. `edited` is
+    emitted for every change of the text, without the text: call `text()` where it is needed.
     """
 
     edited = Signal()
@@ -98,11 +98,11 @@ class GrammarEdit(CodeEdit):
     # -- text --------------------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """The text as it is, with its no-break spaces."""
+        """Return the text unchanged, with its no-break spaces."""
         return self.document().toRawText().replace("\u2029", "\n")
 
     def replace_all(self, text: str) -> None:
-        """Another text, without an undo history."""
+        """Replace the text and clear the undo history."""
         self._showing = True
         self.show_problems(())
         self.setPlainText(text)
@@ -138,7 +138,7 @@ class GrammarEdit(CodeEdit):
         return self._rule
 
     def go_to_rule(self, name: str) -> bool:
-        """Put the cursor on a rule's definition; False when it is defined nowhere."""
+        """Move the cursor to a rule's definition; False where it is not defined."""
         text = self.text()
         place = find_definition(text, name)
         if place is None:
@@ -157,7 +157,7 @@ class GrammarEdit(CodeEdit):
             self.centerCursor()
 
     def definition(self) -> None:
-        """From a name to where it is defined."""
+        """Go to the definition of the name at the cursor."""
         name = self._name_at_cursor()
         if name and not self.go_to_rule(name):
             where = self.mapToGlobal(self.cursorRect().bottomLeft() + QPoint(self.number_width(), 4))
@@ -217,7 +217,7 @@ class GrammarEdit(CodeEdit):
     # -- problems ----------------------------------------------------------------------------------------------
 
     def show_problems(self, problems: Sequence[GrammarProblem]) -> None:
-        """Underline these."""
+        """Underline these problems."""
         self._found = tuple(problems)
         self._wrong = {}
         for problem in reversed(self._found):

@@ -57,7 +57,7 @@ class GrammarFiles(QObject):
         )
 
     def open(self, path: str) -> None:
-        """Read a file in the background; what is open stays when it cannot be read."""
+        """Read a file in the background; where that fails, the open file stays."""
         self._background.start(
             "open", lambda: read_grammar(Path(path)), lambda read: self._opened(path, *read), self.failed.emit
         )
@@ -81,7 +81,7 @@ class GrammarFiles(QObject):
 
 
 def read_grammar(path: Path) -> tuple[str, str]:
-    """A file's text, and what was wrong with its bytes. Raises StorageError."""
+    """Return a file's text, and a warning about its encoding. Raises StorageError."""
     data = read_file(path, MOST_BYTES, "a grammar", hint="Open a grammar.", pipes=True)
     try:
         text, trouble = data.decode("utf-8-sig"), ""

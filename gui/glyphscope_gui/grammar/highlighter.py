@@ -1,4 +1,4 @@
-"""Colours for GBNF. In a long text only what is in sight is coloured, so that pasting megabytes stays quick."""
+"""Colours for GBNF. In a long text only the visible part is coloured, so that pasting megabytes stays quick."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glyphscope_gui.grammar.line_lexer import HIGHEST_LINE, KINDS, words
 from glyphscope_gui.theme import theme
 
 LONG_LINES, LONG_TEXT = 3000, 200_000
-"""Lines or characters from which on only what is in sight is coloured."""
+"""Lines or characters from which on only the visible part is coloured."""
 _DONE = 1
 
 
@@ -37,7 +37,7 @@ class GrammarHighlighter(QSyntaxHighlighter):
         self.rehighlight()
 
     def show_lines(self, first: int, last: int) -> None:
-        """The lines in sight now."""
+        """Set the visible lines."""
         self._first, self._last = first, last
         document = self.document()
         if document is None or not _is_long(document):

@@ -72,7 +72,7 @@ def find_definition(text: str, name: str) -> int | None:
 
 
 def occurrences(text: str, name: str) -> list[int]:
-    """Where the rule is defined and where it is used; not in literals, classes and comments."""
+    """Return the places where the rule is defined and used; not in literals, classes and comments."""
     if name not in text:
         return []
     return [word.start for word in words(text) if word.text == name and word.kind in ("name", "definition")]

@@ -21,7 +21,7 @@ _ROLES = {
 
 
 class RailroadBox(NamedTuple):
-    """A box of the diagram, in its own pixels; `rule` is what a click leads to, "" for none."""
+    """A box of the diagram, in its own pixels; `rule` is the target of a click, "" for none."""
 
     x: float
     y: float

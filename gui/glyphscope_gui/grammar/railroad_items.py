@@ -1,6 +1,6 @@
 """A rule as the pieces of a railroad diagram: bounded, so that no rule is too large to draw.
 
-What goes beyond the bounds is drawn as `…`; its tip says what is behind it. Long sequences continue in a next row.
+Parts beyond the bounds are drawn as `…`, whose tip describes them. Long sequences continue in a next row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LONGEST_WORDS = 36
 ENOUGH = 10_000
 """Omitted items are counted up to this number."""
 ROW_WIDTH = 700
-"""Of a sequence, in the diagram's own pixels; what is wider continues below."""
+"""Of a sequence, in the diagram's own pixels; a wider one continues below."""
 SHORT_ROW = 260
 """A row that is no longer than this is not ended: it would only tear apart what belongs together."""
 
@@ -42,7 +42,7 @@ railroad.COMMENT_CHAR_WIDTH = 6.6
 
 
 class Piece(railroad.Terminal):  # type: ignore[misc]
-    """A rounded box: what is written. `tip` is all of it, where the words are short."""
+    """A rounded box: a text that is written. `tip` is all of it, where the words are shortened."""
 
     def __init__(self, words: str, tip: str = "", kind: str = "text") -> None:
         super().__init__(shorten(words, LONGEST_WORDS))
@@ -51,7 +51,7 @@ class Piece(railroad.Terminal):  # type: ignore[misc]
 
 
 class Link(railroad.NonTerminal):  # type: ignore[misc]
-    """A square box: another rule."""
+    """A square box: a reference to another rule."""
 
     def __init__(self, rule: str) -> None:
         super().__init__(shorten(rule, LONGEST_WORDS))
@@ -153,7 +153,7 @@ class RailroadItems:
 
 
 def repeat_words(least: int, most: int | None) -> str:
-    """How often, where it is neither once or more nor any number of times."""
+    """Return the bounds of a repetition; "" for one or more, and for any number."""
     if most is None:
         return tr("{least:,} or more", least=least) if least > 1 else ""
     if least == most:

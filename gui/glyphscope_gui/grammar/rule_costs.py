@@ -63,7 +63,7 @@ class RuleCosts(QWidget):
             signal.connect(lambda index: self.ruleChosen.emit(index.siblingAtColumn(RULE).data()))
 
     def show_costs(self, costs: tuple[RuleCost, ...] | None) -> None:
-        """The dearest first; None while no run was measured."""
+        """Show the costs, the highest first; None while no run was measured."""
         self._model.show_rows(costs or ())
         self.table.setVisible(bool(costs))
         self.words.setVisible(not costs)

@@ -66,7 +66,7 @@ class GrammarStep(QWidget):
         return self._places.from_qt(self.edit.textCursor().position())
 
     def set_text(self, text: str) -> None:
-        """Another text, with the cursor at its end."""
+        """Set another text, with the cursor at its end."""
         text = text[:LONGEST]
         if text == self.text:
             return
@@ -206,7 +206,7 @@ class GrammarStep(QWidget):
         self.moved.emit(self.text, at)
 
     def _mark(self) -> None:
-        """The text after the cursor is quieter; from the character on that fails, it is underlined."""
+        """Mute the text after the cursor, and underline it from the first character that does not match."""
         view = self._view
         end = self.edit.document().characterCount() - 1
         marks = []

@@ -24,7 +24,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import token_text
 
 LARGE = 200_000
-"""Characters from which on a text makes so many objects that Python's collector is felt."""
+"""Characters from which on a text makes so many objects that Python's garbage collector slows it down."""
 SAMPLE_DEPTH = 8
 LONGEST_SAMPLE = 300
 """Characters of a sample that is shown, where there are shorter ones."""
@@ -66,9 +66,10 @@ class Judged:
 
 @contextmanager
 def _collector_resting(rests: bool) -> Iterator[None]:
-    """Millions of new objects made Python look through all of them again and again, a second at a time for all threads.
+    """Pause the garbage collector: with millions of new objects it scans all of them repeatedly, blocking all
+    threads for a second at a time.
 
-    What is there in the end is kept out of its later rounds as well; it is freed when there is no reference to it.
+    The remaining objects are excluded from its later scans too; they are freed by reference counting.
     """
     if not rests or not gc.isenabled():
         yield

@@ -112,7 +112,7 @@ class GrammarBench(QObject):
             self._tools_changed()
 
     def text_changed(self) -> None:
-        """The text is edited, or another one is shown: check it after a short pause."""
+        """Check the edited or newly shown text after a short pause."""
         if self._active and not self._closed:
             self._later.start()
 

@@ -1,4 +1,4 @@
-"""An experiment of a lesson: what it changes, what the reader may change, a live run, and the recording of one."""
+"""An experiment of a lesson: its changes, the reader's settings, a live run, and a recorded one."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class LessonExperiment(QFrame):
         return found
 
     def advance(self) -> bool:
-        """The next thing that one key does: play the recording, then its end. False where that was."""
+        """Do the next step of the lecture's key: play the recording, then go to its end. False at the end."""
         if self.is_running:
             return False
         if not self._shown:

@@ -23,7 +23,7 @@ _BACK = (Qt.Key.Key_Left, Qt.Key.Key_PageUp, Qt.Key.Key_Backspace)
 
 
 class Lecture(QObject):
-    """`changed` carries whether lecture mode is on. `turn` shows another slide, so many further."""
+    """`changed` carries whether lecture mode is on. `turn` moves by so many slides."""
 
     changed = Signal(bool)
 
@@ -72,7 +72,7 @@ class Lecture(QObject):
         self.notes.deleteLater()
 
     def key(self, event: QKeyEvent) -> bool:
-        """Do what a key does in a lecture; False where it does nothing."""
+        """Handle a key of the lecture; False where it has no function."""
         key, modifiers = event.key(), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         shift, control = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
         if key == Qt.Key.Key_Escape:

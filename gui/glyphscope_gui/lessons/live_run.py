@@ -48,7 +48,7 @@ class LiveRun(QObject):
         return ""
 
     def start(self, card: LessonExperiment, opened: Opened, changes: dict[str, Any]) -> None:
-        """Run the experiment with what the reader changed, unless something else runs."""
+        """Run the experiment with the reader's changes, unless another run is under way."""
         if self._runs.is_busy:
             return
         self._card = card

@@ -23,7 +23,7 @@ def reading_slides(lesson: Lesson) -> list[Slide]:
 
 
 def lecture_slides(lesson: Lesson) -> list[Slide]:
-    """Words with the run, question or experiment behind them; words that end a step stay with what they are about."""
+    """Group words with the part after them; words that end a step stay with the part before."""
     slides: list[Slide] = []
     for number, step in enumerate(lesson.steps):
         slides += _of_step(number, step)

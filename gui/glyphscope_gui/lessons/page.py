@@ -60,7 +60,7 @@ class LessonPage(QWidget):
         self.show_place(0, 0)
 
     def show_place(self, step: int, steps: int) -> None:
-        """The step, from 1, of so many; 0 where no lesson is open."""
+        """Show the current step, from 1, and their number; 0 where no lesson is open."""
         opened = steps > 0
         self.stack.setCurrentWidget(self.reader if opened else self.empty)
         self.foot.setVisible(opened)
@@ -88,7 +88,7 @@ class LessonPage(QWidget):
         self._layout.setContentsMargins(margin, margin, margin, margin)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """A digit answers the question in sight wherever the keyboard is, as on a button that turned the page."""
+        """A digit answers the visible question wherever the focus is, as on a button that turned the page."""
         digit = Qt.Key.Key_1 <= event.key() <= Qt.Key.Key_9
         if not (digit and self.reader.press(event.key(), event.modifiers())):
             super().keyPressEvent(event)

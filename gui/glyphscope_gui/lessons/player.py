@@ -63,7 +63,7 @@ class LessonPlayer(QObject):
         self.is_live = True
 
     def grow(self, events: Sequence[AnyEvent]) -> None:
-        """New events of a live run: it is shown at once, and where somebody looks at an earlier place, later."""
+        """Add new events of a live run: shown at once, or later where an earlier place is shown."""
         at_end = self.place == self.last
         begin = len(self._events)
         self._events.extend(events)
@@ -75,7 +75,7 @@ class LessonPlayer(QObject):
 
     @property
     def events(self) -> tuple[AnyEvent, ...]:
-        """All of the run, whatever of it is shown."""
+        """All events of the run, independent of the place."""
         return tuple(self._events)
 
     @property
@@ -85,7 +85,7 @@ class LessonPlayer(QObject):
     # -- moving ------------------------------------------------------------------------------------------------
 
     def go(self, place: int) -> None:
-        """So many tokens shown; what plays is paused."""
+        """Show so many tokens, and pause."""
         self.pause()
         self._go(place)
 

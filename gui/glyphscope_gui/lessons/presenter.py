@@ -32,7 +32,7 @@ _FILES = tr("Lessons (*.md);;All files (*)")
 
 
 class LessonsPresenter(Page):
-    """`opened` is the lesson that is open, `slides` what is shown of it, `at` the slide that is shown."""
+    """`opened` is the open lesson, `slides` its slides, `at` the number of the shown one."""
 
     id = PageId.LESSONS
     title = tr("Lessons")
@@ -63,7 +63,7 @@ class LessonsPresenter(Page):
         return self._background.is_busy or self.progress.is_busy
 
     def go_to(self, place: Place) -> None:
-        """Open a lesson's file from anywhere, which is in the list as long as it is open."""
+        """Open a lesson's file from any folder; it is in the list while it is open."""
         if isinstance(place, FilePlace):
             self.open(LessonPlace(place.path.name, place.path.absolute()))
 
@@ -77,11 +77,11 @@ class LessonsPresenter(Page):
     # -- slides ------------------------------------------------------------------------------------------------
 
     def open(self, place: LessonPlace) -> None:
-        """Open that lesson, where it was left."""
+        """Open that lesson at the step where the reader left it."""
         self._background.start("open", lambda: open_lesson(place), self._show_lesson, self._refuse)
 
     def turn(self, by: int) -> None:
-        """Show the slide so many further on or back, if there is one."""
+        """Move by so many slides, if there is one."""
         if self.opened is not None and 0 <= self.at + by < len(self.slides):
             self.show_slide(self.at + by)
 

@@ -37,11 +37,11 @@ class LessonProgressStore(QObject):
         self._save()
 
     def forget(self, key: str) -> None:
-        """Begin a lesson from nothing; its next `put` saves that too."""
+        """Forget the progress in a lesson; the next `put` saves that too."""
         self._progress.forget(key)
 
     def close(self) -> None:
-        """Wait for what is being saved, and save the rest."""
+        """Wait until the current progress is saved, and save the rest."""
         self._background.close()
         if self._is_dirty:
             self._progress.save()

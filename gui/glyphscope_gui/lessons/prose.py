@@ -1,4 +1,4 @@
-"""A lesson's words: Markdown, well set, as high as it is. It shows no HTML and loads no picture from anywhere."""
+"""A lesson's words: Markdown, as high as its content. It shows no HTML and loads no pictures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glyphscope_gui.shared.markdown import set_markdown
 from glyphscope_gui.theme import Looks
 
 LARGER = 1.5
-"""Points that it is larger than the interface's letters: it is read, not looked up."""
+"""Points added to the interface's letters: lessons are for continuous reading."""
 
 
 class LessonProse(QTextEdit):
@@ -62,7 +62,7 @@ class LessonProse(QTextEdit):
         event.ignore()
 
     def changeEvent(self, event: QEvent) -> None:
-        """In another theme, or other letters."""
+        """Apply another theme or font."""
         super().changeEvent(event)
         if hasattr(self, "_looks") and self._looks.changed(event):
             self.show_markdown(self._markdown)

@@ -18,7 +18,7 @@ from glyphscope_gui.theme.sizes import PAD
 
 
 class ChoiceButton(QPushButton):
-    """Stays down while it is chosen. Its words wrap, which a button's own do not."""
+    """Stays pressed while it is chosen. Its words wrap, unlike those of a QPushButton."""
 
     def __init__(self, number: int, words: str, *, token: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -75,7 +75,7 @@ class ChoiceRow(QWidget):
         row.addLayout(column, 1)
 
     def reveal(self) -> None:
-        """Whether it is right, by sign, words and colour, whatever was chosen."""
+        """Show whether it is correct, by sign, words and colour, chosen or not."""
         right = self._choice.right
         self.sign.setWordWrap(False)
         self.sign.set_words("✓" if right else "✕", "lesson-right" if right else "lesson-wrong")
@@ -86,9 +86,10 @@ class ChoiceRow(QWidget):
 
 
 class LessonQuestion(QFrame):
-    """`answered` carries whether the answer was right, once, when it is revealed; `revealed` comes without one too.
+    """`answered` carries whether the answer was correct, once, when it is revealed; `revealed` is emitted
+    without an answer too.
 
-    `guards`: what follows on the page may give the answer away.
+    `guards`: the rest of the page may give the answer away.
     """
 
     answered = Signal(bool)
@@ -164,7 +165,7 @@ class LessonQuestion(QFrame):
         self.revealed.emit()
 
     def advance(self) -> bool:
-        """The next thing that one key does: the reveal. False where that was."""
+        """Do the next step of the lecture's key: reveal the answer. False afterwards."""
         if self.is_revealed:
             return False
         self.reveal()

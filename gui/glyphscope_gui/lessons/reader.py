@@ -73,7 +73,7 @@ _IN_LECTURE: dict[int, int] = {
     Qt.Key.Key_Up: Qt.Key.Key_Left,
     Qt.Key.Key_P: Qt.Key.Key_Space,
 }
-"""The keys of a lecture for what a run does by others: a token on, a token back, play."""
+"""The lecture's keys for a run: a token forward, a token back, play."""
 MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
 
 
@@ -141,7 +141,7 @@ class LessonReader(QScrollArea):
             self._quieten()
 
     def clear(self) -> None:
-        """Nothing; what ran in it is at rest."""
+        """Remove all parts and stop their runs."""
         for widget in self.active:
             widget.close_down()
         self.active, self._body, self._column = [], None, None
@@ -151,11 +151,11 @@ class LessonReader(QScrollArea):
             old.deleteLater()
 
     def set_lecture(self, keys: Callable[[QKeyEvent], bool] | None) -> None:
-        """With `keys`, every key comes to it first: nothing on the page takes the keyboard but what is typed into."""
+        """With `keys`, every key goes there first: only text fields of the page take the keyboard."""
         self._lecture = keys
 
     def advance(self) -> bool:
-        """Do what is next on this slide, or scroll nearly a page down; False at the end."""
+        """Do the next step of this slide, or scroll nearly a page down; False at the end."""
         for part in self.active:
             if part.advance():
                 QTimer.singleShot(0, self, partial(self._bring_into_view, part))  # it may grow first
@@ -193,7 +193,7 @@ class LessonReader(QScrollArea):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Of what is typed into during a lecture: Esc gives the keyboard back."""
+        """Return the keyboard from a text field to the lecture on Esc."""
         if (
             event.type() == QEvent.Type.KeyPress
             and isinstance(event, QKeyEvent)
@@ -244,7 +244,7 @@ class LessonReader(QScrollArea):
         self.setFocus()
 
     def _bring_into_view(self, widget: QWidget) -> None:
-        """Scroll so that the part is seen, its beginning before its end where it is too high for both."""
+        """Scroll until the part is visible, at least its beginning where it is too high."""
         if widget not in self._parts or self._body is None:
             return
         top, height = widget.y(), widget.height()

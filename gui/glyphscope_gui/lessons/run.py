@@ -1,4 +1,4 @@
-"""A run in a lesson: the stream, what the chosen token could have been, and a way to go through it token by token."""
+"""A run in a lesson: the stream, the chosen token's alternatives, and the controls to play it token by token."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def shown_rows(token: Token) -> tuple[Alternative, ...]:
 
 
 class LessonStream(StreamView):
-    """As high as the whole run will be, so that nothing moves while it is played."""
+    """As high as the complete run, so that nothing moves while it is played."""
 
     LARGER = 3
 
@@ -70,7 +70,7 @@ class LessonStream(StreamView):
         self._characters = self._headings = 0
 
     def make_room(self, characters: int, headings: int = 0) -> None:
-        """For a text of that many characters, in parts with so many headings."""
+        """Make room for that many characters, and so many headings."""
         self._characters, self._headings = characters, headings
         self._fit()
 
@@ -139,7 +139,7 @@ class LessonRun(QFrame):
     def show_run(
         self, events: tuple[AnyEvent, ...], first: int = 0, last: int | None = None, token: int | None = None
     ) -> None:
-        """A recorded run; with a `token`, shown as far as that one, which is chosen."""
+        """Show a recorded run; with a `token`, only up to it, with it chosen."""
         self._characters = sum(len(event.step.text) for event in events if isinstance(event, Token))
         parts = sum(isinstance(event, SegmentOpened) for event in events)
         self.stream.make_room(self._characters, parts)

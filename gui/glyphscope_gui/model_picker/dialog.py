@@ -107,7 +107,7 @@ class ModelDialog(QDialog):
         self.scroll_area.ensureWidgetVisible(self.title)
 
     def show_facts(self, facts: ModelFacts, options: LoadOptions) -> None:
-        """The facts of the selected model, and how it is loaded; the list stays in sight."""
+        """Show the facts of the selected model and its load options; the list stays visible."""
         self.loading.show_model(facts, options)
         self._keep_in_sight()
         self.scroll_area.ensureWidgetVisible(self.loading)

@@ -44,7 +44,7 @@ class EndpointDialog(PlainDialog):
         self._check()
 
     def done(self, result: int) -> None:
-        """While a key is being stored it is only hidden: a keyring may wait for the user, the window may not."""
+        """Hide the dialog while a key is being stored: a keyring may wait for the user, the window may not."""
         if self._background.is_busy:
             self._left = True
             self.hide()

@@ -33,7 +33,7 @@ from glyphscope.models.hub import (
 from glyphscope_gui.shared.background import Background
 
 LOOK_MS = 200
-"""How often the window looks how far it is: figures that change faster cannot be read."""
+"""The interval of progress updates, in milliseconds: figures that change faster cannot be read."""
 _SPAN = 5.0
 """Seconds over which the speed is averaged."""
 
@@ -53,7 +53,7 @@ class Looked(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """How far a download is; `speed` in bytes a second, 0 while it is not known."""
+    """The progress of a download; `speed` in bytes a second, 0 while unknown."""
 
     choice: Choice
     progress: Progress
@@ -61,7 +61,7 @@ class Loaded(NamedTuple):
 
 
 def is_words(text: str) -> bool:
-    """Whether it is to be searched; names of repositories and addresses have a slash."""
+    """Whether the text is for a search; names of repositories and addresses have a slash."""
     return "/" not in text
 
 
@@ -120,7 +120,7 @@ class ModelGetting(QObject):
         self._start(lookup, work, self._has_looked)
 
     def choose(self, hit: Hit) -> None:
-        """Show what a repository has that was found. `looked` or `failed` answers at once."""
+        """Show the files of a repository from the search. `looked` or `failed` is emitted at once."""
         if self.phase is not Phase.IDLE:
             return
         self.looked_at = None
@@ -141,7 +141,7 @@ class ModelGetting(QObject):
         self._start(download, download.run_to_end, self._has_loaded)
 
     def cancel(self) -> None:
-        """Stop what is under way, at once; what was loaded is kept."""
+        """Stop the current task at once; a partial download is kept."""
         if self._task is not None:
             self._task.cancel()
 

@@ -23,7 +23,7 @@ _LEAST_CONTEXT = 256
 
 
 class LoadPanel(QWidget):
-    """`optionsChosen` carries LoadOptions that llama.cpp can use together, after an edit of the user's."""
+    """`optionsChosen` carries LoadOptions that llama.cpp can combine, after the user's edits."""
 
     optionsChosen = Signal(object)
 
@@ -63,7 +63,7 @@ class LoadPanel(QWidget):
         self.hide()
 
     def show_model(self, facts: ModelFacts, options: LoadOptions) -> None:
-        """A model's facts, and how it is loaded."""
+        """Show a model's facts and load options."""
         self._facts, self.options = facts, options
         self.facts.setText(facts_words(facts))
         for name, field in self._fields.items():

@@ -91,7 +91,7 @@ class ChoicesModel(TableModel[Choice]):
     figures = frozenset({SIZE})
 
     def row_of(self, choice: Choice) -> int:
-        """-1 where it is not among them."""
+        """Return the row of a model; -1 where it is not in the list."""
         return next((row for row, other in enumerate(self._rows) if other is choice), -1)
 
     def words(self, row: Choice, column: int) -> str:

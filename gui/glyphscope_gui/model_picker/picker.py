@@ -34,7 +34,7 @@ ARROW_ROOM = 20
 
 
 class _Entry(NamedTuple):
-    """A line of the menu: what is chosen, what is shown."""
+    """A line of the menu: its value and its texts."""
 
     model: str
     name: str
@@ -80,12 +80,12 @@ class ModelPicker(QToolButton):
         self._notify()
 
     def show_record(self, name: str) -> None:
-        """The model of the record that is shown, in place of the model in use; "" for that again."""
+        """Show the model of a record instead of the model in use; "" shows the latter again."""
         self._record = name
         self._notify()
 
     def set_loading(self, fraction: float | None, text: str = "") -> None:
-        """How far loading is, 0 to 1; None with a text while that is not known, None without one when it is over."""
+        """Show the loading progress, 0 to 1; None with a text while it is unknown, None alone at the end."""
         self._loading = fraction is not None or bool(text)
         self._fraction, self._progress_text = fraction, text
         self._notify()
@@ -164,7 +164,7 @@ class ModelPicker(QToolButton):
             self._fill()
 
     def _found_none(self, _error: BaseException) -> None:
-        """A folder that cannot be read hides only what is in it; a file can still be chosen."""
+        """Show no models: a folder that cannot be read hides only its own, and a file can still be chosen."""
         self._found_models(())
 
     # -- looks -------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class ModelPicker(QToolButton):
         painter.drawPolyline([QPointF(x - 4, y - 1.5), QPointF(x, y + 2.5), QPointF(x + 4, y - 1.5)])
 
     def _paint_progress(self, painter: QPainter, box: QRectF) -> None:
-        """A line along the bottom; full and faint while it is not known how far."""
+        """Paint a line along the bottom; full and faint while the progress is unknown."""
         fraction = 1.0 if self._fraction is None else self._fraction
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme().color("accent-soft" if self._fraction is None else "accent"))

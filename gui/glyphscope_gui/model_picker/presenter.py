@@ -1,4 +1,4 @@
-"""The model picker: which model is open and how far it is loaded; and where further models come from."""
+"""The model picker: the open model, its loading progress, and the sources of further models."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from glyphscope_gui.shared.model_names import model_name
 
 
 class ModelPresenter(QObject):
-    """A download continues while its view is closed; the status line then shows how far it is.
+    """A download continues while its view is closed; the status line then shows its progress.
 
-    `welcomed`: the view that opened by itself at the first start was closed by hand.
+    `welcomed`: the user closed the view that opened automatically at the first start.
     """
 
     welcomed = Signal()
@@ -127,7 +127,7 @@ class ModelPresenter(QObject):
             self._dialog.show_facts(facts, self._context.settings.options_of(self._shown))
 
     def _no_facts(self, _error: BaseException) -> None:
-        """The list already shows what is wrong with a file."""
+        """Show nothing: the list already shows the problem with a file."""
         if self._dialog is not None:
             self._dialog.loading.hide()
 

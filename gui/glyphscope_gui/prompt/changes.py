@@ -133,7 +133,7 @@ class PromptChanges(QWidget):
         plain: QTextCharFormat,
         faint: QTextCharFormat,
     ) -> None:
-        """The ends of what is the same, next to what is not, and the place where the cache ended."""
+        """Write the ends of an unchanged part, next to the changes, and the place where the cache ended."""
         text = piece.text
         head = "" if number == 0 else text[:_AROUND]
         tail = "" if number == last else text[max(len(head), len(text) - _AROUND) :]

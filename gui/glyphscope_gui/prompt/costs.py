@@ -92,7 +92,7 @@ class PromptCosts(QTreeView):
         model.modelReset.connect(self._restore)
 
     def choose(self, index: QModelIndex) -> None:
-        """Choose a row and show it, with what is above it opened."""
+        """Choose a row and scroll to it, with its parents expanded."""
         if index.isValid() and index != self.currentIndex().siblingAtColumn(0):
             self.selectionModel().setCurrentIndex(
                 index,

@@ -1,4 +1,4 @@
-"""The costs of a prompt's parts as a Qt tree: the dearest first on every level; and which row a character is of."""
+"""The costs of a prompt's parts as a Qt tree, the highest first on every level; and the row of each character."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The row's share of the dearest row of its level, 0 to 1."""
+"""The row's share of the highest cost of its level, 0 to 1."""
 Key: TypeAlias = tuple[str, str, bool]
 """A row's identity, which stays the same while a prompt is edited."""
 

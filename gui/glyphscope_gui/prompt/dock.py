@@ -102,7 +102,7 @@ class PromptDock(QWidget):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show_prompt(self, shown: ShownPrompt) -> None:
-        """The prompt with its costs, and what is known of its changes and of the cache."""
+        """Show the prompt with its costs, its changes and the cache, as far as they are known."""
         prompt = shown.prompt
         self._costs_of = self._document.messages
         self._sent = prompt.text

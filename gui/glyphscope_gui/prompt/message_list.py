@@ -44,7 +44,7 @@ ROLE_WORDS = {
 
 
 class MessageRow(NamedTuple):
-    """`part` is its key in `message_tokens`; `problem` is why it cannot be sent there, empty for one that can."""
+    """`part` is its key in `message_tokens`; `problem` is why it cannot be sent there, empty for a valid one."""
 
     message: Message
     part: str

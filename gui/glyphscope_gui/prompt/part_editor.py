@@ -34,7 +34,7 @@ class PartEditor(QWidget):
         self.show_place(None)
 
     def show_place(self, place: PartPlace | None) -> None:
-        """Another part, or the same after an edit: what is being typed stays as it is."""
+        """Show another part, or the same after an edit: a text being typed stays unchanged."""
         self.setVisible(place is not None)
         if place is None:
             self._place = None

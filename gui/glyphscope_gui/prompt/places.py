@@ -1,4 +1,4 @@
-"""Where a part of the prompt comes from, and how it is edited there: in the tools, the template, the user's words."""
+"""The source of a part of the prompt, and its editing there: in the tools, the template, the user's words."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Source: TypeAlias = Literal["description", "argument", "example", "line", "syste
 
 @dataclass(frozen=True)
 class PartPlace:
-    """`text` is what is edited, where there is a `source`; `words` say what it is, or why there is nothing to edit.
+    """`text` is the text to edit, where there is a `source`; `words` describe it, or why there is nothing to
+    edit.
 
-    `tool` and `argument` are what it leads to in the tools' page.
+    `tool` and `argument` are its target in the tools' page.
     """
 
     title: str
@@ -54,7 +55,7 @@ def place_of(cost: Cost, registry: RegistryDocument, prompt: PromptDocument, *, 
 
 
 def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: PromptDocument) -> str:
-    """Put the text in the place. Returns why it cannot be; empty where it is."""
+    """Put the text in the place. Return why that is not possible; "" on success."""
     match place.source:
         case "user":
             prompt.set_user(text)

@@ -1,4 +1,4 @@
-"""The prompt panel: what runs send, what the next one would, and edits to the places they come from."""
+"""The prompt panel: the prompts of past runs, that of the next one, and edits to their sources."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class PromptPresenter(QObject):
 
     @property
     def _is_direct(self) -> bool:
-        """Whether the next run's first prompt does not depend on what the model says."""
+        """Whether the next run's first prompt is independent of the model's output."""
         return self._project.options.strategy in ("direct", "two-stage")
 
     def _expect(self) -> None:
@@ -137,7 +137,7 @@ class PromptPresenter(QObject):
             self._dock.part.say(problem or self._place.words)
 
     def _compare(self) -> None:
-        """The last run's prompt is A there, what is edited B."""
+        """Compare there the last run's prompt as A with the edited one as B."""
         self._context.navigator.show(PageId.COMPARE, PromptsPlace())
 
     def _go_to_source(self) -> None:

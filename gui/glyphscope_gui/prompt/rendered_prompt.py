@@ -55,7 +55,7 @@ class RenderedPrompt(CodeEdit):
         self._reports_cursor = True
 
     def mark(self, spans: Spans, *, scroll: bool = True) -> None:
-        """Mark these characters, and show the first of them."""
+        """Mark these characters, and scroll to the first of them."""
         self._spans = self._places(spans)
         self._mark()
         if spans and scroll and not self.hasFocus():
@@ -67,7 +67,7 @@ class RenderedPrompt(CodeEdit):
             self._reports_cursor = True
 
     def hover(self, spans: Spans) -> None:
-        """Mark these lightly, as long as the mouse is there."""
+        """Mark these characters lightly, while the mouse is over them."""
         places = self._places(spans)
         if places != self._hovered:
             self._hovered = places
@@ -94,7 +94,7 @@ class RenderedPrompt(CodeEdit):
             self.placeChosen.emit(self._character(self.textCursor()))
 
     def _bracket_selections(self) -> list[QTextEdit.ExtraSelection]:
-        """None: what is marked here is a part."""
+        """No brackets: the marks in this view are parts."""
         return []
 
     def _mark(self) -> None:
@@ -113,7 +113,7 @@ class RenderedPrompt(CodeEdit):
         return marked(self.document(), *span, ground=ground, line=under)
 
     def _places(self, spans: Spans) -> Spans:
-        """The document's positions of these characters; the text is looked through once."""
+        """Return the document's positions of these characters, in one pass over the text."""
         text = self._text
         if text.isascii():
             return [(min(a, len(text)), min(b, len(text))) for a, b in spans[:_MOST]]

@@ -1,4 +1,4 @@
-"""The prompt in sight: what the last run sent, or what the next one would; what changed, and what the cache kept.
+"""The shown prompt: that of the last run, or of the next one; its changes, and the part that the cache kept.
 
 Costs, differences and advice are computed in the background. The prompt that a model evaluated last is followed over
 all its runs, those in the background included, as each of them takes the cache.
@@ -26,8 +26,8 @@ Origin: TypeAlias = Literal["run", "record", "now"]
 class ShownPrompt:
     """`origin`: a run sent it, or a recorded one, or the next one would (`now`).
 
-    `changes` are those since the run before, `loss` what of the cache was lost; `common` are the tokens of a prompt of
-    `now` that are as in the one read last. None is what is not known.
+    `changes` are those since the run before, `loss` the lost part of the cache; `common` is the number of
+    tokens that a prompt of `now` shares with the one evaluated last. None where it is not known.
     """
 
     prompt: PromptRendered

@@ -1,4 +1,4 @@
-"""The arguments of a call by hand: a field for each that the schema names, or the whole as JSON; a verdict on each."""
+"""The arguments of a manual call: a field for each in the schema, or all as JSON; a verdict on each."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class CallForm(QStackedWidget):
         return (height if height > 0 else box.sizeHint().height()) + 6
 
     def show_tool(self, tool: Tool | None, arguments: dict[str, Any] | None = None) -> None:
-        """A tool, with no arguments yet or with these."""
+        """Show a tool, with these arguments or none."""
         self._tool = tool
         given = dict(arguments or {})
         names = list(schema.arguments(tool.parameters)) if tool is not None else []
@@ -157,7 +157,7 @@ class CallForm(QStackedWidget):
         return list(schema.required(self._tool.parameters)) if self._tool is not None else []
 
     def field(self, name: str) -> Any:
-        """The field of that argument."""
+        """Return the field of that argument."""
         return next(row.field for row in self._rows if row.name == name)
 
     def offer_values(self, name: str, values: Sequence[str]) -> None:

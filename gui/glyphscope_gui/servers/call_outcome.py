@@ -1,4 +1,4 @@
-"""The outcome of a call by hand, made ready to be shown: cut, laid out and decoded before it reaches the window."""
+"""The outcome of a manual call, prepared for display: cut, laid out and decoded before it reaches the window."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class BinaryFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Piece:
-    """`whole` is the complete text of the server, None for our words and pictures; `file` what is not text."""
+    """`whole` is the server's complete text, None for the program's words and pictures; `file` is binary content."""
 
     kind: PieceKind
     title: str

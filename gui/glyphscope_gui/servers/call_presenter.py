@@ -1,6 +1,6 @@
-"""Calls by hand: from the panel of the chosen tool to its server, and back.
+"""Manual calls: from the panel of the chosen tool to its server, and back.
 
-Arguments and last answer stay with their tool, so that the user can look at another tool meanwhile.
+Arguments and the latest result stay with their tool while the user looks at another one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CallPresenter(QObject):
         return self.jobs.is_busy
 
     def show(self, server: str, row: ToolRow | None, claims: Mapping[str, Any]) -> None:
-        """The chosen tool, with what was typed for it and what it answered."""
+        """Show the chosen tool, with its typed arguments and its latest result."""
         self._keep_draft()
         place = _Place(server, row.name if row is not None else "")
         if self._panel.show_row(row, claims, self._drafts.get(place), again=place != self._shown):

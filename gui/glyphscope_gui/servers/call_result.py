@@ -17,11 +17,11 @@ from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.shared.whole_text import show_whole
 
 MOST_LINES = 16
-"""Of a piece's text before it scrolls by itself."""
+"""Lines of a piece's text, beyond which it scrolls."""
 
 
 class CallResult(QWidget):
-    """Nothing in it is opened, loaded or followed: a link is its text. `saveRequested` carries a BinaryFile."""
+    """Nothing in it is opened, loaded or followed: a link is shown as text. `saveRequested` carries a BinaryFile."""
 
     saveRequested = Signal(object)
 

@@ -1,4 +1,4 @@
-"""The chosen server: what is run or reached, what it is doing, what went wrong, and what must be allowed first."""
+"""The chosen server: its command or address, its state, its error, and the approval it needs first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
 
 LAST_LINES = 4
-"""Of what the process printed, beside its error."""
+"""Lines of the process's output beside its error."""
 DEMO_WORDS = tr(
     "The tools bundled with Glyphscope. They work in a sandbox: e-mails stay in the "
     "outbox, files in a scratch folder, and no command is executed."

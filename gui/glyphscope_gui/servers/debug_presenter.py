@@ -1,4 +1,4 @@
-"""Debugging a server, beside calls by hand: ping, roots, log level, changed tools, and any request."""
+"""Debugging a server, beside manual calls: ping, roots, log level, changed tools, and any request."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ VIEWS = (
 
 
 class DemoEffects(Card):
-    """`fileChosen` carries a path of the scratch folder whose text is to be shown; `viewChanged` the shown place."""
+    """`fileChosen` carries the path of a file in the scratch folder to show; `viewChanged` the shown place."""
 
     fileChosen = Signal(str)
     viewChanged = Signal(str)

@@ -15,7 +15,7 @@ PLACES = ("outbox", "scratch", "workspace")
 
 
 class DemoEffectsPresenter(QObject):
-    """Shows the effects while the page is shown; those of the meantime follow when it is shown again."""
+    """Shows the effects while the page is visible, and catches up when it is shown again."""
 
     def __init__(self, context: AppContext, effects: DemoEffects) -> None:
         super().__init__(context.window)

@@ -1,4 +1,4 @@
-"""How servers come in: by a command line or address that the user writes, or from a file that somebody else wrote."""
+"""Adding servers: by a command line or address that the user writes, or from an existing configuration file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of servers, or a pasted one, read for being looked at: nothing in it is started by that."""
+"""A file of servers, or a pasted one, read for a preview: reading starts none of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glyphscope.tools.mcp.config import ServerConfig, read_servers, server_entri
 
 @dataclass(frozen=True)
 class FoundServer:
-    """A server that can be used: what it would run (`config`), and how it was written (`entry`)."""
+    """A valid server: its configuration (`config`), and its original text (`entry`)."""
 
     name: str
     entry: dict[str, Any]
@@ -29,7 +29,7 @@ class FoundServers:
 
 
 def find_servers(source: Path | str) -> FoundServers:
-    """Never raises for what the file is."""
+    """Return the servers in a text; never raises, whatever the text is."""
     if isinstance(source, str) and not source.strip():
         return FoundServers()
     try:

@@ -142,5 +142,5 @@ class ServerList(QListView):
             self.chosen.emit(name)
 
     def _keep(self) -> None:
-        """The same one after the list has changed; where it is gone, the first."""
+        """Select the same server after the list has changed; where it is gone, the first."""
         self.choose(self._name if self._model.row_of(self._name) >= 0 else DEMO)

@@ -43,9 +43,9 @@ ANY = ""
 
 
 class ServerLog(Card):
-    """Shows what the wiring hands it; `views.value` says which of the three is in sight.
+    """Shows the presenter's data; `views.value` is the visible one of the three views.
 
-    `resendRequested` carries an Entry, `levelChosen` the level of log messages that the server is to send.
+    `resendRequested` carries an Entry, `levelChosen` the level of log messages requested from the server.
     """
 
     resendRequested = Signal(object)
@@ -125,7 +125,7 @@ class ServerLog(Card):
         bar.setValue(bar.maximum() if at_end else place)
 
     def forget(self) -> None:
-        """Another server."""
+        """Clear the log for another server."""
         self._following = True
         self._hide_detail()
         self.model.show(())
@@ -150,7 +150,7 @@ class ServerLog(Card):
         return self._beside
 
     def _make_levels(self) -> None:
-        """The levels of log messages: what the server is to send, and what is shown of it."""
+        """Make the choices of log levels: the one requested from the server, and the least one shown."""
         menu = QMenu(self.levels_button)
         self.sent_menu = menu.addMenu(tr("Server &sends from"))
         self.shown_menu = menu.addMenu(tr("&Show from"))

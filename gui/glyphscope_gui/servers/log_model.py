@@ -56,13 +56,13 @@ class ServersLogModel(FilteredModel[Entry]):
         self._insert(len(self._rows), more)
 
     def set_notifications_only(self, only: bool) -> None:
-        """Whether only what the server sent without being asked is in sight, in words instead of JSON."""
+        """Set whether only the server's unsolicited messages are shown, in words instead of JSON."""
         if only != self._notifications_only:
             self._notifications_only = only
             self._show_all(self._all)
 
     def set_least(self, level: str) -> None:
-        """The least severe log messages that are in sight among the notifications; "" for all."""
+        """Set the least severity of the log messages shown among the notifications; "" for all."""
         if level != self._least:
             self._least = level
             self._show_all(self._all)
@@ -71,7 +71,7 @@ class ServersLogModel(FilteredModel[Entry]):
         return next((row for row, entry in enumerate(self._rows) if entry.number == number), -1)
 
     def text(self) -> str:
-        """All that is in sight, a message a line."""
+        """Return all visible messages, one a line."""
         return "\n".join(
             "\t".join((_time(e), WAYS[e.direction], e.method, e.id, str(e.size), e.text)) for e in self._rows
         )

@@ -127,7 +127,7 @@ class OfferList(QWidget):
             self.chosen.emit(offer)
 
     def _keep(self) -> None:
-        """The same entry in another list; the first one where there was none."""
+        """Select the same entry in another list; the first one where there was none."""
         row = self.model.row_of(self._address) if self._address else 0
         if self.model.row(row) is None:
             self.chosen.emit(None)

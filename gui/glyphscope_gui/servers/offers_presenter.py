@@ -1,4 +1,4 @@
-"""Resources and prompts of the chosen server: their lists, and one of them read or got by hand."""
+"""Resources and prompts of the chosen server: their lists, and reading one of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
 AGAIN_MS = 300
-"""After an update of a subscribed resource until it is read again: a server may report many."""
+"""The delay between an update of a subscribed resource and reading it again: a server may report many."""
 COMPLETE_SECONDS = 10.0
 """Of a server for the values of an argument."""
 MOST_PROBLEMS = 3
@@ -146,7 +146,7 @@ class OffersPresenter(QObject):
             return ""
 
     def _show_subscription(self) -> None:
-        """The subscription to the shown resource; one that was updated is read again, unless it is being read."""
+        """Show the subscription to the shown resource; an updated one is read again, unless it is being read."""
         source, panel, uri = self._servers.server_source(self._shown), self._view.resource, self._uri()
         server = source.server if source is not None and source.phase == "ready" else None
         about = server.about if server is not None else None
@@ -157,7 +157,7 @@ class OffersPresenter(QObject):
             self._again.start()
 
     def _read_again(self) -> None:
-        """Read the shown resource after an update; while it is being read, later."""
+        """Read the shown resource again after an update; while it is being read, later."""
         uri, source = self._uri(), self._servers.server_source(self._shown)
         server = source.server if source is not None else None
         updates = server.subscriptions.get(uri) if server is not None else None

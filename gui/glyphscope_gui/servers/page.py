@@ -102,7 +102,7 @@ class ServersPage(QWidget):
         vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 
     def _arrange(self, wide: bool) -> None:
-        """The widths that suit the window; what the user drags stays until it changes from wide to narrow."""
+        """Set widths that suit the window; the user's widths stay until it changes between wide and narrow."""
         beside = Qt.Orientation.Vertical if is_crowded(self) else Qt.Orientation.Horizontal
         if beside != self.middle.orientation():  # large letters: the tools above their panel
             self.middle.setOrientation(beside)

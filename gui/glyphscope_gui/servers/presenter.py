@@ -33,7 +33,7 @@ FEW = 30
 """Tools of a server up to which all are proved with the mask, chosen or not."""
 MOST_PROVED = 40
 PRINTED_MS = 500
-"""Between two updates of what the process prints, while the page is shown."""
+"""Between two updates of the process's output, while the page is shown."""
 SETTLE_MS = 200
 
 
@@ -191,7 +191,7 @@ class ServersPresenter(Page):
     # -- the chosen server -------------------------------------------------------------------------------------
 
     def _show_server(self, name: str) -> None:
-        """Show another server, with nothing left of the one before."""
+        """Show another server, and clear the views of the one before."""
         self._shown, self._listed = name, ()
         view = self.view
         view.tools.forget()

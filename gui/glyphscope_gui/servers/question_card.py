@@ -76,7 +76,7 @@ class QuestionCard(Card):
         self.show_question(None, 0)
 
     def show_question(self, question: Question | None, waiting: int) -> None:
-        """The request to answer now; `waiting` counts all that wait. Typed text stays with the same request."""
+        """Show the request to answer; `waiting` counts all pending ones. Typed text stays with its request."""
         self.refuse_all.setVisible(waiting > 1)
         self.setVisible(question is not None)
         if question is not None:
@@ -114,7 +114,7 @@ class QuestionCard(Card):
         self.edited.emit()
 
     def show_check(self, check: ArgumentCheck) -> None:
-        """The verdicts on the form as it is filled in."""
+        """Show the verdicts on the form as filled in."""
         if self.question is None or self.question.kind != "form":
             return
         self.form.show_check(check)

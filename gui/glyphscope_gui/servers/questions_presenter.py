@@ -41,7 +41,7 @@ class QuestionsPresenter(QObject):
 
     @property
     def open(self) -> list[Question]:
-        """All that wait, the oldest of each server first."""
+        """Return the pending requests, the oldest of each server first."""
         sources = [known.source for known in self._servers.known if known.source is not None]
         return [question for source in sources for question in source.questions]
 
@@ -92,7 +92,7 @@ class QuestionsPresenter(QObject):
         self.jobs.judge(question.form, given)
 
     def _generate(self) -> None:
-        """The user has approved it: the open model answers, and the user reads the answer before it is sent."""
+        """Let the open model generate the approved answer; the user reads it before it is sent."""
         question = self._card.question
         if question is None or question.sampling is None:
             return

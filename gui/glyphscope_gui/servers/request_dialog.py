@@ -1,4 +1,4 @@
-"""Any request to a server: written by hand, or sent again from the log, with the result as the server sends it."""
+"""Any request to a server: typed, or sent again from the log, with the raw result."""
 
 from __future__ import annotations
 

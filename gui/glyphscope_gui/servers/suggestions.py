@@ -20,7 +20,7 @@ LONGEST = 120
 
 
 class Suggestions(QObject):
-    """`requested` carries whether the user asked for values with Ctrl+Space; `offer` shows those that came."""
+    """`requested` carries whether the user asked for values with Ctrl+Space; `offer` shows the received ones."""
 
     requested = Signal(bool)
 
@@ -35,7 +35,7 @@ class Suggestions(QObject):
         field.textChanged.connect(self._typed)
 
     def offer(self, values: Sequence[str]) -> None:
-        """Show these, if the field still has the keyboard."""
+        """Show these values, if the field still has the focus."""
         text = self._field.toPlainText()
         self._values = tuple(values)
         if not self._field.hasFocus() or not values or self._values == (text,):

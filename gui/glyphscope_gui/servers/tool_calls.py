@@ -65,7 +65,7 @@ class ToolCalls(QObject):
         return self._cancel is not None
 
     def judge(self, tool: Tool, arguments: dict[str, Any]) -> None:
-        """The verdict on these arguments, soon; only the last of several is shown."""
+        """Judge these arguments soon; only the latest of several verdicts is shown."""
         self._requested = (tool, arguments)
         self._judge_later.start()
 

@@ -17,7 +17,7 @@ NAME, ENFORCEMENT, SAYS, HERE = range(4)
 
 
 class ToolRow(NamedTuple):
-    """A tool that a server lists. `tool` is None where it cannot be used; `problem` is what is wrong with it."""
+    """A tool that a server lists. `tool` is None where it cannot be used; `problem` says why."""
 
     name: str
     tool: Tool | None
@@ -68,7 +68,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
         *,
         keep: bool,
     ) -> None:
-        """The tools of a server; `keep` where it is the same one with another list: ticks stay."""
+        """Show the tools of a server; `keep` for a new list of the same server: ticks stay."""
         self._claims, self._here = claims, here
         rows = tuple(rows)
         self._ticked = self._ticked & {row.name for row in rows} if keep else set()
@@ -83,11 +83,11 @@ class ServersToolModel(FilteredModel[ToolRow]):
         self._changed(column=ENFORCEMENT)
 
     def refresh_here(self) -> None:
-        """The registry is another one."""
+        """Update the marks of imported tools after a change of the registry."""
         self._changed(column=HERE)
 
     def tick_all(self, ticked: bool) -> None:
-        """Those in sight; the filter narrows it."""
+        """Tick all visible tools; the filter narrows them."""
         names = {row.name for row in self._rows if row.tool is not None}
         self._ticked = self._ticked | names if ticked else self._ticked - names
         self._changed(column=NAME)

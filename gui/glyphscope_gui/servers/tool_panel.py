@@ -1,4 +1,4 @@
-"""The chosen tool of a server: called by hand, its enforcement, and its schema. Also a resource or a prompt."""
+"""The chosen tool of a server: manual calls, its enforcement, and its schema. Also a resource or a prompt."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ class ToolPanel(Card):
         *,
         again: bool = True,
     ) -> bool:
-        """A tool, with arguments that were typed before. False where nothing changed: it is the tool that is shown,
-        with the same schema, and not `again`.
+        """Show a tool, with arguments typed before. Return False where nothing changed: the tool is shown
+        already, with the same schema, and not `again`.
         """
         tool = row.tool if row else None
         if not again and row is not None and tool is not None and self._tool == tool:
@@ -302,7 +302,7 @@ class ToolPanel(Card):
         self._split.setSizes([upper, max(height - upper, 1)])
 
     def _refit(self) -> None:
-        """Where a reason has come or gone; what the user dragged stays otherwise."""
+        """Fit the form after a reason has appeared or disappeared; otherwise the user's sizes stay."""
         if self.form.preferred_height != self._fitted_height:
             self._fit()
 

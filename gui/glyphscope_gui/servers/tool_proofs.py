@@ -73,8 +73,8 @@ class ToolProofs(QObject):
         shape: Shape,
         order: ArgumentOrder = "schema",
     ) -> None:
-        """These in this order, in place of the earlier jobs: `whole` by every engine, `quick` by the mask only,
-        which starts no process.
+        """Prove these in this order, in place of the earlier jobs: `whole` by every engine, `quick` by the
+        mask only, which starts no process.
         """
         self._notation, self._shape, self._order = notation, shape, order
         jobs = [_Job(tool, True) for tool in whole]

@@ -129,7 +129,7 @@ class ServerTools(QWidget):
             self.chosen.emit(row)
 
     def _keep(self) -> None:
-        """The same tool in another list; the first one where there was none."""
+        """Select the same tool in another list; the first one where there was none."""
         at = self.model.row_of(self._name) if self._name else 0
         if 0 <= at < self.model.rowCount():
             self.table.setCurrentIndex(self.model.index(at, NAME))

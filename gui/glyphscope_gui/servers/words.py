@@ -97,7 +97,7 @@ def claim_words(claims: Mapping[str, Any]) -> str:
 
 
 def secret_words(config: ServerConfig) -> str:
-    """The names of what is set and not shown."""
+    """List the names of values that are set but not shown."""
     parts = []
     if config.env:
         parts.append(tr("Variables: {names}", names=", ".join(config.env)))

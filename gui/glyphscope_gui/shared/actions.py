@@ -78,7 +78,7 @@ class Actions:
         self.focus_tokens = self._action("focus_tokens", tr("Go to the to&kens"), "Ctrl+K")
 
     def _action(self, name: str, words: str, *keys: str, tip: str = "") -> QAction:
-        """`tip` says what it does; the words themselves without one."""
+        """`tip` describes its effect; the default is its words."""
         action = QAction(words, self._owner, iconText=words.replace("&", "").rstrip("…?"))
         action.setObjectName(f"{name}Action")
         action.setShortcuts([QKeySequence(each) for each in keys])

@@ -40,7 +40,7 @@ class _Work(QThread):
 
 
 _started: set[_Work] = set()
-"""Threads that may still run: Qt ends the program if one goes before its end, whoever forgot it."""
+"""Threads that may still run: Qt aborts the program if one is destroyed before its end."""
 
 
 class _Job(NamedTuple):

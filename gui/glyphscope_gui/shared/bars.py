@@ -1,4 +1,4 @@
-"""Groups of bars with their figures above: what the size chart and the savings chart are made of."""
+"""Groups of bars with their figures above: the base of the size chart and the savings chart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PALE = ("chart-soft", "chart-faint")
 
 
 def edge_role(role: str) -> str:
-    """The role of the edge of what is filled with a role."""
+    """Return the role of the edge of a bar filled with that role."""
     return "border-strong" if role in PALE else role
 
 

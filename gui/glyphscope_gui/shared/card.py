@@ -1,4 +1,4 @@
-"""A card: a heading line, a rule, and what it is about."""
+"""A card: a heading line, a rule, and the content."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ class Card(QFrame):
         vbox(self.heading, self._line, (inside, 1), parent=self, margins=1, spacing=0)
 
     def show_heading(self, shown: bool) -> None:
-        """Without, a card is as small as what it holds: for windows with little room."""
+        """Without a heading, a card is as small as its content: for windows with little room."""
         self.heading.setVisible(shown)
         self._line.setVisible(shown)

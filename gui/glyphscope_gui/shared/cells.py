@@ -49,7 +49,7 @@ def paint_words(
     role: str,
     side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
 ) -> str:
-    """On one line, elided at its end, in the theme's colour of that role. Returns what is painted of them."""
+    """Paint words on one line, elided at its end, in the theme's colour of that role. Return the painted text."""
     painter.setFont(font)
     painter.setPen(theme().color(role))
     room = max(round(box.width()), 0)
@@ -165,7 +165,7 @@ def _range(start: int, length: int, look: QTextCharFormat) -> QTextLayout.Format
 def lay_out_text(
     text: str, font: QFont, ranges: list[QTextLayout.FormatRange], width: float, most: int
 ) -> QTextLayout:
-    """At most so many lines, broken anywhere."""
+    """Lay out a text in at most so many lines, broken anywhere."""
     layout = QTextLayout(text, font)
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)

@@ -87,7 +87,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(self.describe(place)), self)
 
     def wheelEvent(self, event: Any) -> None:
-        """The column that it is in scrolls."""
+        """Let the surrounding column scroll."""
         event.ignore()
 
     # -- export ------------------------------------------------------------------------------------------------

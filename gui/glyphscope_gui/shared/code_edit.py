@@ -105,7 +105,7 @@ class CodeEdit(WrappingEdit):
             ease(self, text)
 
     def set_problems(self, problems: Sequence[TextProblem]) -> None:
-        """Underline these stretches; the first words of each are its tooltip."""
+        """Underline these problems; the first words of each are its tooltip."""
         self._problems = tuple(problems)
         self._mark()
 
@@ -334,7 +334,7 @@ def _common_ends(old: str, new: str) -> tuple[int, int]:
 
 
 def _longest(most: int, fits: Callable[[int], bool]) -> int:
-    """The largest count up to `most` that fits, by halving: comparing whole slices is quicker than characters."""
+    """Return the largest count up to `most` that fits, by bisection: slices compare quicker than characters."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2

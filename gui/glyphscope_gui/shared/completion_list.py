@@ -33,7 +33,7 @@ class CompletionList(QListWidget):
         self.hide()
 
     def offer(self, texts: Sequence[str], beside: QRect) -> None:
-        """Show these below `beside`, in the parent's coordinates, or above it where there is no room."""
+        """Show these texts below `beside`, in the parent's coordinates, or above it where there is no room."""
         self.clear()
         self.addItems(texts)
         self.setCurrentRow(0)

@@ -14,12 +14,12 @@ from glyphscope_gui.shared.labels import named
 
 Role = QMessageBox.ButtonRole
 Answer: TypeAlias = tuple[str, Role, Callable[[], object]]
-"""The words of a button, its role, and what it does."""
+"""The words of a button, its role, and its action."""
 _ENDING = re.compile(r"\*\.(\w+)")
 
 
 def open_once(dialog: QDialog) -> None:
-    """Open it; it deletes itself when it is closed."""
+    """Open a dialog that is deleted when it is closed."""
     dialog.finished.connect(dialog.deleteLater)
     dialog.open()
 

@@ -46,11 +46,11 @@ _WORDS: dict[Enforcement, tuple[str, str, str]] = {
 
 
 GAP = 6
-"""To the field at its left; it is the badge's own, so that without one the fields reach to the edge."""
+"""The gap to the field at its left; part of the badge, so that without one the fields reach the edge."""
 
 
 class EnforcementBadge(QWidget):
-    """Hidden until it is known who keeps the constraint."""
+    """Hidden until the constraint's enforcement is known."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

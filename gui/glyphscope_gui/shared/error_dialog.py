@@ -13,7 +13,7 @@ from glyphscope_gui.shared.layouts import vbox
 
 
 class ErrorDialog(QDialog):
-    """Opened with `open()`; deletes itself when it is closed."""
+    """Opened with `open()`; deleted when it is closed."""
 
     def __init__(
         self, title: str, message: str, where: str, hint: str, details: str, *, parent: QWidget | None = None

@@ -30,7 +30,7 @@ MAX_LOG = 256 * 1024
 
 
 class Explanation(NamedTuple):
-    """An error in the parts that are shown; `details` is for whoever helps."""
+    """An error in the parts that are shown; `details` is for bug reports."""
 
     title: str
     message: str
@@ -65,7 +65,7 @@ def report_of(error: BaseException) -> str:
 
 
 def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
-    """A dialog with the error; it is shown at once and blocks nothing. Returns it (it deletes itself)."""
+    """Open a non-modal dialog with the error and return it (it deletes itself)."""
     dialog = ErrorDialog(*explain(error), parent=parent)
     dialog.open()
     return dialog
@@ -93,7 +93,7 @@ class CrashLog:
         self._native: TextIO | None = None
 
     def add(self, report: str) -> None:
-        """Append a report. A log that cannot be written must not make another error."""
+        """Append a report. A log that cannot be written must not cause another error."""
         try:
             old = self.read()
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ class CrashLog:
 
 
 class ErrorReporter(QObject):
-    """Takes errors from any thread to the log, and to whoever shows them in the GUI thread (`reported`)."""
+    """Takes errors from any thread to the log, and to the views in the GUI thread (`reported`)."""
 
     reported = Signal(object)
 

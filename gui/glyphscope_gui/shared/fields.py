@@ -27,8 +27,8 @@ def choice_box(
     choices: Iterable[tuple[Any, str, str]] = (),
     least: int = 0,
 ) -> QComboBox:
-    """`choices` are the value, the words and the hint of each. With `least`, the box is so many characters wide,
-    whatever it contains.
+    """`choices` are the value, the words and the hint of each. With `least`, the box is that many characters
+    wide, whatever it contains.
     """
     box = named(QComboBox(parent), name, words, tip=tip)
     for value, shown, hint in choices:

@@ -1,4 +1,4 @@
-"""A note in an editable field on the invisible characters of its text: what is edited stays as it is."""
+"""A note in an editable field on the invisible characters of its text, which stays unchanged."""
 
 from __future__ import annotations
 

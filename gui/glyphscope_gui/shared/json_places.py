@@ -45,7 +45,7 @@ def _repeated_name(text: str) -> TextProblem | None:
 
 
 def place_of(found: Mapping[str, Place], pointer: str) -> Place:
-    """The place of `pointer`, or of the nearest value around it that exists."""
+    """Return the place of `pointer`, or of the nearest value around it that exists."""
     while pointer and pointer not in found:
         pointer = pointer.rpartition("/")[0]
     return found.get(pointer, Place(0, 0))
@@ -61,7 +61,7 @@ def located(text: str, found: Mapping[str, Place], pointer: str, message: str) -
 
 
 def parse_object(text: str) -> dict[str, Any] | TextProblem:
-    """The JSON object a text holds, or what is wrong with the text and where."""
+    """Return the JSON object in a text, or the problem of the text with its place."""
     repeated = False
 
     def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

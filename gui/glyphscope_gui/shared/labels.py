@@ -40,7 +40,7 @@ def named(
 
 
 def set_role(widget: QWidget, role: object, *, key: str = "role") -> None:
-    """Another value of the property that the style sheet asks for, on a widget that may be in sight."""
+    """Set the property that selects a style, on a widget that may be visible already."""
     if widget.property(key) != role:
         widget.setProperty(key, role)
         if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
@@ -49,16 +49,16 @@ def set_role(widget: QWidget, role: object, *, key: str = "role") -> None:
 
 
 def show_words(label: QLabel | QAbstractButton, words: str) -> None:
-    """The label or button with these words; without any it is hidden."""
+    """Set the words of a label or button, and hide it without any."""
     label.setText(words)
     label.setVisible(bool(words))
 
 
 class PlainLabel(QLabel):
-    """Shows its text as it is written: no HTML, and a sign for each character that is not seen.
+    """Shows its text literally: no HTML, and a symbol for each invisible character.
 
-    Every label of the window is one: what it shows may be of a file, a model or a server. `role` is the style sheet's,
-    `options` are Qt's.
+    Every label of the window is one: its text may come from a file, a model or a server. `role` is the style
+    sheet's, `options` are Qt's.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class ElidedLabel(PlainLabel):
 
 
 class WrappedLabel(PlainLabel):
-    """In a splitter Qt asks no label how high it gets when it is made narrower."""
+    """For splitters: Qt does not ask a label for its height when a splitter makes it narrower."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
@@ -139,7 +139,7 @@ class WrappedLabel(PlainLabel):
 
 
 class FittedLabel(WrappedLabel):
-    """Not higher either: a page with it is not as high as it likes to be, and scrolled."""
+    """As high as its words, not higher: otherwise a page with it would be too high, and scroll."""
 
     def hasHeightForWidth(self) -> bool:
         return False
@@ -158,8 +158,8 @@ def push_button(
     spoken: str = "",
     clicked: OnClick = None,
 ) -> QPushButton:
-    """`role` is the style sheet's; `tip` says what it does, also to screen readers, which call it `spoken` where its
-    words are not enough; `clicked` is connected.
+    """`role` is the style sheet's; `tip` describes the action, also for screen readers, which use `spoken`
+    where the words are not enough; `clicked` is connected.
     """
     button = named(QPushButton(words, parent), name, spoken, description=tip, tip=tip, role=role or None)
     if clicked is not None:
@@ -177,7 +177,7 @@ AROUND = 10
 
 
 class ElidedLink(QPushButton):
-    """Its words are `words`; what is shown of them is the button's text."""
+    """`words` is the full text; the button's text is its shown part."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -223,7 +223,7 @@ class LessonLabel(QLabel):
         self.set_words(words, role)
 
     def set_words(self, words: str, role: str = "") -> None:
-        """Others; without any it is not there."""
+        """Set other words; without any the label is hidden."""
         set_role(self, role or self.property("role"))
         self.say(visible(words, spaces=True))
 

@@ -62,7 +62,7 @@ def _filled(text: str, n: int, parts: dict[str, object]) -> str:
 
 
 def _seen(part: object) -> object:
-    """A part as it is shown: of a foreign text nothing is hidden."""
+    """Return a part as shown: nothing of a foreign text is hidden."""
     return visible(str(part), lines=True) if isinstance(part, str | PurePath | Exception) else part
 
 

@@ -1,4 +1,4 @@
-"""Layouts: rows and columns in one expression, a row that wraps, and a splitter with a handle that can be seen."""
+"""Layouts: rows and columns in one expression, a row that wraps, and a splitter with a visible handle."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STRETCH = _Stretch()
 Part = (
     QWidget | QLayout | int | _Stretch | tuple[QWidget | QLayout, int] | tuple[QWidget, int, Qt.AlignmentFlag]
 )
-"""A widget or layout, with its share of the room and its alignment where they matter; or so many empty pixels."""
+"""A widget or layout, with its share of the room and its alignment where they matter; or a gap in pixels."""
 
 Margins = int | tuple[int, int] | tuple[int, int, int, int]
 """The same on all sides; at the sides, then above and below; or left, top, right, bottom."""
@@ -179,7 +179,7 @@ class Flow(QWidget):
 def splitter(
     way: Qt.Orientation, parts: Iterable[QWidget], shares: Iterable[int], *, of_cards: bool = True
 ) -> QSplitter:
-    """`shares` are how much of more room each part gets; none can be folded away. Cards have a gap between them."""
+    """`shares` are each part's shares of additional room; none can be collapsed. Cards have a gap between them."""
     made = QSplitter(way, childrenCollapsible=False)
     if of_cards:
         made.setObjectName("centreSplitter")

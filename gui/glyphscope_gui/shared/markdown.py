@@ -20,7 +20,7 @@ _FENCE = QTextFormat.Property.BlockCodeFence
 
 
 def set_markdown(document: QTextDocument, markdown: str, *, larger: float) -> None:
-    """Show a text without its HTML, in letters so many points larger than the interface's."""
+    """Show a text without its HTML, in letters that many points larger than the interface's."""
     document.setDefaultFont(ui_font(larger))
     features = QTextDocument.MarkdownFeature
     document.setMarkdown(markdown, features.MarkdownNoHTML | features.MarkdownDialectGitHub)

@@ -10,11 +10,11 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 Entry: TypeAlias = QAction | tuple[str, Callable[[], object]] | None
-"""An action, words with what they do, or None for a line between."""
+"""An action, words with their callback, or None for a separator."""
 
 
 def pop_up(menu: QMenu, place: QPoint, *entries: Entry) -> None:
-    """Add these entries and show the menu there, on the screen; it deletes itself."""
+    """Add these entries and show the menu at that place on the screen; it deletes itself."""
     for entry in entries:
         match entry:
             case None:

@@ -17,9 +17,9 @@ CELL = 22
 
 
 class PlainTable(QTableView):
-    """`stretch` is the column that takes the room that is left. With other letters it is fitted again.
+    """`stretch` is the column that takes the remaining width. It is fitted again when the letters change.
 
-    `menuRequested` carries where on the screen a row's menu is asked for, once `offer_menus` was called.
+    `menuRequested` carries the screen position of a row's menu, once `offer_menus` was called.
     """
 
     menuRequested = Signal(QPoint)
@@ -54,7 +54,7 @@ class PlainTable(QTableView):
         self.fit_rows()
 
     def fit_rows(self, extra: int = ROW, least: int = 0) -> None:
-        """Rows as high as their letters and so many pixels; `least` rows stay in sight."""
+        """Make rows as high as their letters and a margin; at least `least` rows stay visible."""
         self._extra, self._least = extra, least
         self.verticalHeader().setDefaultSectionSize(QFontMetrics(self.font()).height() + extra)
         self.updateGeometry()
@@ -66,7 +66,7 @@ class PlainTable(QTableView):
         return QSize(hint.width(), self.height_of(min(self._least, self.model().rowCount())))
 
     def height_of(self, rows: int) -> int:
-        """Pixels that the titles and so many rows need."""
+        """Return the height of the titles and that many rows, in pixels."""
         titles = self.horizontalHeader()
         head = 0 if titles.isHidden() else titles.sizeHint().height()
         return head + rows * self.verticalHeader().defaultSectionSize()
@@ -110,7 +110,7 @@ class PlainTable(QTableView):
         self.setColumnWidth(column, width + CELL)
 
     def give_way(self, *columns: int) -> None:
-        """These columns, the first one first, are hidden where the stretched one would be narrower than a name."""
+        """Hide these columns, the first one first, where the stretched one would be narrower than a name."""
         self._optional = columns
         self._hide_optional()
 
@@ -147,7 +147,7 @@ class PlainTable(QTableView):
 
 
 class WholeTable(PlainTable):
-    """As high as all its rows: the column that it is in scrolls."""
+    """As high as all its rows: the surrounding column scrolls."""
 
     def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch, parent)

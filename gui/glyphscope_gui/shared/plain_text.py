@@ -1,4 +1,4 @@
-"""Words that others wrote, shown as what they are: nothing in them is laid out, loaded, hidden or turned round."""
+"""Texts of others, shown literally: nothing in them is laid out, loaded, hidden or reversed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Data = Callable[..., Any]
 
 
 def plain_data(data: _Data) -> _Data:
-    """Of a model: what it shows has a sign for each character that is not seen. For every `data` of the window."""
+    """Return a model's data with a symbol for each invisible character. For every `data` of the window."""
 
     @wraps(data)
     def shown(model: Any, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -34,7 +34,7 @@ def plain_data(data: _Data) -> _Data:
 
 
 def plain_tip(text: str) -> str:
-    """A tip that shows a text as it is written: Qt takes what looks like HTML for HTML, and hides what is not seen."""
+    """Return a tip that shows a text literally: Qt would render HTML in it, and hide invisible characters."""
     text = visible(text, lines=True)
     if "<" not in text:
         return text

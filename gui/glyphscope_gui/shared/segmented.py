@@ -1,4 +1,4 @@
-"""One of a few, all in sight."""
+"""A choice of one among a few visible options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glyphscope_gui.shared.layouts import hbox
 
 
 class _Segment(QPushButton):
-    """As wide as its words are once it is chosen: they are bolder then."""
+    """As wide as its words when it is chosen, since they are bolder then."""
 
     def sizeHint(self) -> QSize:
         bold = QFont(self.font())

@@ -60,7 +60,7 @@ class SettingsGrid(QWidget):
         return note
 
     def add_check(self, field: QCheckBox, tip: str = "") -> None:
-        """A box that has its words beside it."""
+        """Add a check box with its words beside it."""
         line, column = divmod(self._cells, self._columns)
         field.setToolTip(tip)
         field.setAccessibleDescription(tip)
@@ -86,7 +86,7 @@ class StructForm(QWidget):
             field.show_value(getattr(settings, name))
 
     def field(self, name: str) -> Any:
-        """The field of that setting."""
+        """Return the field of that setting."""
         return self._fields[name]
 
     def _add(self, name: str, title: str, field: Any, tip: str) -> None:

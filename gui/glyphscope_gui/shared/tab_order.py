@@ -1,7 +1,7 @@
-"""The order of Tab: that in which a page is read, however late a part of it was made.
+"""The order of Tab: the reading order of a page, however late a part of it was made.
 
-By itself Qt goes through widgets in the order in which they were made, so that a form which is made when a tool is
-chosen would come last, and through docks that are hidden behind others.
+Qt's default is the order in which widgets were made, so that a form made when a tool is chosen would come
+last, and docks hidden behind others would be included.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def focus_next(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) 
 
 
 def stops(top: QWidget) -> Iterator[QWidget]:
-    """Where Tab can stop in what is in sight of `top`, itself included: as it is laid out."""
+    """Return the visible widgets below `top`, itself included, at which Tab can stop, in layout order."""
     if not top.isEnabled():
         return
     if top.focusPolicy() & Qt.FocusPolicy.TabFocus and top.focusProxy() is None:
@@ -45,7 +45,7 @@ def stops(top: QWidget) -> Iterator[QWidget]:
 
 
 def _children(parent: QWidget) -> list[QWidget]:
-    """The children in sight: first those that are laid out, in that order, then the others from top to bottom."""
+    """Return the visible children: first those in the layout, in its order, then the others from top to bottom."""
     found: list[QWidget] = []
     if isinstance(parent, QSplitter):
         panes = (parent.widget(place) for place in range(parent.count()))

@@ -24,7 +24,7 @@ Row = TypeVar("Row")
 
 
 class TableModel(QAbstractTableModel, Generic[Row]):
-    """A subclass says what the cells of a row contain: `words`, and what else there is."""
+    """A subclass defines the text of a row's cells with `words`, and overrides the rest where needed."""
 
     titles: Sequence[str]
     tips: Sequence[str] = ()
@@ -61,7 +61,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
         return self.words(row, column)
 
     def tip(self, row: Row, column: int) -> str:
-        """As it is written, in any number of lines; "" for none."""
+        """Return the cell's tip as plain text, in any number of lines; "" for none."""
         return ""
 
     def color(self, row: Row, column: int) -> str:
@@ -120,7 +120,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
     # -- changes -----------------------------------------------------------------------------------------------
 
     def _insert(self, at: int, rows: Sequence[Row]) -> None:
-        """Further rows from that place on; what is selected stays so."""
+        """Insert rows at that place; the selection stays."""
         if rows:
             assert isinstance(self._rows, list), "a model that grows has a list"
             self.beginInsertRows(NO_INDEX, at, at + len(rows) - 1)
@@ -128,7 +128,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
             self.endInsertRows()
 
     def _changed(self, first: int = 0, stop: int | None = None, column: int | None = None) -> None:
-        """The rows from `first` on, before `stop`, have other words in that column, or in all."""
+        """Announce changes in the rows from `first` up to `stop`, in one column or in all."""
         last = (len(self._rows) if stop is None else stop) - 1
         if last >= first:
             left, right = (0, self.columnCount() - 1) if column is None else (column, column)

@@ -153,7 +153,7 @@ class GrowingEdit(WrappingEdit):
             self._fit()
 
     def _preferred_height(self) -> int:
-        """A plain text document counts its size in lines; the frame and the margins come on top."""
+        """Return the preferred height, with frame and margins; a plain text document counts its size in lines."""
         lines = self.document().documentLayout().documentSize().height()
         lines = min(max(lines, 1), self._max_lines)
         around = 2 * self.frameWidth() + self.viewportMargins().bottom()

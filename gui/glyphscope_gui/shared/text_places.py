@@ -46,7 +46,7 @@ class TextPlaces:
         return "\n"
 
     def cut(self, character: int) -> int:
-        """Forget what comes from that character on, and the breaks before it; returns where that begins."""
+        """Forget the characters from that one on, and return the document position where they began."""
         at = character + bisect_left(self._breaks, character) + bisect_left(self._wide, character)
         del self._breaks[bisect_left(self._breaks, character) :]
         del self._wide[bisect_left(self._wide, character) :]
@@ -58,7 +58,7 @@ class TextPlaces:
         self._in_line = characters
 
     def position(self, character: int) -> int:
-        """The document's position before that character."""
+        """Return the document's position before that character."""
         return character + bisect_right(self._breaks, character) + bisect_left(self._wide, character)
 
     def character(self, position: int) -> int:

@@ -10,7 +10,7 @@ _SEEN = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0
 
 
 def token_text(data: bytes, text: str = "") -> str:
-    """The token's bytes in sight: `·search`, `⏎`, `⟨E2 80⟩` for a part of a character, `⟨⟩` for none."""
+    """Return the token's bytes made visible: `·search`, `⏎`, `⟨E2 80⟩` for a part of a character, `⟨⟩` for none."""
     if not data:
         return _seen(text) or "⟨⟩"
     out, rest = [], data

@@ -151,7 +151,7 @@ class VerdictLegend(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
 
     def show_forced(self, shown: bool) -> None:
-        """Without a constraint nothing is forced, and the word would only puzzle."""
+        """Show the entry for forced tokens only under a constraint: without one nothing is forced."""
         for verdict, *widgets in self._entries:
             if verdict is FORCED:
                 for widget in widgets:

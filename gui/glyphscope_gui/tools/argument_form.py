@@ -94,10 +94,10 @@ def keyword_field(keyword: Keyword) -> Field:
 
 
 class ArgumentForm(QWidget):
-    """Edits one argument of the document's tool; shows the text as typed, also while it is not valid.
+    """Edits one argument of the document's tool; shows the text as typed, also while it is invalid.
 
     `renaming` carries an Item with the argument's new name, before the document has it.
-    `problemChanged` carries why a field has no valid value, "" when all have one.
+    `problemChanged` carries why a field's value is invalid, "" when all are valid.
     """
 
     renaming = Signal(object)

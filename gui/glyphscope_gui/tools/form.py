@@ -73,7 +73,7 @@ class ToolForm(QScrollArea):
         self.show_item(None)
 
     def focus_name(self) -> None:
-        """Put the keyboard into the name of what is shown, all of it selected."""
+        """Focus the name field and select its text."""
         page = self.argument_form if self.argument_form.isVisibleTo(self) else self.tool_page
         page.name_field.setFocus(Qt.FocusReason.OtherFocusReason)
         page.name_field.selectAll()

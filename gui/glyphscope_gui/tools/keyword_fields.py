@@ -1,8 +1,8 @@
-"""The fields of the argument form: each shows one value of a schema and reports the user's edits of it; and the rows of
-label, field and badge that they are in.
+"""The fields of the argument form: each shows one value of a schema and reports the user's edits of it; and
+their rows of label, field and badge.
 
-A field emits `valueEdited` with the new value (None takes the keyword out) or `valueRejected` with the reason; it
-never rewrites the text that the user is typing while that means the value it is given.
+A field emits `valueEdited` with the new value (None removes the keyword) or `valueRejected` with the reason;
+it never rewrites the text being typed while that means the same value.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class FlagField(QCheckBox):
 
 
 class ChoiceField(QComboBox):
-    """One of a few words; the first, `none`, takes the keyword out when it is given. A foreign value is shown too."""
+    """A choice among a few words; the first, `none`, removes the keyword if given. An unknown value is shown too."""
 
     valueEdited = Signal(object)
     valueRejected = Signal(object)

@@ -46,7 +46,7 @@ class RecordedTools(QWidget):
         self.tree.itemSelected.connect(self._select)
 
     def show_registry(self, registry: ToolRegistry) -> None:
-        """The tools of that record, with the first one chosen."""
+        """Show the tools of that record, with the first one chosen."""
         self._document.reset(self._document.draft_state(registry, {}))
         self.tree.select_first()
 

@@ -36,8 +36,8 @@ class Item(NamedTuple):
 class RegistryTreeModel(QAbstractItemModel):
     """Tools at the top, arguments below.
 
-    Every tool has a number that it keeps while it moves or is renamed; the internal id of an argument is that number,
-    of a tool 0. So indexes that a view keeps stay right.
+    Every tool has a number that stays the same when it is moved or renamed; the internal id of an argument is
+    that number, of a tool 0. So the persistent indexes of a view stay valid.
     """
 
     def __init__(self, document: RegistryDocument, parent: QObject | None = None) -> None:
@@ -103,7 +103,7 @@ class RegistryTreeModel(QAbstractItemModel):
         return True
 
     def matches(self, row: int, words: list[str]) -> bool:
-        """Whether a tool's name and description have all the words, which are casefolded."""
+        """Whether a tool's name and description contain all the words, which are casefolded."""
         tool = self._tools[row]
         text = f"{tool.name} {tool.description}".casefold()
         return all(word in text for word in words)

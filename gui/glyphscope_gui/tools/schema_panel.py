@@ -23,7 +23,7 @@ ROW_MARGINS = 36
 
 
 class SchemaPanel(QWidget):
-    """Edits the schema of one tool; what is typed goes to the document with every key."""
+    """Edits the schema of one tool; every key press updates the document."""
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The tools: the tree with the allow list above, the form or the raw schema of what is chosen below."""
+"""The tools: the tree with the allow list above, the form or the raw schema of the chosen one below."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glyphscope_gui.tools.schema_panel import SchemaPanel
 from glyphscope_gui.tools.tree import ToolTree
 
 FILTER_FROM = 13
-"""With so many tools a search field is worth its room."""
+"""Tools from which on there is a search field."""
 
 LEAST_CHARACTERS = 33
 
@@ -83,7 +83,7 @@ class ToolsDock(TakesFiles, QWidget):
         self.tree.select(Item(tool, argument))
 
     def make_recorded(self) -> RecordedTools:
-        """The view of a record's tools; made before it is needed, it does not delay a record's first tokens."""
+        """Make the view of a record's tools in advance, so that it does not delay a record's first tokens."""
         if self.recorded is None:
             self.recorded = RecordedTools(self)
             self.stack.addWidget(self.recorded)
@@ -167,7 +167,7 @@ class ToolsDock(TakesFiles, QWidget):
         )
 
     def _add_shortcuts(self) -> None:
-        """Keys that work in this page only; those that mean something in fields too work in the tree only."""
+        """Add keys that work in this page only; those with a meaning in fields work in the tree only."""
         act = self.actions_
         for action in (act.duplicate, act.move_up, act.move_down):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
