@@ -103,7 +103,7 @@ def libraries(environment: Path) -> Iterator[tuple[str, str]]:
             yield str(file), "llama_cpp/lib"
 
 
-def is_wanted(destination: str) -> bool:
+def is_bundled(destination: str) -> bool:
     """Whether a file that PyInstaller collected is to stay, by its place in the program."""
     path = PurePosixPath(destination.replace("\\", "/"))
     if "PySide6" in path.parts:

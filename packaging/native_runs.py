@@ -40,7 +40,7 @@ _TODAY = 'strftime_now("%Y-%m-%d")'
 
 
 def model_file(name: str) -> Path:
-    """The file of one of `TEMPLATES`, made where it is not kept. Raises OSError where there is no such template.
+    """The file of one of `TEMPLATES`, made unless it is cached. Raises OSError where there is no such template.
 
     The day that a template writes is always the same one, so that the prompt is.
     """

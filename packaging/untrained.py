@@ -309,8 +309,8 @@ def _string(text: str) -> bytes:
     return struct.pack("<Q", len(data)) + data
 
 
-def kept(data: Path, pair: Pair, *, seed: int = 0, width: int = 32) -> Path:
-    """The model file of the pair, made where it is not kept; `data` is `llama_data`. A pair without template has none.
+def model_file(data: Path, pair: Pair, *, seed: int = 0, width: int = 32) -> Path:
+    """The model file of the pair, made unless it is cached; `data` is `llama_data`. A pair without template has none.
 
     Raises OSError where one of the two files is not there.
     """
@@ -331,20 +331,20 @@ def kept(data: Path, pair: Pair, *, seed: int = 0, width: int = 32) -> Path:
         )
 
     kind = f"{name}.{_digest(pair.specials, seed, width)}"
-    return _kept(data.parent / "untrained", kind, (data.name, size, text), make)
+    return _cached_file(data.parent / "untrained", kind, (data.name, size, text), make)
 
 
 def with_template(folder: Path, model: Path, template: str, name: str) -> Path:
-    """A copy of the trained `model` below `folder` with that name and chat template, made where it is not kept."""
+    """A copy of the trained `model` below `folder` with that name and chat template, made unless it is cached."""
 
     def make() -> bytes:
         return retemplated(model.read_bytes(), name=name, template=template)
 
     kind = re.sub("[^A-Za-z0-9.]+", "-", name)
-    return _kept(folder, kind, (model.stat().st_size, template), make)
+    return _cached_file(folder, kind, (model.stat().st_size, template), make)
 
 
-def _kept(folder: Path, kind: str, decides: tuple[object, ...], make: Callable[[], bytes]) -> Path:
+def _cached_file(folder: Path, kind: str, decides: tuple[object, ...], make: Callable[[], bytes]) -> Path:
     """The file of that kind; remade when this script or an input has changed."""
     path = folder / f"{kind}.{_digest(Path(__file__).read_bytes(), *decides)}.gguf"
     if path.is_file():
@@ -369,7 +369,7 @@ def main() -> None:
     plain = Pair(*sys.argv[1:])
     pair = next((p for p in PAIRS if (p.vocabulary, p.template) == (plain.vocabulary, plain.template)), plain)
     try:
-        print(kept(llama_data(), pair))
+        print(model_file(llama_data(), pair))
     except OSError as error:
         stop(f"{error.filename} is not there: `make setup` keeps llama.cpp's vocabularies and templates.")
 

@@ -183,7 +183,7 @@ def test_the_program_finds_its_window_and_names_no_build_folder(script, environm
     ],
 )
 def test_the_program_has_what_it_needs_and_leaves_out_the_rest(script, file, expected) -> None:
-    assert script("contents").is_wanted(file) is expected
+    assert script("contents").is_bundled(file) is expected
 
 
 def test_a_library_is_included_only_where_another_file_needs_it(script) -> None:

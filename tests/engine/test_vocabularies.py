@@ -101,16 +101,16 @@ def test_generated_models_are_cached_by_their_inputs(llama_data: Path, tmp_path:
     (data / "ggml-vocab-llama-spm.gguf").symlink_to(llama_data / "ggml-vocab-llama-spm.gguf")
     (data / "templates" / "t.jinja").write_text("one")
     pair = Pair("llama-spm", "t")
-    first = maker.kept(data, pair)
+    first = maker.model_file(data, pair)
     made = first.stat().st_mtime_ns
-    assert maker.kept(data, pair) == first and first.stat().st_mtime_ns == made
-    others = {maker.kept(data, pair, seed=1), maker.kept(data, Pair("llama-spm", "t", "[A]"))}
+    assert maker.model_file(data, pair) == first and first.stat().st_mtime_ns == made
+    others = {maker.model_file(data, pair, seed=1), maker.model_file(data, Pair("llama-spm", "t", "[A]"))}
     assert set(first.parent.iterdir()) == {first, *others} and len(others) == 2
     (data / "templates" / "t.jinja").write_text("two")
-    again = maker.kept(data, pair)
+    again = maker.model_file(data, pair)
     assert set(first.parent.iterdir()) == {again, *others} and again != first  # the older file is removed
     with pytest.raises(OSError, match="none"):
-        maker.kept(data, Pair("none"))
+        maker.model_file(data, Pair("none"))
 
 
 def test_the_pairs_have_every_encoding_of_arguments_and_ten_vocabularies(llama_data: Path) -> None:

@@ -4,19 +4,25 @@ import re
 
 import pytest
 
-from words import REFUSED, ROOT, files, names_of, refused, refused_name, texts_of
+from words import REFUSED, ROOT, comments_of, files, modules, names_of, refused, refused_name, texts_of
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 
 
+def listed(found):
+    return "\n".join(
+        f"{one.path}:{one.line}: {one.words!r}, write {one.instead}: {one.text[:100]}" for one in found
+    )
+
+
 @pytest.mark.slow
 def test_no_text_has_a_refused_word():
-    found = [
-        f"{one.path}:{one.line}: {one.words!r}, write {one.instead}: {one.text[:100]}"
-        for path in files()
-        for one in refused(path)
-    ]
-    assert not found, "\n".join(found)
+    assert not (found := [one for path in files() for one in refused(path)]), listed(found)
+
+
+@pytest.mark.slow
+def test_no_docstring_or_comment_has_a_refused_word():
+    assert not (found := [one for path in modules() for one in refused(path, comments_of)]), listed(found)
 
 
 @pytest.mark.parametrize(
@@ -59,11 +65,11 @@ def test_the_glossary_is_in_alphabetical_order_and_names_each_term_once():
     assert terms == sorted(terms)
 
 
-def test_no_module_class_function_signal_or_test_has_a_refused_word_in_its_name():
+@pytest.mark.slow
+def test_no_name_has_a_refused_word():
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}, write {instead}"
-        for folder in ("engine", "gui", "benchmarks", "tests")
-        for path in sorted((ROOT / folder).rglob("*.py"))
+        for path in modules()
         for line, name in names_of(path)
         if (instead := refused_name(name))
     ]

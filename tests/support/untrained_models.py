@@ -23,4 +23,4 @@ Pair, PAIRS = maker.Pair, maker.PAIRS
 
 def model_file(llama_data: Path, pair: Pair) -> str:  # type: ignore[valid-type]
     """Return the path of the pair's model file, which is made if it is not cached."""
-    return str(maker.kept(llama_data, pair))
+    return str(maker.model_file(llama_data, pair))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ DATA = {
     "engine/glyphscope/tools/verbs/agreement.py",  # English pronouns
 }
 """Files whose matches no person reads."""
+
+CODE = ("engine", "gui", "benchmarks", "tests", "packaging")
 
 REFUSED: dict[str, str] = {
     r"(?-i:(?:^|[.] )What )(?!if\b)(?![^.]*\?)\w+": 'a noun: "Result", "Changes"',
@@ -55,6 +57,7 @@ REFUSED: dict[str, str] = {
 _PATTERNS = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in REFUSED.items()]
 _CODE = re.compile(r"```.*?```|`[^`]*`|(?<=\])\([^)\s]*\)|^\s*\|? *<.*?>", re.DOTALL | re.MULTILINE)
 _TAG = re.compile(r"<[^>]*>|\{%.*?%\}")
+_COMMENT = re.compile(r"^\s*# .*|  # .*")
 _PROSE = re.compile(r"[A-Za-z]+:? [A-Za-z{]")
 
 
@@ -78,7 +81,7 @@ def texts_of(path: Path) -> Iterator[tuple[int, str]]:
         yield from enumerate((_TAG.sub(" ", line) for line in source.split("\n")), 1)
         return
     tree = ast.parse(source)
-    own = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    own = {id(node) for node in docstrings(tree)}
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -92,6 +95,23 @@ def texts_of(path: Path) -> Iterator[tuple[int, str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and _is_command(node):
                 yield node.lineno, ast.get_docstring(node) or ""
+
+
+def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+    """The docstrings of modules, classes, functions and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def comments_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The docstrings and comments of a module, with their lines; code between backquotes is left out."""
+    source = path.read_text(encoding="utf-8")
+    for node in docstrings(ast.parse(source)):
+        yield node.lineno, re.sub(r"`[^`]*`", "`c`", str(node.value))
+    for number, line in enumerate(source.split("\n"), 1):
+        if comment := _COMMENT.search(line):
+            yield number, re.sub(r"`[^`]*`", "`c`", comment[0])
 
 
 def _without_code(source: str) -> str:
@@ -119,12 +139,22 @@ def files() -> list[Path]:
     ]
 
 
-def refused(path: Path) -> list[Found]:
-    """What docs/style.md refuses in a file."""
+def modules() -> list[Path]:
+    """Every module of the program, its benchmarks, tests and packaging but those that list the refused words."""
+    return [
+        path
+        for folder in CODE
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.name not in ("words.py", "test_words.py")
+    ]
+
+
+def refused(path: Path, texts: Callable[[Path], Iterable[tuple[int, str]]] = texts_of) -> list[Found]:
+    """The words that docs/style.md refuses in the `texts` of a file."""
     name = path.relative_to(ROOT).as_posix()
     return [
         Found(name, line, match[0], text, instead)
-        for line, text in texts_of(path)
+        for line, text in texts(path)
         if _PROSE.search(text)
         for pattern, instead in _PATTERNS
         for match in pattern.finditer(text)
@@ -143,27 +173,32 @@ NAMES: dict[str, str] = {
     r"kept": "saved, cached, enforced",
     r"(?:go|goes|gone|going)_on": "continue, resume",
     r"anew": "again, restart",
-    r"folds?|folded": "reduce, collapse",
+    r"folds?": "reduce, collapse",
     r"errand": "task",
     r"peers?": "baseline",
     r"fights?": "conflict",
     r"calling|mending|judging|telling": "a field's term",
 }
-"""Words in names of modules, classes, functions and signals, and what to write instead."""
+"""Words in names, and what to write instead."""
 
 _ANY_NAME = re.compile(rf"(?:^|_)(?:{'|'.join(NAMES)})(?:_|$)")
 _NAMES = [(re.compile(rf"(?:^|_)(?:{pattern})(?:_|$)"), instead) for pattern, instead in NAMES.items()]
 
 
-_NAMED = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^[ \t]*(\w+) = Signal\(", re.MULTILINE)
-
-
 def names_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The names that a module gives: its own, its classes', functions' and signals', with their lines."""
+    """The names that a module gives: its own and those of classes, functions, arguments, variables and attributes."""
     yield 1, path.parent.name if path.name == "__init__.py" else path.stem
-    text = path.read_text(encoding="utf-8")
-    for found in _NAMED.finditer(text):
-        yield text.count("\n", 0, found.start()) + 1, found[1] or found[2]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield node.lineno, name
+            case (
+                ast.arg(arg=name)
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+            ):
+                if name.strip("_").lower() != "kept":  # plain English for the items that a filter keeps
+                    yield node.lineno, name
 
 
 def refused_name(name: str) -> str:
@@ -176,6 +211,7 @@ def refused_name(name: str) -> str:
 
 def main() -> None:
     found = [one for path in files() for one in refused(path)]
+    found += [one for path in modules() for one in refused(path, comments_of)]
     for one in found:
         print(f"{one.path}:{one.line}: {one.words!r}: {one.instead}\n    {one.text[:160]!r}")
     print(f"{len(found)} in {len({one.path for one in found})} files")

@@ -74,7 +74,7 @@ MOST_BYTES = 16_000_000
 
 @dataclass(frozen=True)
 class CompiledMask:
-    """A copy of its own of a grammar's matcher, at its beginning; `ms` is what compiling took, 0 for a `hit`."""
+    """A separate copy of a grammar's matcher at its beginning; `ms` is the time of compiling, 0 for a `hit`."""
 
     matcher: LLMatcher
     hit: bool
@@ -101,7 +101,7 @@ class MaskCache:
         return self._matchers.size
 
     def compiled(self, tokenizer: LLTokenizer, grammar: str) -> CompiledMask:
-        """The grammar's matcher, to be used up. One that llguidance refuses is in error, and is not cached."""
+        """The grammar's matcher, for one use. One that llguidance rejects has an error, and is not cached."""
         key = (tokenizer, grammar)
         if (cached := self._matchers.get(key)) is not None:
             return CompiledMask(cached.deep_copy(), True, 0.0)
@@ -113,7 +113,7 @@ class MaskCache:
         return CompiledMask(matcher.deep_copy(), False, spent)
 
     def forget(self, tokenizer: LLTokenizer, grammar: str) -> None:
-        """A copy of its matcher ended in an error: the lexer, which all copies share, may refuse valid text since."""
+        """Drop a matcher of which a copy failed: the lexer, shared by all copies, may reject valid text since."""
         self._matchers.forget((tokenizer, grammar))
 
 

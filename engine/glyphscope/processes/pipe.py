@@ -68,7 +68,7 @@ class Pipe(Generic[F]):
 def start_child(
     command: Sequence[str], answers: type[F], environment: Mapping[str, str], stderr: int | IO[bytes]
 ) -> tuple[subprocess.Popen[bytes], Pipe[F]]:
-    """A child of ours, and the pipe to it. `environment` is added to that of this process."""
+    """Start a child process; returns it and the pipe to it. `environment` is added to that of this process."""
     child = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -82,9 +82,9 @@ def start_child(
 
 
 def parent_pipe(kind: type[F]) -> Pipe[F]:
-    """In a child of ours: the pipe to its parent, by stdin and stdout.
+    """The pipe of a child process to its parent, by stdin and stdout.
 
-    What C and Python code print goes to stderr instead. Ctrl+C goes to every process of the terminal; the parent
+    Output of C and Python code goes to stderr instead. Ctrl+C goes to every process of the terminal; the parent
     decides what it means.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -313,7 +313,7 @@ class Header(QFrame):
         return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
 
     def _fit(self, width: int) -> None:
-        """Hide the least important parts first: the name, then the icons and the words of Step and Stop.
+        """Hide the least important parts in turn: the name, then the icons and the words of Step and Stop.
 
         Two lines are the last resort, and have what fits the width.
         """
