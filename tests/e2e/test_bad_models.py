@@ -85,7 +85,7 @@ def test_a_file_that_kills_llama_cpp_is_reported_with_its_reason(whole, tmp_path
     done = command("run", "--model", str(path), "x")
     assert (done.returncode, done.stdout) == (2, "")
     assert "SIGABRT" in done.stderr and "GGML_ASSERT" in done.stderr and "download it again" in done.stderr
-    assert "Inferior" not in done.stderr, "a debugger's last words are no reason"
+    assert "Inferior" not in done.stderr, "a debugger's output is not a reason"
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -134,7 +134,7 @@ def test_a_model_larger_than_the_memory_is_rejected(whole, tmp_path):
     try:
         os.truncate(path, 1 << 43)  # eight terabytes, of which a hundred megabytes are on disk
     except OSError:
-        pytest.skip("this disk holds no file of that size, also with nothing in it")
+        pytest.skip("this disk does not support sparse files of that size")
     done = command("run", "--model", str(path), "x")
     assert (done.returncode, done.stdout) == (2, "")
     assert "8.8 TB of memory" in done.stderr and "smaller model" in done.stderr

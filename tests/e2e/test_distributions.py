@@ -27,7 +27,7 @@ def files() -> set[str]:
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        pytest.skip("this is no checkout")
+        pytest.skip("not a checkout")
     return {name for name in done.stdout.splitlines() if (ROOT / name).is_file()}
 
 

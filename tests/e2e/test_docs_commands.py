@@ -8,7 +8,7 @@ pytestmark = [
     pytest.mark.model,
     pytest.mark.slow,
     pytest.mark.timeout(1800),  # all pages are one test: they are run two at a time
-    pytest.mark.skipif(not (REPOSITORY / ".git").exists(), reason="there is no repository to be cloned"),
+    pytest.mark.skipif(not (REPOSITORY / ".git").exists(), reason="there is no repository to clone"),
 ]
 
 

@@ -43,7 +43,7 @@ def test_under_the_mask_every_complete_text_parses(folder):
     assert masked and all(sample["parsed"] is not False for sample in masked)
     assert any(sample["valid"] for sample in masked)
     unenforced = [s for s in samples if ".off." in s["arm"] and not s.get("control")]
-    assert any(sample["parsed"] is False for sample in unenforced), "the contrast that the mask makes"
+    assert any(sample["parsed"] is False for sample in unenforced), "the effect of the mask"
 
 
 def test_the_report_names_its_model_and_its_methods(folder):

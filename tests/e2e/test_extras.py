@@ -105,4 +105,4 @@ def wait_for(look):
         if found := look():
             return found
         time.sleep(0.02)
-    raise AssertionError("it did not come to that")
+    raise AssertionError("timed out")

@@ -98,7 +98,7 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     evaluate.view.result.runs.opened.emit(wrong)
     qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: bool(window.runs.state.tokens) and not window.runs.is_busy)
-    assert page.view.tokens.currentIndex().isValid(), "the token at which it went wrong is selected"
+    assert page.view.tokens.currentIndex().isValid(), "the token of the violation is selected"
 
     act(window, "export-pytest")
     qtbot.waitUntil(lambda: window.findChild(QDialog, "exportDialog") is not None)

@@ -63,7 +63,7 @@ def test_a_required_call_is_executed_and_its_result_shown_to_the_model(model, to
     titles = [event.title for event in of(StageStarted, events) if event.kind == "turn"]
     assert titles[0] == "Turn 1: a call" and titles[1] == "Turn 2: a call or an answer"
     stages = [event for event in of(StageFinished, events) if event.stage.startswith("turn")]
-    assert stages[1].cached > stages[0].prompt_tokens // 2, "the second turn pays for what is new"
+    assert stages[1].cached > stages[0].prompt_tokens // 2, "the second turn evaluates new tokens only"
     (finished,) = of(RunFinished, events)
     ended = finished.reason in ("answered", "refused") or of(LimitReached, events)
     assert ended, finished

@@ -93,9 +93,7 @@ def test_the_mask_allows_only_valid_calls_and_forces_tokens(model, prompt):
             (a.raw for a in step.alternatives[:10]), reverse=True
         )
         assert all(a.final == 0 for a in step.alternatives if not a.allowed)
-    assert any(not a.allowed for step in steps for a in step.alternatives), (
-        "what the mask refused stays visible"
-    )
+    assert any(not a.allowed for step in steps for a in step.alternatives), "masked tokens stay visible"
 
 
 def test_greedy_text_does_not_depend_on_the_run(model, prompt):
@@ -139,9 +137,7 @@ def test_a_constraint_that_cannot_be_built_fails_the_run(model, prompt, constrai
     with pytest.raises(GrammarError) as caught:
         started.extend(model.generate(GenerateRequest(prompt=prompt, constraint=constraint, grammar=grammar)))
     assert not started and caught.value.hint
-    assert "missing" in caught.value.message or "missing" not in (grammar or ""), (
-        "the reason names what is wrong"
-    )
+    assert "missing" in caught.value.message or "missing" not in (grammar or ""), "the reason names the error"
 
 
 def test_incomplete_characters_have_no_text_and_all_their_bytes(model, prompt):
@@ -159,7 +155,7 @@ def test_a_shared_prefix_is_not_evaluated_again(model, prompt):
     ready = next(i for i in items if isinstance(i, PromptReady))
     assert 5 < ready.cached < ready.tokens - 1
     run(model, "Something else.", max_tokens=1)
-    assert run(model, other, max_tokens=8)[2] == text, "the kept prefix changes nothing"
+    assert run(model, other, max_tokens=8)[2] == text, "the cached prefix changes nothing"
 
 
 def test_a_prompt_longer_than_the_context_is_rejected(model, prompt):
@@ -341,7 +337,7 @@ def test_a_damaged_model_is_rejected_with_the_reason(tmp_path, damage):
     assert "Traceback" not in str(caught.value)
     if damage == "tokens":
         assert "cannot load" in caught.value.message and "block_count" in caught.value.message, (
-            "llama.cpp refuses what our look at the header lets pass, and its reason is told"
+            "llama.cpp rejects a file that passes the check of the header, and its reason is reported"
         )
 
 

@@ -40,7 +40,7 @@ def test_the_parts_of_a_real_prompt_add_up_and_are_tokenized_as_in_the_run(model
     assert state.evaluated.total == reported.tokens and state.prompt.parts == reported.parts
     description = next(part for part in reported.parts if part.of == "/search/description")
     alone = model.count_tokens(reported.text[description.start : description.end])
-    assert abs(description.tokens - alone) <= 1, "in its context, a token may reach over the border"
+    assert abs(description.tokens - alone) <= 1, "in its context, a token may cross the border"
 
 
 def test_the_cache_ends_where_two_real_prompts_differ(model):

@@ -50,9 +50,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_cached_prompt_gives_the_same_figures_as_a_new_one(folder: Path) -> None:
     writing = reported()
     saved = sorted(folder.iterdir())
-    assert saved, "the model's process keeps its prompts"
+    assert saved, "the model's process saves its prompts"
     assert reported() == writing
-    assert sorted(folder.iterdir()) == saved, "nothing was left to be read"
+    assert sorted(folder.iterdir()) == saved, "the whole prompt was cached"
     assert next(reported for reported in writing if isinstance(reported, int)) == 0, (
-        "a new process holds nothing"
+        "a new process has an empty cache"
     )

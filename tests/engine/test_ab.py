@@ -196,7 +196,7 @@ def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
     written = ("--notation", "json", "--shape", "tool-args", "--records", str(runs))
     assert command("ab", *map(str, paths), "-m", f"scripted:{GOOD}", *written).exit_code == 0
     asked = read_record(runs / "a-1.jsonl").events[0].request
-    assert (asked.notation, asked.shape) == ("json", "tool-args"), "an option is passed over in silence"
+    assert (asked.notation, asked.shape) == ("json", "tool-args"), "an option is silently ignored"
 
 
 @pytest.mark.parametrize(

@@ -293,7 +293,7 @@ def test_an_endpoint_is_sent_the_written_text():
         ('AI"', "model", True),
     ]
     assert again[-1].valid and of(CallReady, again)[0].arguments == {"query": "AI"}
-    assert again[-1].tokens == 4, "two that were kept, and two that the endpoint counted"
+    assert again[-1].tokens == 4, "two kept tokens, and two that the endpoint counted"
     assert isinstance(typed[-1], RunFailed) and "from the first token that it writes" in typed[-1].message
     reported = list(run(again[0].request, RecordedModel(again)))
     assert [e.step for e in of(Token, reported)] == steps(again) and reported[-1].tokens == 4

@@ -186,7 +186,7 @@ def test_typed_text_is_tokenized_without_a_space_or_a_change_before_it(blank):
     cutter = Longest(blank)
     assert cut_after(b"", b"search", cutter) == [8]
     assert cut_after(b"a", b"search", cutter) == [8]
-    assert cut_after(b"se", b"arch", cutter) == [7], "`se` stays as it was"
+    assert cut_after(b"se", b"arch", cutter) == [7], "`se` is unchanged"
     assert cut_after(b"\xc3", b"se", cutter) == [6]
     assert cut_after(b"s", b"", cutter) == []
 
@@ -197,7 +197,7 @@ def test_typed_text_that_the_model_would_tokenize_otherwise_has_a_note():
     assert [token for token, _ in placed.tokens] == [2, 6, 7] and placed.note == OTHERWISE.format(1)
     assert [origin for _, origin in placed.tokens] == ["kept", "kept", "written"]
     assert place_prefix((saved[0], PrefixPart(b"search")), Longest()).note == ""
-    assert place_prefix(saved, Longest()).note == "", "nobody typed"
+    assert place_prefix(saved, Longest()).note == "", "no text was typed"
     assert place_prefix((PrefixPart(b"\xc3", 10, kept=True), PrefixPart(b"se")), Longest()).note == ""
 
 

@@ -174,7 +174,7 @@ def test_a_result_without_an_order_of_arguments_resumes_in_the_schemas_order(tmp
     assert sorted(one["id"] for one in lines(result(tmp_path))) == sorted(whole)
     assert not any("any-order" in one for one in whole)
     glyphscope(*masked)
-    assert len(list((tmp_path / "out").iterdir())) == 2, "a new one has the usual order, and is another"
+    assert len(list((tmp_path / "out").iterdir())) == 2, "a new one has the default order, and is different"
 
 
 @pytest.mark.slow
@@ -216,7 +216,7 @@ def test_a_result_that_was_killed_and_resumed_equals_an_uninterrupted_one(tmp_pa
         process.kill()
         process.wait()
         killed += 1
-    assert 0 < _made(tmp_path / "killed") < planned, "it was killed in the middle of its work"
+    assert 0 < _made(tmp_path / "killed") < planned, "it was killed before it was complete"
     glyphscope(*small(tmp_path / "killed", *many, "--resume"))
     calm, after = result(tmp_path / "calm"), result(tmp_path / "killed")
     assert _plain(lines(after)) == _plain(lines(calm))

@@ -89,7 +89,7 @@ def test_a_disk_that_fills_up_under_a_record_leaves_the_older_record(tmp_path, m
     assert runner.invoke(app, [*recording, "older"]).exit_code == 0
     monkeypatch.setattr("glyphscope.sessions.records.encode_event", full)
     result = runner.invoke(app, [*recording, "x"])
-    assert json.loads(result.stdout.splitlines()[-1])["valid"], "the run itself goes on to its end"
+    assert json.loads(result.stdout.splitlines()[-1])["valid"], "the run itself continues to its end"
     assert result.exit_code == 2
     assert "The disk is full" in result.stderr and "run.jsonl.part" in result.stderr
     assert read_record(path).events[0].request.prompt == "older"

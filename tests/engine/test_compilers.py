@@ -48,7 +48,7 @@ def test_a_grammar_that_crashes_llguidance_is_rejected_and_the_next_one_answered
     assert "llguidance's process was ended by SIG" in said
     assert "too large or nested too deeply" in said
     before = service.starts()
-    assert service.refusal(chain(40_000)) == said, "a crash is not tried again"
+    assert service.refusal(chain(40_000)) == said, "after a crash there is no second attempt"
     assert service.starts() == before
     assert service.refusal(chain(3)) == ""
     with pytest.raises(GrammarError, match="llguidance rejects the grammar: llguidance's process"):
@@ -62,7 +62,7 @@ def test_a_grammar_that_takes_too_long_is_rejected_in_time_and_may_be_tried_agai
     assert service.refusal(slow.replace("11999", "1")[:2000].rpartition(" |")[0] + "\n") == ""
     before = service.starts()
     service.refusal(slow, seconds=0.1)
-    assert service.starts() == before, "the process of the second answer is asked again, not a kept refusal"
+    assert service.starts() == before, "the second answer's process is used again, not a cached error"
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_the_compilers_memory_is_limited() -> None:
     assert linear("^y+$") and service._PATTERNS.pid is not None
     limits = Path(f"/proc/{service._PATTERNS.pid}/limits")
     if not limits.exists():
-        pytest.skip("the limits of a process are told by Linux")
+        pytest.skip("only Linux reports the limits of a process")
     addresses = next(line for line in limits.read_text().splitlines() if line.startswith("Max address space"))
     assert int(addresses.split()[3]) <= 2 << 30
 

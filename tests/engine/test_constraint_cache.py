@@ -115,7 +115,7 @@ def test_texts_are_cached_within_a_number_and_a_size_by_last_use():
         and cache.built(("b",), lambda: BuiltGrammar("new")).text == "new"
     )
     cache.built(("large",), lambda: BuiltGrammar("x" * 100))
-    assert len(cache) == 1, "the last one is kept however large it is"
+    assert len(cache) == 1, "the last one is cached, however large it is"
 
 
 def test_a_mask_is_compiled_once_and_each_use_starts_at_its_beginning():

@@ -55,7 +55,7 @@ def test_forced_tokens_are_evaluated_in_one_batch():
     forced = batches[0][0]
     assert (forced.allowed, forced.probability, forced.rank) == (1, 1.0, 1)
     assert forced.logprob is not None and forced.feasible == pytest.approx(np.exp(forced.logprob))
-    assert [a.id for a in forced.alternatives] == [1, 0, 4], "what the model wanted, and what it had to take"
+    assert [a.id for a in forced.alternatives] == [1, 0, 4], "the model's preferred token, and the forced one"
     assert [a.allowed for a in forced.alternatives] == [False, False, True]
 
 

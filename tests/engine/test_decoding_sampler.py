@@ -118,7 +118,7 @@ def test_the_penalty_counts_a_repeated_token_once():
     draw = SamplerState(sampling).draw(row, None, [2, 0, 0, 1])
     expected = softmax([2.0, -2.0, 3.0])
     assert [draw.probability(i) for i in range(3)] == pytest.approx(expected)
-    assert row[0] == 4.0, "the model's own logits are evidence and stay as they are"
+    assert row[0] == 4.0, "the model's own logits are evidence and unchanged"
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_the_same_seed_samples_the_same_tokens():
     assert tokens(-1) == tokens(-1)
     first = SamplerState(sampling)
     counts = np.bincount([first.draw(row, None, []).id for _ in range(20_000)], minlength=100)
-    assert counts.min() > 130 and counts.max() < 280, "a flat distribution is drawn flat"
+    assert counts.min() > 130 and counts.max() < 280, "sampling from a flat distribution is uniform"
 
 
 @at_most(300)
@@ -153,7 +153,7 @@ def test_the_evidence_adds_up(row, place):
     assert evidence.feasible(np.ones(row.size, dtype=bool)) == pytest.approx(1)
     draw = Draw(token, np.array([token]), np.ones(1))
     alternatives = evidence.alternatives(3, draw, allowed, [bytes([i % 256]) for i in range(row.size)])
-    assert token in [a.id for a in alternatives], "the token that came is always among them"
+    assert token in [a.id for a in alternatives], "the sampled token is always among them"
     assert all(a.allowed == (a.id % 2 == 0) for a in alternatives)
     assert sum(a.final for a in alternatives) == 1.0
 

@@ -17,7 +17,7 @@ COMMANDS = [part for page in PAGES for part in parts_of(page, page.name) if isin
 
 def test_the_reference_of_events_matches_the_structs():
     assert event_reference.PAGE.read_text(encoding="utf-8") == event_reference.page(), (
-        "make it anew: python tests/support/event_reference.py"
+        "update it: python tests/support/event_reference.py"
     )
 
 

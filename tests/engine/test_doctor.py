@@ -149,7 +149,7 @@ def test_doctor_reports_a_model_process_that_cannot_start(monkeypatch, lines, fi
     assert (finding.ok, finding.detail, finding.fix) == (False, lines, fix)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a display that is only named is Linux's")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="DISPLAY matters on Linux only")
 @pytest.mark.parametrize(
     ("variables", "words"),
     [

@@ -27,7 +27,7 @@ def test_a_row_has_the_verdict_and_the_first_failure_and_unknown_cells_are_empty
     assert (row["reason"], row["code"], row["detail"]) == ("PARSE", "SYNTAX", "no call")
     assert row["parsed"] == "" and row["model"] == "" and row["valid"] == "False"
     assert row["calls"] == '[{"tool":"search","arguments":{"query":"x"},"ok":null}]'
-    assert row["text"].startswith("'=SUM"), "a spreadsheet takes it for no formula"
+    assert row["text"].startswith("'=SUM"), "a spreadsheet does not take it for a formula"
 
 
 def test_parquet_without_pyarrow_is_rejected_with_the_package_to_install(monkeypatch):

@@ -155,14 +155,14 @@ except StorageError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs a file system of its own")
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs a separate file system")
 def test_a_full_disk_is_reported_and_leaves_the_old_files(tmp_path, request) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = f'mount -t tmpfs -o size=2m tmpfs "{disk}" && exec "$@"'
     command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
     if subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no file system of its own may be mounted here")
+        pytest.skip("a separate file system cannot be mounted here")
     support = str(request.config.rootpath / "tests" / "support")
     done = subprocess.run(
         [*command, sys.executable, "-c", FULL, str(disk)],

@@ -56,14 +56,14 @@ def fill(name):
             pass
 
 fill("filler")
-told = {}
+outcomes = {}
 
 def full(name, save):
     try:
         save()
-        told[name] = "saved"
+        outcomes[name] = "saved"
     except StorageError as error:
-        told[name] = str(error)
+        outcomes[name] = str(error)
 
 def writing():
     step = TokenStep(index=0, id=0, data=b"x", text="x" * 100_000)
@@ -89,7 +89,7 @@ there["history"] = [row.id for row in history.rows()]
 there["part"] = [event.run for event in read_record(disk / "run.jsonl.part").events][:1]
 history.add([started("new", large)])
 there["history again"] = len(history.rows())
-print(json.dumps([told, there]))
+print(json.dumps([outcomes, there]))
 """
 
 
@@ -117,7 +117,7 @@ def made(resume):
     except StorageError as error:
         return folder, str(error)
 
-folder, told = made(None)
+folder, outcomes = made(None)
 before = len(ResultFolder.open(folder).samples())
 (disk / "filler").unlink()
 again = []
@@ -130,7 +130,7 @@ for _ in range(30):  # the room is small still: each time the records make way
 samples = ResultFolder.open(folder).samples()
 for record in folder.rglob("runs/**/*.jsonl"):
     record.unlink()
-print(json.dumps([told, before, again[-1], len(samples), len({s.id for s in samples})]))
+print(json.dumps([outcomes, before, again[-1], len(samples), len({s.id for s in samples})]))
 """
 
 

@@ -34,7 +34,7 @@ def check_layout(text: str) -> None:
     assert not again.problems
     assert rules(again) == rules(document)
     assert comments(again) == comments(document)
-    assert print_gbnf(again) == again.text, "laid out twice it is another text"
+    assert print_gbnf(again) == again.text, "formatting it twice changes the text"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -42,7 +42,7 @@ def test_each_span_is_a_text_of_its_rule_and_spans_are_in_order(grammar):
             for child in node.children:
                 assert at <= child.start < child.end <= node.end
                 at = child.end
-            assert without(grammar, node, text), "the parts do not make up their rule"
+            assert without(grammar, node, text), "the parts do not derive their rule"
 
 
 def without(grammar, node, text):

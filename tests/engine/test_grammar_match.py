@@ -67,7 +67,7 @@ def test_every_valid_prefix_can_be_completed(grammar, text):
         further = [state.feed(char) for state in states for char in LETTERS + "d"]
         alive = [state for state in further if state.alive]
         states = chosen.sample(alive, min(40, len(alive)))
-    pytest.fail("nothing that follows is accepted")
+    pytest.fail("no continuation is accepted")
 
 
 @at_most(300)

@@ -69,7 +69,7 @@ def test_match_sample_and_diff_read_the_grammar_of_any_order(registry: str) -> N
     both = [registry, registry, "--notation", "json", *orders, "--seconds", "3", "--json"]
     found = json.loads(called("diff", *both).stdout)
     assert found["only_first"] == '{"action":"f","n":0,"few":{}}', (
-        "a number of members is held in any order only"
+        "the number of members is enforced in any order only"
     )
     assert found["only_second"]
 

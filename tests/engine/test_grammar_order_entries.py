@@ -63,7 +63,7 @@ def test_entries_are_accepted_in_every_order_and_no_other_text_is(
     emitted = emit_gbnf(grammar)
     plain = load_gbnf(emitted.text)
     several = isinstance(node, Unordered) and (node.counted + 1) << len(node.members) > 16
-    assert not emitted.unenforced or several, "what is listed whole is counted"
+    assert not emitted.unenforced or several, "enumerated entries are counted"
     tried = {*texts, *("".join(data.draw(st.lists(st.sampled_from("abcdx,"), max_size=7))) for _ in range(5))}
     for text in sorted(tried, key=lambda text: (len(text), text))[:150]:
         whole, right = f"<{text}>", text in texts

@@ -254,7 +254,7 @@ def test_a_call_in_tags_counts_only_with_its_transform():
     events = talk(model=model, transforms=("content-tags",))
     assert acted(events) == [("content-tags", "response", "turn")] and ended(events) == ("answered", True)
     assert of(CallReady, events)[0].text == SEARCH and f"I will.\n{SEARCH}" in model.prompts[1]
-    assert not of(ToolResult, talk(text, "Done.")), "without the transform these are words"
+    assert not of(ToolResult, talk(text, "Done.")), "without the transform this is text"
 
 
 def test_a_text_that_a_transform_reads_is_not_aborted():

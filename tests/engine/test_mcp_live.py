@@ -24,7 +24,7 @@ def never():
 def wait(holds, seconds=10.0):
     until = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < until, "it did not come"
+        assert time.monotonic() < until, "timed out"
         time.sleep(0.02)
 
 

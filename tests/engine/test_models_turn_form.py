@@ -150,7 +150,7 @@ def test_native_is_resolved_to_the_form_of_the_template() -> None:
     asked = settled(request(native="auto"), ScriptedModel("x", template=TAGS))
     assert (asked.native, asked.notation, asked.shape) == ("template", "json", "name-arguments")
     assert msgspec.convert(asked.form, TurnForm) == template_turn_form(TAGS, eos="")
-    assert settled(asked, ScriptedModel("x")) == asked, "what is settled stays"
+    assert settled(asked, ScriptedModel("x")) == asked, "a resolved request is unchanged"
 
 
 def test_a_custom_form_is_preserved() -> None:

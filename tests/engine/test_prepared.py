@@ -41,7 +41,7 @@ def test_a_prepared_request_runs_without_parsing_its_registry_again(parsed):
     ready = prepare(request(relaxed=(MAXIMUM,)))
     events = list(run(ready, ScriptedModel(BAD)))
     state = run_state(events, RunState(prepared=ready))
-    assert state.outcome == "valid", "what is relaxed is not enforced"
+    assert state.outcome == "valid", "relaxed constraints are not enforced"
     assert state.whole_registry is ready.registry and state.registry == ready.enforced
     assert first_prompt(ready, ScriptedModel("")).text == state.prompt.text
     strict = ready.changed(relaxed=())

@@ -240,7 +240,7 @@ def test_a_text_that_hangs_llama_cpp_does_not_affect_the_others() -> None:
     assert read(texts) == ["It did not come to an end.", True, False, True]
     assert probe.asked == [1, 4, 1, 1, 1, 1]
     answers = read(["y" * 50 + str(number) for number in range(300)])
-    assert len(probe.asked) < 10, "after three deaths it is left alone"
+    assert len(probe.asked) < 10, "after three crashes there are no more attempts"
     assert all(isinstance(answer, str) for answer in answers)
     assert "not used again" in str(answers[-1])
 

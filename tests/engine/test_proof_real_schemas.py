@@ -130,7 +130,7 @@ def test_grammar_and_validator_together_judge_every_real_instance_right(shared_d
         broken = set(_broken(registry, arguments))
         assert broken, name
         assert not {pointer for pointer in broken if statuses.get(pointer) == "enforced"}, name
-    assert leaks, "then this test has shown nothing of what is enforced"
+    assert leaks, "then this test has not tested enforced constraints"
 
 
 def test_valid_instances_are_accepted_with_shuffled_keys_and_invalid_ones_rejected(shared_data: Path) -> None:
@@ -156,7 +156,7 @@ def test_valid_instances_are_accepted_with_shuffled_keys_and_invalid_ones_reject
                     leaks.add(name)
                     assert [one for one in grammar.unenforced if one.keyword == "oneOf"], name
     assert read > 2000
-    assert refused == LEFT_OUT, "a key that no schema speaks of; nothing is refused for its order"
+    assert refused == LEFT_OUT, "a key that no schema mentions; nothing is rejected for its order"
     assert leaks == OVERLAPPING
 
 

@@ -152,7 +152,7 @@ def test_every_known_form_has_calls_a_name_and_its_sources() -> None:
 def test_the_known_forms_are_those_of_the_templates(llama_data: Path) -> None:
     script = runpy.run_path(str(Path(__file__).parents[2] / "packaging" / "known_forms.py"))
     made = script["document"](script["known_forms"](llama_data))
-    assert made == resources.read_bytes(KNOWN), "make it anew: python packaging/known_forms.py"
+    assert made == resources.read_bytes(KNOWN), "update it: python packaging/known_forms.py"
 
 
 def run(*arguments: str, text: str = "") -> tuple[int, str, str]:

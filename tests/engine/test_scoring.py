@@ -82,7 +82,7 @@ def test_whether_a_truncated_text_would_have_parsed_is_unknown():
         asked(expectation(EXPECTED), request={"max_tokens": 8, "stop_on": "never"}),
         "I would rather talk. " * 9,
     )
-    assert words.parsed is False and reasons(words) == ["PARSE"], "what is wrong before the cut stays wrong"
+    assert words.parsed is False and reasons(words) == ["PARSE"], "an error before the cut remains an error"
 
 
 def test_an_error_before_the_truncation_counts():

@@ -79,7 +79,7 @@ def test_a_direct_run_becomes_its_prompt_and_its_call(tmp_path):
     assert scenario.request == {"max_tokens": 99} and suite.strategy == "direct"
     arm = Arm(model="m", strategy="two-stage")
     asked = request_for(arm, suite, scenario, suite_registry(suite, scenario), Sampling())
-    assert asked.strategy == "two-stage", "an arm is named after a strategy that is not asked for"
+    assert asked.strategy == "two-stage", "an arm is named after a strategy that was not requested"
     assert asked_again(suite, SEARCH).ok
     assert not asked_again(suite, SEARCH.replace("harbour", "port")).ok
 

@@ -147,7 +147,7 @@ def test_every_row_of_the_table_has_a_reason_and_a_source() -> None:
 
 def test_the_table_of_the_docs_is_the_one_of_the_assets() -> None:
     assert corrections_table.PAGE.read_text(encoding="utf-8") == corrections_table.page(), (
-        "make it anew: python tests/support/corrections_table.py"
+        "update it: python tests/support/corrections_table.py"
     )
 
 

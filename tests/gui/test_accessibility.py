@@ -124,9 +124,9 @@ def walk(top, first):
             return seen
         if now is seen[-1] and isinstance(now, QLabel):
             continue  # from link to link
-        assert now not in seen, f"the focus is held by {call_it(now)}"
+        assert now not in seen, f"the focus stays in {call_it(now)}"
         seen.append(now)
-    raise AssertionError("Tab does not come round")
+    raise AssertionError("Tab does not return to the first widget")
 
 
 @pytest.mark.slow

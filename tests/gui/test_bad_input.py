@@ -171,7 +171,7 @@ def test_a_model_that_dies_leaves_its_tokens_and_the_next_run_works(qtbot, make)
     state = finish(qtbot, page)
     assert state.failed.code == "MODEL_FAILED" and len(state.tokens) == 3
     assert "SIGKILL" in page.view.notice.label.text() and "next run" in page.view.notice.label.text()
-    assert page.view.tokens_model.rowCount() == 3, "what was decoded is still to be seen"
+    assert page.view.tokens_model.rowCount() == 3, "decoded tokens stay visible"
     assert finish(qtbot, page).call is not None
     assert not page.view.notice.isVisible()
 
@@ -182,8 +182,8 @@ def test_a_prompt_longer_than_the_context_is_reported_and_shown(qtbot, make):
     assert state.failed.code == "CONTEXT_OVERFLOW" and not state.tokens
     reported = page.view.notice.label.text()
     assert "5,000 tokens" in reported and "holds 4,096" in reported and "Shorten" in reported
-    assert state.prompt is not None and state.prompt.text, "what was too long can be looked at"
-    assert page.context.runs.phase is Phase.IDLE, "nothing holds up the next run"
+    assert state.prompt is not None and state.prompt.text, "a prompt that is too long is shown"
+    assert page.context.runs.phase is Phase.IDLE, "the next run is not blocked"
 
 
 def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(qtbot, make):
@@ -264,7 +264,7 @@ def test_a_history_of_a_newer_version_is_left_as_it_is_and_reported(qtbot, make_
     assert "version 99" in dialog_words(qtbot, window)
     assert finish(qtbot, window).call is not None
     qtbot.waitUntil(lambda: "version 99" in window.status.note.text())
-    assert window.findChild(ErrorDialog) is None, "told again, but not by a dialog after every run"
+    assert window.findChild(ErrorDialog) is None, "reported again, but without a dialog after every run"
     window.shut_down()
     assert path.read_bytes() == content
 

@@ -145,7 +145,7 @@ def test_every_column_gets_the_same_prompt_seed_and_tools(make, qtbot):
         ("json", "flat"),
         ("json", "tool-args"),
     ]
-    assert not any(r.dispatch for r in requests), "a comparison carries nothing out"
+    assert not any(r.dispatch for r in requests), "a comparison does not execute calls"
 
 
 @pytest.mark.slow
@@ -353,7 +353,7 @@ def test_a_preset_brings_its_columns_in_the_playgrounds_notation(make, qtbot):
     view, comparison = page.view, page.comparison
     assert [v.constraint for v in comparison.variants] == ["off", "mask"]
     page.context.project.set_options(notation="json")
-    assert {v.notation for v in comparison.variants} == {"json"}, "as long as nothing was run"
+    assert {v.notation for v in comparison.variants} == {"json"}, "before the first run"
     for preset in PRESETS:
         view.presets.setCurrentIndex(view.presets.findData(preset.key))
         view.presets.activated.emit(view.presets.currentIndex())

@@ -197,7 +197,7 @@ def test_a_quantity_shows_its_spread(tmp_path):
     everything = result.rows()[0]
     figure = result.figure(everything, arm.id, "decoded")
     assert (figure.value, figure.low, figure.high) == (20, 10, 90)
-    assert result.figure(everything, arm.id, "saved").value is None, "what was not measured is no zero"
+    assert result.figure(everything, arm.id, "saved").value is None, "a missing measurement is not zero"
 
 
 # -- the heat map ------------------------------------------------------------------------------------------------
@@ -216,10 +216,10 @@ def test_a_group_collapses_with_its_rows_and_expands_as_it_was(table):
     assert table.toggle(place) and table.rowCount() == len(names) - 2
     suite = names.index("made")
     assert table.toggle(suite) and table.rowCount() == 2
-    assert table.toggle(suite) and table.rowCount() == len(names) - 2, "what was folded in it stays folded"
+    assert table.toggle(suite) and table.rowCount() == len(names) - 2, "collapsed groups in it stay collapsed"
     table.toggle(place)
     assert [table.headerData(n, Qt.Orientation.Vertical) for n in range(table.rowCount())] == names
-    assert not table.toggle(len(names) - 1), "a scenario holds nothing"
+    assert not table.toggle(len(names) - 1), "a scenario has no children"
 
 
 def test_a_result_with_many_scenarios_begins_with_collapsed_groups(qapp, tmp_path):

@@ -195,7 +195,7 @@ def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
     gate.set()
     qtbot.waitUntil(lambda: evaluations.progress.done == 1)
     qtbot.wait(150)
-    assert evaluations.progress.done == 1, "nothing is begun while it is paused"
+    assert evaluations.progress.done == 1, "no sample starts while it is paused"
     gate.clear()
     view.progress.pause_button.click()
     qtbot.waitUntil(lambda: bool(evaluations.progress.now))
@@ -327,7 +327,7 @@ def test_a_cell_leads_to_its_runs(opened, qtbot, tmp_path):
     figure = model.result.figure(model.row(1), model.arm(1), "ok")
     assert len(result.runs_model.rows) == figure.n == 24
     assert f"24 of made, {model.label(model.arm(1))}" in result.runs_card.heading.hint.text()
-    assert not result.runs_model.rows[0].ok, "what failed comes first"
+    assert not result.runs_model.rows[0].ok, "failed samples come first"
     qtbot.keyClick(result.table, Qt.Key.Key_Return)
     assert result.runs.hasFocus() or QApplication.focusWidget() is result.runs
     result.measure.setCurrentIndex(result.measure.findData("decoded"))
@@ -434,7 +434,7 @@ def test_a_running_evaluation_leaves_the_shown_result(opened, qtbot, suite, tmp_
     gate.set()
     ended(qtbot, page)
     assert result.model.rowCount() == rows
-    assert result.model.result is before, "the result that ended meanwhile does not take its place"
+    assert result.model.result is before, "the result that ended meanwhile does not replace it"
 
 
 def test_the_report_is_made_and_opened(opened, qtbot, monkeypatch, suite):

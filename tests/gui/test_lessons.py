@@ -79,7 +79,7 @@ def proceed(lessons, there):
         press(lessons, Qt.Key.Key_PageDown)
         if there():
             return
-    raise AssertionError("one key does not get there")
+    raise AssertionError("one key does not reach it")
 
 
 # -- walks ---------------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def test_a_model_whose_opening_was_stopped_can_still_be_run(with_model, qtbot, t
     for phase, can in (("opening", False), ("none", True), ("failed", False)):
         lessons.context.runs.model = ModelStatus(phase, "m")
         lessons.context.runs.modelStatusChanged.emit(lessons.context.runs.model)
-        assert card.live_button.isEnabled() is can, "a run opens the model that it wants"
+        assert card.live_button.isEnabled() is can, "a run opens the model that it requests"
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_settings_of_the_dialog_are_saved(make, home):
     assert {name: getattr(found, name) for name in expected} == expected
     assert found.model_folders == (str(home.data),)
     missing = expected.keys() ^ {field.removesuffix("Setting") for field in _names(dialog)}
-    assert missing == {"code_font"}, "a field is not tried here"
+    assert missing == {"code_font"}, "a field is not tested here"
     assert found.first_options()["sampling"].temperature == 0.4
 
 
@@ -182,7 +182,7 @@ def test_settings_take_effect_at_once(open_context, qtbot, qapp, monkeypatch):
     assert (options.sampling.temperature, options.max_tokens, options.alternatives) == (0.5, 64, 3)
     project.set_options(notation="json")
     store.update(temperature=0.7)
-    assert project.options.sampling.temperature == 0.5, "edits of the user's were thrown away"
+    assert project.options.sampling.temperature == 0.5, "the user's edits were lost"
     store.update(history_limit=1, context=1024)
     qtbot.waitUntil(lambda: opened[-1] == 1024)
     context.runs.ended.connect(lambda applied: context.recorder.keep(applied.events))

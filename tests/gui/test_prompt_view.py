@@ -87,7 +87,7 @@ def test_a_description_is_edited_in_the_prompt_and_undone(panel, qtbot):
     part.edit.setPlainText("Look it up.")
     assert document.registry.get("search").description == "Look it up."
     qtbot.waitUntil(lambda: "Look it up." in dock.rendered_view.toPlainText())
-    assert dock.costs.chosen().of == "/search/description", "the row stays chosen"
+    assert dock.costs.chosen().of == "/search/description", "the row stays selected"
     dock.costs.setFocus()
     document.undo_stack.undo()
     assert part.edit.toPlainText() == "Search the web and return the best results."

@@ -141,7 +141,7 @@ def test_a_stop_string_is_crossed_out_behind_the_answer(qtbot):
     masked = [each for each in view.extraSelections() if each.format.fontStrikeOut()]
     assert any(isinstance(event, StopStringFound) for event in events)
     assert [each.cursor.selectedText() for each in masked] == [" max_results=10}"]
-    assert view.decided_characters == (), "the end of the answer is no character of the stop string"
+    assert view.decided_characters == (), "the end of the answer is not a character of the stop string"
 
 
 # -- the top bar -----------------------------------------------------------------------------------------------

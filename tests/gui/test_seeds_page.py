@@ -57,7 +57,7 @@ def cells(model, row):
 def test_answers_are_counted_with_their_interval_and_the_token_where_they_diverge(make, qtbot):
     page = make()
     view = page.seeds_view
-    assert view.temperature.value() == 0.7, "at 0 every seed would draw the same"
+    assert view.temperature.value() == 0.7, "at 0 every seed would sample the same"
     run(qtbot, page)
     first, second = cells(view.answers_model, 0), cells(view.answers_model, 1)
     assert first[ANSWER] == '✓ search {"query": "AI news", "max_results": 10}'

@@ -114,7 +114,7 @@ class _Source:
         return Outcome(message=tool)
 
     def close(self):
-        raise AssertionError("an alias closed what is not its own")
+        raise AssertionError("an alias closed a server that it does not own")
 
 
 def test_a_tool_under_another_name_is_found():

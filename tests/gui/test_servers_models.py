@@ -134,7 +134,7 @@ def test_ticks_survive_another_list_of_the_same_server():
     model.show([ToolRow("two", TWO), ToolRow("three", THREE)], lambda _n: {}, lambda _t: "", keep=True)
     assert model.ticked == (TWO,)
     model.show([ToolRow("two", TWO)], lambda _n: {}, lambda _t: "", keep=False)
-    assert model.ticked == (), "a tick went over to another server"
+    assert model.ticked == (), "a tick moved to another server"
 
 
 def test_a_tool_that_cannot_be_used_cannot_be_ticked(qtmodeltester):
@@ -193,9 +193,7 @@ REGISTRY = ToolRegistry((ONE, replace(TWO, enabled=False)))
 def test_an_import_over_another_tool_is_a_clash():
     assert clashes([ONE, THREE], "srv", REGISTRY, {}) == ["one"]
     assert clashes([ONE], "srv", REGISTRY, {"one": "srv"}) == []
-    assert clashes([ONE], "srv", REGISTRY, {"uno": "srv/one"}) == ["one"], (
-        "the renamed one is not there any more"
-    )
+    assert clashes([ONE], "srv", REGISTRY, {"uno": "srv/one"}) == ["one"], "the renamed one no longer exists"
 
 
 def test_a_renamed_tool_is_called_by_its_own_name():

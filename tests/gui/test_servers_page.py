@@ -120,7 +120,7 @@ def test_consent_belongs_to_one_command(servers):
     servers.add("a", entry("one"), allowed=True)
     servers.remove("a")
     servers.add("b", entry("one"), allowed=False)
-    assert servers.get("b").source.may_run, "the same command line is asked about again"
+    assert servers.get("b").source.may_run, "the same command line needs consent again"
     servers.add("c", entry("two"), allowed=False)
     assert not servers.get("c").source.may_run
     servers.add("d", entry("one", env={"X": "1"}), allowed=False)
@@ -238,7 +238,7 @@ def test_a_changed_list_of_tools_is_shown(connected, qtbot):
     qtbot.waitUntil(lambda: model.rowCount() == before + 1)
     assert len(model.ticked) == 1
     assert view.tools.current.name == "change"
-    assert view.panel.result.view is not None, "the result went with the list"
+    assert view.panel.result.view is not None, "the result disappeared with the list"
 
 
 @pytest.mark.slow
@@ -353,7 +353,7 @@ def test_a_result_is_shown_under_its_own_tool(connected, qtbot):
     assert panel.result.view is None
     panel.call_button.click()
     view.tools.choose("echo")
-    assert panel.form.arguments() == {"text": "kept"}, "what was typed went with the choice"
+    assert panel.form.arguments() == {"text": "kept"}, "the typed text was lost with the choice"
     assert "kept" in panel.result.text
     qtbot.waitUntil(lambda: "calling silent" in panel.progress.text())
     assert panel.cancel_button.isVisible()

@@ -85,7 +85,7 @@ def test_a_scenario_that_the_form_cannot_show_is_edited_as_json(editor, qtbot):
     form.json_edit.setPlainText("{")
     assert "Not a scenario" in editor.problem.text()
     form.views.chosen.emit(FORM)
-    assert form.views.value == JSON, "what cannot be read stays in front"
+    assert form.views.value == JSON, "unreadable text stays in view"
     scenario["expect"]["calls"][0] = {"tools": ["search", "browse"]}
     form.json_edit.setPlainText(json.dumps(scenario))
     form.views.chosen.emit(FORM)

@@ -400,7 +400,7 @@ def test_a_file_of_many_tools_is_read_in_another_thread(dock, document, qtbot, t
     box = dock.findChild(QMessageBox, "importQuestion")
     next(b for b in box.buttons() if b.text() == "Replace").click()
     assert len(document.registry) == 2000
-    assert len(readers) == 1 and readers[0] != threading.get_ident(), "it is read beside the window"
+    assert len(readers) == 1 and readers[0] != threading.get_ident(), "it is read in the background"
     assert dock.tree.selected() == Item("tool_0")
     document.undo_stack.undo()
     assert len(document.registry) == 7

@@ -169,7 +169,7 @@ def test_a_run_that_does_not_start_leaves_the_run_that_is_shown(qtbot, make):
     with qtbot.waitSignal(controller.notStarted) as signal:
         controller.run(request(native="auto"))
     assert "no place for tools" in signal.args[0].failed.message
-    assert isinstance(signal.args[0].events[0], RunStarted), "it can be kept in the history"
+    assert isinstance(signal.args[0].events[0], RunStarted), "it can be saved in the history"
     assert controller.state is shown and controller.events == events and not began
     assert controller.phase is Phase.IDLE
     finish(qtbot, controller, lambda: controller.run(request(prompt="again")))
@@ -214,7 +214,7 @@ def test_stop_does_not_wait_for_a_model_that_is_being_opened(qtbot):
             return ScriptedModel(GOOD)
         progress(0.5)
         progress.begins(ended.set)
-        assert ended.wait(20), "nobody ended the opening"
+        assert ended.wait(20), "the opening did not end"
         raise ModelError("Opening the model was stopped.")
 
     controller = RunController(opener)
@@ -300,7 +300,7 @@ def test_the_saving_is_measured_and_the_aborted_run_stays(qtbot, make):
     assert not controller.can_continue
     with qtbot.waitSignal(controller.aside, check_params_cb=lambda aside: aside.ended):
         controller.run_aside(request())
-    assert not controller.can_continue, "a run aside changes nothing of the one that is shown"
+    assert not controller.can_continue, "a background run does not change the shown one"
 
 
 @pytest.mark.parametrize("rate", [0, 2000.0])

@@ -71,7 +71,7 @@ BREAKAGES = (
         ("e2e/test_bad_models.py::test_flipped_bytes_in_the_tensors_are_a_damaged_model",),
     ),
     Breakage(
-        "a GGUF that is damaged: it ends llama.cpp",
+        "a GGUF that is damaged: it crashes llama.cpp",
         "engine/glyphscope/models/llama.py",
         "except ModelDied as death:",
         "except ZeroDivisionError as death:",
@@ -116,14 +116,14 @@ BREAKAGES = (
         ),
     ),
     Breakage(
-        "a registry that is none, in the window",
+        "an invalid registry, in the window",
         _LOAD,
         "    if problems:\n        raise _error(problems, where)\n    return ToolRegistry",
         "    return ToolRegistry",
         ("gui/test_bad_input.py::test_an_invalid_registry_is_a_users_error_and_leaves_the_tools",),
     ),
     Breakage(
-        "a registry with a name twice",
+        "a registry with a duplicate name",
         _LOAD,
         "if item.name in first:",
         "if False:",
@@ -156,7 +156,7 @@ BREAKAGES = (
         ),
     ),
     Breakage(
-        "2,000 tools: read beside the window",
+        "2,000 tools: read in the background",
         "gui/glyphscope_gui/tools/actions.py",
         """            lambda: load_registry(path),
             lambda found: self._take(found, path.name),""",
@@ -172,7 +172,7 @@ BREAKAGES = (
         ("engine/test_registry_hostile.py::test_a_schema_200_levels_deep_loads",),
     ),
     Breakage(
-        "a schema 257 levels deep: it is refused",
+        "a schema 257 levels deep: it is rejected",
         _CHECK,
         "if place.level > MAX_LEVELS:",
         "if False:",
@@ -186,14 +186,14 @@ BREAKAGES = (
         ("e2e/test_model_process.py::test_a_prompt_longer_than_the_context_is_rejected",),
     ),
     Breakage(
-        "a model's process killed in mid-run: who waits is told",
+        "a model's process killed during a run: waiting requests fail",
         _RUNNING,
         "for replies in self._replies.values():\n                    replies.put(None)",
         "pass",
         ("e2e/test_model_process.py::test_a_killed_process_is_restarted_for_the_next_generation",),
     ),
     Breakage(
-        "a model's process killed in mid-run: the run ends in words",
+        "a model's process killed during a run: the run ends with an error",
         "engine/glyphscope/strategies/run.py",
         "yield emitter.stamp(failed(error))",
         "raise",
@@ -210,7 +210,7 @@ BREAKAGES = (
         ("engine/test_sessions_files.py::test_a_full_disk_leaves_the_old_file_and_no_temporary_one",),
     ),
     Breakage(
-        "a full disk while saving: in words",
+        "a full disk while saving: a clear error",
         "engine/glyphscope/inputs.py",
         "if error.errno in (errno.ENOSPC, errno.EDQUOT):",
         "if False:",

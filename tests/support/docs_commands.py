@@ -225,7 +225,7 @@ class Clone:
 def run_docs(folder: Path, *, everything: bool = False, verbose: bool = False) -> Report:
     """Clone into `folder`, and treat each command of each page as the tables say; two pages at a time."""
     clone, report = Clone(folder), Report()
-    assert clone.own_code(), "the clone's code is not the one that runs"
+    assert clone.own_code(), "the clone's code is not the one in use"
     found = {
         name: list(parts_of(page, name)) for page in pages(clone.root) for name in [_name(page, clone.root)]
     }

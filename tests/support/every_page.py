@@ -163,7 +163,7 @@ def show_masked(qtbot, window):
     qtbot.waitUntil(bar.box.relax_button.isVisible)
     bar.open_field()
     qtbot.wait(1)
-    yield "a struck alternative"
+    yield "a masked alternative"
     with qtbot.waitSignal(window.runs.ended):
         bar.box.relax_button.click()
     qtbot.waitUntil(evidence.branch_panel.cost.isVisible)

@@ -99,7 +99,7 @@ def _walk(state: State, random: Random, most: int = 12) -> str:
         char = _character(ranges, random)
         written.append(char)
         state = state.feed(char)
-        assert state.alive, f"{char!r} was offered after {''.join(written[:-1])!r}"
+        assert state.alive, f"{char!r} was allowed after {''.join(written[:-1])!r}"
     return "".join(written)
 
 

@@ -161,7 +161,7 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             llama.llama_memory_seq_rm(self._memory, 0, 0, -1)
             buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
             if not llama.llama_state_seq_set_data(self._context, buffer, len(state), 0):
-                raise AssertionError("llama.cpp does not take what it gave")
+                raise AssertionError("llama.cpp does not accept its own state")
             self._ahead = batches
 
     native.LlamaEngine = Engine
