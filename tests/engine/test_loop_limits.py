@@ -359,7 +359,9 @@ def test_an_answer_that_fills_the_context_is_marked_as_cut():
                     return
                 yield output
 
-    events = talk(model=Full("a b c d e f", context=99))
+    model = Full("a b c d e f")
+    model.info = msgspec.structs.replace(model.info, context=99)
+    events = talk(model=model)
     assert limits(events) == [("context", 99, 99)] and of(FinalAnswer, events)[0].text == "a b c"
 
 
