@@ -122,6 +122,8 @@ def test_the_tour_explains_the_settings_on_the_shown_run(open_window, qtbot):
         qtbot.mouseClick(tour.next_button, Qt.MouseButton.LeftButton)
     assert window.help.tour is None and len(set(titles)) == 4
     window.actions_.tour.trigger()
+    qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Return)
+    assert window.help.tour.place == 1
     qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Escape)
     assert window.help.tour is None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, Shape
@@ -137,9 +137,15 @@ class Tour(QFrame):
         self._ended()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Esc ends the tour; during a run it is Stop's, and a shortcut here as well would be ambiguous."""
+        """Esc ends the tour; during a run it is Stop's, and a shortcut here as well would be ambiguous.
+
+        Enter presses the button with the focus, which push buttons do only in dialogs.
+        """
         if event.key() == Qt.Key.Key_Escape:
             self.end()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            focused = self.focusWidget()
+            (focused if isinstance(focused, QPushButton) else self.next_button).click()
         else:
             super().keyPressEvent(event)
 

@@ -68,6 +68,7 @@ class Header(QFrame):
         with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
             self.seed.setValue(min(max(options.sampling.seed, 0), SEED_MAX))  # a file may say any number
             self.temperature.setValue(options.sampling.temperature)
+        self._fit(self.width())
 
     def show_record(self, request: RunRequest | None) -> None:
         """The settings of a record, to read; None when those of the project can be changed again."""
@@ -212,6 +213,7 @@ class Header(QFrame):
             spin.setKeyboardTracking(False)
             spin.lineEdit().setTextMargins(7, 0, 0, 0)
         self.seed.valueChanged.connect(lambda value: self._sample(seed=value))
+        self.seed.valueChanged.connect(lambda _: self._fit(self.width()))
         self.temperature.valueChanged.connect(lambda value: self._sample(temperature=round(value, 2)))
         self.sampling = SamplingSettings(self)
         self.sampling.optionsChosen.connect(self.optionsChosen)
@@ -332,7 +334,7 @@ class Header(QFrame):
         self.logo.setVisible(not short)
         self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)
         for spin, prefix, figures in (
-            (self.seed, tr("Seed "), "0000"),
+            (self.seed, tr("Seed "), "0" * max(4, len(str(self.seed.value())))),
             (self.temperature, tr("Temp "), "0.00"),
         ):
             spin.setPrefix("" if short else prefix)
