@@ -96,9 +96,9 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
     native = native_format(request.native)
     if request.free_text and request.constraint != "off" and request.native != "template":
         raise PromptError(
-            "Free text before a call of the model's own notation is not to be had under a constraint: "
-            "the answer is begun with what comes before the call.",
-            hint="Turn free text off, or the constraint.",
+            "Free text before a call in the native notation is not possible under a constraint: "
+            "the answer begins with the prefix of the call.",
+            hint="Turn off free text or the constraint.",
         )
     system = system_parts(request, request.system, template_values(request, registry))
     made = compose(("system", system), *up_to_prompt(request, registry))

@@ -321,9 +321,9 @@ class FormValidator:
             return
         self._refused_text = True
         if self._records:
-            self._violate("TRAILING_TEXT", "text comes after the calls", at, "the end of the turn")
+            self._violate("TRAILING_TEXT", "text appears after the calls", at, "the end of the turn")
         else:
-            message = "text comes before the call, which is what was asked for"
+            message = "text appears before the required call"
             self._violate("LEADING_TEXT", message, at, opening_words(self._form))
 
     @property

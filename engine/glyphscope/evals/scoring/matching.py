@@ -53,7 +53,9 @@ class Matcher:
             known = {*equal, *expected.any_of, *expected.optional}
             for name, value in arguments.items():
                 if name not in known:
-                    return Difference(pointer([name]), f"{named([name])} is {shown(value)}, and not wanted")
+                    return Difference(
+                        pointer([name]), f"{named([name])} is {shown(value)}, which is not expected"
+                    )
         return None if expected.schema is None else schema_fault(expected.schema, arguments, "the call")
 
     def _of(self, expected: ExpectedCall) -> Values:

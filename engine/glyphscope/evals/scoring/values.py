@@ -102,7 +102,9 @@ class Values:
             surplus = next((key for key in made if key not in expected), None)
             if surplus is not None:
                 below = [*steps, surplus]
-                return Difference(pointer(below), f"{named(below)} is {shown(made[surplus])}, and not wanted")
+                return Difference(
+                    pointer(below), f"{named(below)} is {shown(made[surplus])}, which is not expected"
+                )
         elif _is_list(expected) and _is_list(made):
             return self._list_difference(expected, made, steps)
         elif isinstance(expected, str) and isinstance(made, str):
