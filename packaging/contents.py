@@ -87,7 +87,7 @@ def data_files(environment: Path) -> Iterator[tuple[str, str]]:
 
 
 def metadata_files(environment: Path) -> Iterator[tuple[str, str]]:
-    """What `importlib.metadata` reads: versions, entry points. Not where a package was installed from."""
+    """The metadata for `importlib.metadata`: versions, entry points; without the source of a package."""
     for folder in sorted(environment.glob("*.dist-info")):
         if _distribution(folder) in NOT_FROZEN:
             continue

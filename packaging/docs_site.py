@@ -1,4 +1,4 @@
-"""What `mkdocs.yml` adds to the pages of `docs/`: README and the like, and a page for each package of the engine.
+"""Pages that `mkdocs.yml` adds to those of `docs/`: README and the like, and one for each package of the engine.
 
 The reference is read from the sources (`__all__` and docstrings), so it cannot drift, and no package is imported.
 """

@@ -34,7 +34,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What `glyphscope bench --json` prints. `met`: every figure that was measured and has a target meets it."""
+    """The output of `glyphscope bench --json`. `met`: every figure that was measured and has a target meets it."""
 
     met: bool
     quick: bool

@@ -28,7 +28,7 @@ _PATIENCE = 180.0
 
 
 class Slices(msgspec.Struct, frozen=True):
-    """What `python -m glyphscope_benchmarks.frame_time` prints."""
+    """The output of `python -m glyphscope_benchmarks.frame_time`."""
 
     p99_ms: float
     max_ms: float

@@ -1,4 +1,4 @@
-"""A cache that forgets what was not used for longest: bounded by a number, and by the size of all together."""
+"""A least-recently-used cache, bounded by the number of entries and by their total size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """From any thread. `size` measures an entry; the last one stays however large it is."""
+    """Thread-safe. `size` measures an entry; a single entry stays even if it is too large."""
 
     def __init__(
         self, most: int, most_size: int = 0, size: Callable[[K, V], int] = lambda _key, _value: 0
@@ -21,13 +21,13 @@ class BoundedCache(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
         self.size = 0
-        """Of all entries together."""
+        """The size of all entries together."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """None where it is not there."""
+        """The value; None for an unknown key."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -42,7 +42,7 @@ class BoundedCache(Generic[K, V]):
                 self._drop(next(iter(self._entries)))
 
     def forget(self, key: K) -> None:
-        """It need not be there."""
+        """Remove an entry, if there is one."""
         with self._lock:
             self._drop(key)
 

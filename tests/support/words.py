@@ -20,7 +20,7 @@ DATA = {
 CODE = ("engine", "gui", "benchmarks", "tests", "packaging")
 
 REFUSED: dict[str, str] = {
-    r"(?-i:(?:^|[.] )What )(?!if\b)(?![^.]*\?)\w+": 'a noun: "Result", "Changes"',
+    r"(?-i:(?:^|[.] )What )(?!if\b)(?![^.]*\?)[\w`]+": 'a noun: "Result", "Changes"',
     r"(?<!there )\b(?:is|are|was|were) (?-i:(?!None))no(?:ne)?\b(?! longer| more| less)": '"not a …", "invalid …"',
     r"\b(?:tells?|told|telling)\b": "report, show, send, return, say",
     r"\bheld\b|\bholds? (?:the|a|an|it|its|them|every|each|to)\b": "enforce, constrain, contain",

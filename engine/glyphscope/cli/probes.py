@@ -1,4 +1,4 @@
-"""What `glyphscope doctor` looks at. Each probe answers, and none of them imports Qt or llama.cpp into this process."""
+"""The probes of `glyphscope doctor`. Each returns a finding, and none imports Qt or llama.cpp into this process."""
 
 from __future__ import annotations
 

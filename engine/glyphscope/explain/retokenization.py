@@ -90,7 +90,7 @@ def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) 
 
 
 class _Cutting:
-    """What `cut_after` asks of an engine, by the model's public face."""
+    """The interface of an engine for `cut_after`, by the model's public methods."""
 
     def __init__(self, model: Model, vocabulary: Vocabulary) -> None:
         self._model = model

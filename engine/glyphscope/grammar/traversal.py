@@ -1,4 +1,4 @@
-"""Ways through trees and graphs that do not recurse: they may be as deep as they like."""
+"""Walks over trees and graphs without recursion, so that any depth is possible."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ K = TypeVar("K", bound=Hashable)
 
 
 def bottom_up(root: N, inner: Callable[[N], Sequence[N]], make: Callable[[N, list[R]], R]) -> R:
-    """What `make` makes of the root and of what it made of the nodes in it, which come first, from left to right.
+    """The result of `make` for the root, given the results of its inner nodes, which come first, from left to right.
 
-    `inner`, the nodes directly in a node, is asked once for each, before those in it are made.
+    `inner` returns the nodes directly in a node. It is called once for each, before those in it are made.
     """
     open_nodes: list[tuple[N, Iterator[N], list[R]]] = [(root, iter(inner(root)), [])]
     while True:
@@ -32,7 +32,7 @@ def bottom_up(root: N, inner: Callable[[N], Sequence[N]], make: Callable[[N, lis
 
 
 def callees_first(roots: Iterable[K], callees: Callable[[K], Iterable[K]]) -> Iterator[K]:
-    """The roots and all that they lead to, each once, after those that it leads to where they do not lead back."""
+    """The roots and all nodes reachable from them, each once and after its callees, except in cycles."""
     entered: set[K] = set()
     done: set[K] = set()
     for root in roots:
@@ -50,9 +50,9 @@ def callees_first(roots: Iterable[K], callees: Callable[[K], Iterable[K]]) -> It
 
 
 def reachable(roots: Iterable[K], callees: Callable[[K], Iterable[K]]) -> Iterator[K]:
-    """The roots and all that they lead to, in the order in which a reader meets them, each once.
+    """The roots and all nodes reachable from them, each once, in the order of reading.
 
-    `callees` is asked for a node after the node was yielded.
+    `callees` is called for a node after the node was yielded.
     """
     seen: set[K] = set()
     waiting = [*roots][::-1]

@@ -102,7 +102,7 @@ def _sampler(engine: LlamaEngine, grammar: str, patterns: Sequence[bytes]) -> An
 
 
 def _listening(call: Callable[[], Any]) -> tuple[Any, str]:
-    """What `call` returns, and the first line that C code in it wrote to stderr.
+    """The result of `call`, and the first line that C code in it wrote to stderr.
 
     Nowhere else does llama.cpp's parser report its reason.
     """

@@ -90,7 +90,7 @@ def read_calls(text: str) -> tuple[ToolCall, ...]:
 
 
 def written_calls(calls: Sequence[ToolCall]) -> str:
-    """What `read_calls` reads: name, arguments, and the ID where there is one."""
+    """A call as read by `read_calls`: name, arguments, and the ID where there is one."""
     listed = (
         {"name": call.name, "arguments": call.arguments, **({"id": call.id} if call.id else {})}
         for call in calls

@@ -575,7 +575,7 @@ class FormValidator:
             self._records[-1].end = -1
 
     def _read_whole(self) -> None:
-        """What `read_turn` reads, with the departures from the form that only the whole text shows."""
+        """The result of `read_turn`, with the departures from the form that only the whole text shows."""
         text = "".join(self._pieces)
         self.turn = turn = read_turn(text, self._form, self._tools, self._thinking)
         self._has_text = self._has_text or bool(turn.content)

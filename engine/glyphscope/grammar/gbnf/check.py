@@ -53,7 +53,7 @@ def _first(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
 
 
 class GbnfCheck:
-    """What `check_gbnf` found."""
+    """The result of `check_gbnf`."""
 
     def __init__(
         self,
