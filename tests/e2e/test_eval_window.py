@@ -59,7 +59,7 @@ def test_a_tiny_matrix_in_the_window_has_a_heat_map_that_leads_to_a_token(qtbot,
     assert mask.valid and mask.parsed
     wrong = next(sample for sample in result.samples if not sample.ok)
     assert wrong.failures and wrong.runs
-    view.runs.opened.emit(wrong)
+    view.runs.openRequested.emit(wrong)
     qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: bool(window.runs.state.tokens) and not window.runs.is_busy)
     playground = window.page(PageId.PLAYGROUND).view

@@ -95,7 +95,7 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     result = evaluate.result_presenter.result
     assert result.manifest.finished
     wrong = next(sample for sample in result.samples if not sample.ok)
-    evaluate.view.result.runs.opened.emit(wrong)
+    evaluate.view.result.runs.openRequested.emit(wrong)
     qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: bool(window.runs.state.tokens) and not window.runs.is_busy)
     assert page.view.tokens.currentIndex().isValid(), "the token of the violation is selected"

@@ -25,6 +25,9 @@ from glyphscope_gui.theme.sizes import PAD
 
 SEED_MAX = 2**31 - 1
 
+SEED_DIGITS = 4
+"""Room for a seed; longer ones get more."""
+
 
 class Header(QFrame):
     """`optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
@@ -68,7 +71,7 @@ class Header(QFrame):
         with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
             self.seed.setValue(min(max(options.sampling.seed, 0), SEED_MAX))  # a file may say any number
             self.temperature.setValue(options.sampling.temperature)
-        self._fit(self.width())
+        self._fit_seed()
 
     def show_record(self, request: RunRequest | None) -> None:
         """The settings of a record, to read; None when those of the project can be changed again."""
@@ -200,6 +203,7 @@ class Header(QFrame):
         self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
 
     def _make_spins(self) -> None:
+        self._seed_digits = SEED_DIGITS
         self.seed = named(QSpinBox(self, prefix=tr("Seed ")), "seedSpin", tr("Seed"))
         self.seed.setRange(0, SEED_MAX)
         self.seed.setToolTip(tr("The same seed samples the same tokens"))
@@ -213,7 +217,7 @@ class Header(QFrame):
             spin.setKeyboardTracking(False)
             spin.lineEdit().setTextMargins(7, 0, 0, 0)
         self.seed.valueChanged.connect(lambda value: self._sample(seed=value))
-        self.seed.valueChanged.connect(lambda _: self._fit(self.width()))
+        self.seed.valueChanged.connect(self._fit_seed)
         self.temperature.valueChanged.connect(lambda value: self._sample(temperature=round(value, 2)))
         self.sampling = SamplingSettings(self)
         self.sampling.optionsChosen.connect(self.optionsChosen)
@@ -226,7 +230,7 @@ class Header(QFrame):
         for field, widest, around in (
             (self.shape, "name/args", 50),
             (self.strategy, tr("Route → execute"), 56),
-            (self.seed, tr("Seed ") + "0000", 20),
+            (self.seed, tr("Seed ") + "0" * SEED_DIGITS, 20),
             (self.temperature, tr("Temp ") + "0.00", 20),
         ):
             field.setFixedHeight(self.notation.sizeHint().height())
@@ -329,12 +333,19 @@ class Header(QFrame):
         self._dress(brand=width >= 1240 or not whole, short=width < 1140 and whole)
         self._share(two=self._needs() > width)
 
+    def _fit_seed(self) -> None:
+        """Fit again if the seed has more digits than there is room for, or fewer."""
+        digits = max(SEED_DIGITS, len(str(self.seed.value())))
+        if digits != self._seed_digits:
+            self._seed_digits = digits
+            self._fit(self.width())
+
     def _dress(self, *, brand: bool, short: bool) -> None:
         self.brand.setVisible(brand)
         self.logo.setVisible(not short)
         self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)
         for spin, prefix, figures in (
-            (self.seed, tr("Seed "), "0" * max(4, len(str(self.seed.value())))),
+            (self.seed, tr("Seed "), "0" * self._seed_digits),
             (self.temperature, tr("Temp "), "0.00"),
         ):
             spin.setPrefix("" if short else prefix)
