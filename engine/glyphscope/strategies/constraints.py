@@ -57,7 +57,7 @@ class TextCache:
         return len(self._built)
 
     def built(self, key: _Key, build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
-        """The text under that key, built if there is none yet. What `build` raises is not cached."""
+        """The text under that key, built if there is none yet. Errors of `build` are not cached."""
         if (cached := self._built.get(key)) is not None:
             return cached
         made = timed(build)
