@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.ab import Trial
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
@@ -217,8 +217,8 @@ class AbPage(QWidget):
         for which, button in enumerate(self.open_buttons):
             button.clicked.connect(lambda _on=False, which=which: self._open(which))
         self.table.fit_column(SEED, "000")
-        for column in (FIRST, SECOND):
-            self.table.setColumnWidth(column, 260)
+        for column in (FIRST, SECOND):  # as wide as the window allows, as is the last
+            self.table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
 
     def _open(self, which: int) -> None:
         place = self.table.currentIndex().row()
