@@ -144,7 +144,7 @@ def test_the_top_bar_and_the_panels_show_a_record_only_beside_its_run(qtbot, ope
         window.runs.show_record(record)
     assert window.record_bar.isVisible() and "Run uses the project’s" in window.record_bar.words.text()
     assert header.strategy.currentData() == "loop" and not header.strategy.isEnabled()
-    assert tools.recorded is not None and tools.stack.currentWidget() is tools.recorded
+    qtbot.waitUntil(lambda: tools.stack.currentWidget() is tools.recorded)  # the panels follow a little later
     assert tools.recorded.tree.selected() == Item("conjugate")
     assert window.panels.prompt.recorded.text.toPlainText().endswith(record[0].request.prompt)
     assert window.panels.prompt.system_edit.isReadOnly()
