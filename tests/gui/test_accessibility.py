@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QLabel,
     QLineEdit,
+    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -25,6 +26,7 @@ from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.theme import ThemeManager
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -168,6 +170,36 @@ def test_tab_indents_in_a_code_editor_only_after_typing(qtbot):
     QTest.keyClick(edit, Qt.Key.Key_Escape)
     QTest.keyClick(edit, Qt.Key.Key_Tab)
     assert after.hasFocus() and edit.toPlainText() == "a  "
+
+
+class ReadInOrder(QWidget):
+    """A window with the tab order of the program."""
+
+    def focusNextPrevChild(self, forward):
+        return focus_next([self], self.focusWidget(), forward=forward)
+
+
+@pytest.mark.parametrize("ending", ["hidden", "disabled", "hidden with its part"])
+def test_the_focus_moves_to_the_neighbour_of_a_control_that_disappears(qtbot, ending):
+    top = ReadInOrder()
+    column = QVBoxLayout(top)
+    first, part, last = QLineEdit(), QWidget(), QLineEdit()
+    for widget in (first, part, last):
+        column.addWidget(widget)
+    row = QVBoxLayout(part)
+    before, button = QLineEdit(), QPushButton()
+    row.addWidget(before)
+    row.addWidget(button)
+    qtbot.addWidget(top)
+    top.show()
+    top.activateWindow()
+    button.setFocus()
+    qtbot.waitUntil(button.hasFocus)
+    if ending == "disabled":
+        button.setEnabled(False)
+    else:
+        (button if ending == "hidden" else part).hide()
+    assert last.hasFocus()
 
 
 @pytest.mark.slow

@@ -334,14 +334,19 @@ def test_a_call_without_an_answer_can_be_cancelled(connected, qtbot):
     page = connected()
     panel = page.view.panel
     page.view.tools.choose("silent")
+    page.view.activateWindow()
+    panel.call_button.setFocus()
+    qtbot.waitUntil(panel.call_button.hasFocus)
     panel.call_button.click()
     assert panel.cancel_button.isVisible()
     assert not panel.call_button.isVisible()
+    assert panel.cancel_button.hasFocus()
     qtbot.waitUntil(lambda: panel.bar.maximum() == 0)
     panel.cancel_button.click()
     qtbot.waitUntil(lambda: not page.calls.is_busy)
     assert panel.result.pill.words == "cancelled"
     assert panel.call_button.isVisible()
+    assert panel.call_button.hasFocus()
 
 
 @pytest.mark.slow

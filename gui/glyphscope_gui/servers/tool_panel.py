@@ -308,9 +308,13 @@ class ToolPanel(Card):
 
     def show_state(self) -> None:
         can = self._tool is not None
-        self.call_button.setVisible(not self._busy)
         self.call_button.setEnabled(can and self._server_ready)
-        self.cancel_button.setVisible(self._busy)
+        buttons = (self.call_button, self.cancel_button)
+        shown, hidden = reversed(buttons) if self._busy else buttons
+        shown.show()
+        if hidden.hasFocus():
+            shown.setFocus(Qt.FocusReason.OtherFocusReason)
+        hidden.hide()
         self.bar.setVisible(self._busy)
         self.progress.setVisible(self._busy)
         self.words.setVisible(not self._busy)

@@ -16,12 +16,11 @@ from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QS
 def focus_next(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) -> bool:
     """Give the focus to what comes after `now`, or before it, one part after the other and then round.
 
-    False where `now` is in none of them.
+    `now` has its place in the order when it was just hidden or disabled too, so that the focus moves to its neighbour.
+    False where `now` is in none of the parts.
     """
-    order = [widget for part in parts for widget in stops(part)]
-    while now is not None and now not in order:
-        now = now.parentWidget()
-    if now is None:
+    order = [widget for part in parts for widget in stops(part, now)]
+    if now is None or now not in order:
         return False
     chosen = order[(order.index(now) + (1 if forward else -1)) % len(order)]
     reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
@@ -34,17 +33,26 @@ def focus_next(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) 
     return True
 
 
-def stops(top: QWidget) -> Iterator[QWidget]:
-    """Return the visible widgets below `top`, itself included, at which Tab can stop, in layout order."""
-    if not top.isEnabled():
+def stops(top: QWidget, also: QWidget | None = None) -> Iterator[QWidget]:
+    """Return the visible widgets below `top`, itself included, at which Tab can stop, in layout order.
+
+    `also` is one of them, hidden or disabled as it may be.
+    """
+    if not _is_passed(top, also, top.isEnabled()):
         return
-    if top.focusPolicy() & Qt.FocusPolicy.TabFocus and top.focusProxy() is None:
+    takes_tab = bool(top.focusPolicy() & Qt.FocusPolicy.TabFocus) and top.focusProxy() is None
+    if top is also or (takes_tab and top.isEnabled()):
         yield top
-    for child in _children(top):
-        yield from stops(child)
+    for child in _children(top, also):
+        yield from stops(child, also)
 
 
-def _children(parent: QWidget) -> list[QWidget]:
+def _is_passed(widget: QWidget, also: QWidget | None, usable: bool) -> bool:
+    """Whether the order passes through it: what cannot be used only on the way to `also`."""
+    return usable or (also is not None and (widget is also or widget.isAncestorOf(also)))
+
+
+def _children(parent: QWidget, also: QWidget | None) -> list[QWidget]:
     """Return the visible children: first those in the layout, in its order, then the others from top to bottom."""
     found: list[QWidget] = []
     if isinstance(parent, QSplitter):
@@ -57,7 +65,11 @@ def _children(parent: QWidget) -> list[QWidget]:
     known = set(found)
     others = [child for child in parent.children() if isinstance(child, QWidget) and child not in known]
     others.sort(key=lambda child: (child.y(), child.x()))
-    return [child for child in (*found, *others) if child.isVisible() and not child.isWindow()]
+    return [
+        child
+        for child in (*found, *others)
+        if not child.isWindow() and _is_passed(child, also, child.isVisible())
+    ]
 
 
 def _laid_out(layout: QLayout) -> Iterator[QWidget]:
