@@ -262,6 +262,17 @@ def test_a_tool_is_moved_by_keyboard_only_from_the_tree(dock, document, qtbot):
     assert [t.name for t in document.registry][:2] == ["calculate", "search"]
 
 
+def test_the_focus_moves_between_the_tree_of_the_project_and_the_tree_of_a_record(dock, document, qtbot):
+    dock.activateWindow()
+    dock.form.setFocus()
+    dock.tree.setFocus()
+    qtbot.waitUntil(dock.tree.hasFocus)
+    dock.show_record(document.registry)
+    assert dock.recorded.tree.hasFocus()
+    dock.show_record(None)
+    assert dock.tree.hasFocus()
+
+
 @pytest.mark.slow
 def test_pasted_tools_are_added_after_a_question(dock, document, qtbot):
     openai = [

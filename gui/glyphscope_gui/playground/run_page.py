@@ -119,10 +119,10 @@ class RunPage(QWidget):
     def apply(self, applied: Applied) -> None:
         """Show the run's new events; those of its stage come by `grow_stage`."""
         if applied.kind == "continuation":
-            text = "".join(event.step.text for event in applied.events if isinstance(event, Token))
+            text = "".join(event.step.text for event in applied.of(Token))
             self.stream.say(text)
             return
-        for event in applied.events:
+        for event in applied.of(RunStarted, PromptRendered):
             match event:
                 case RunStarted():
                     self._started(event)
@@ -164,20 +164,22 @@ class RunPage(QWidget):
 
     def grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
         """Show the stage's new events."""
-        for event in events:
-            match event:
-                case PromptRendered():
-                    self._show_costs(event)
-                case Aborted():
-                    self._show_abort(event)
+        types = frozenset(map(type, events))
+        if PromptRendered in types or Aborted in types:
+            for event in events:
+                match event:
+                    case PromptRendered():
+                        self._show_costs(event)
+                    case Aborted():
+                        self._show_abort(event)
         self.tokens_model.append([event for event in events if isinstance(event, Token)])
-        if any(isinstance(event, SegmentOpened | SegmentClosed) for event in events):
+        if SegmentOpened in types or SegmentClosed in types:
             self.tokens.show_parts()
             self._share_room()
         self.fields_model.apply(stage, events)
         self.stream.apply(events)
         self.tokens.follow()
-        if any(isinstance(event, StageFinished) for event in events):
+        if StageFinished in types:
             self._stage_ended()
 
     def show_row(self, row: TimelineRow) -> None:

@@ -75,7 +75,7 @@ class StepChart(Chart):
         for values in self._values.values():
             values.clear()
         self._chosen.hide()
-        self.draw()
+        self._draw_soon()
 
     def append(self, tokens: Iterable[Token]) -> None:
         for token in tokens:
@@ -85,8 +85,7 @@ class StepChart(Chart):
             self._values["allowed"].append(math.log10(step.allowed) if step.allowed else math.nan)
             self._values["feasible"].append(math.nan if step.feasible is None else step.feasible)
             self._values["ms"].append(min(step.mask_ms + step.sample_ms + step.decode_ms, _MOST_MS))
-        if not self._timer.isActive():
-            self._timer.start()
+        self._draw_soon()
 
     def finish(self) -> None:
         self._timer.stop()
@@ -186,6 +185,11 @@ class StepChart(Chart):
             self.tokenChosen.emit(round(place.x()))
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _draw_soon(self) -> None:
+        """Not at once: Qt paints the whole window when a chart changes."""
+        if not self._timer.isActive():
+            self._timer.start()
 
     def _room_changed(self) -> None:
         if not self._timer.isActive():

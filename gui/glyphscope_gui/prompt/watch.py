@@ -67,7 +67,7 @@ class PromptWatch(QObject):
 
     def apply(self, applied: Applied) -> None:
         """The events of a run of the playground."""
-        for event in applied.events:
+        for event in applied.of(RunStarted, PromptRendered, PromptEvaluated):
             if isinstance(event, RunStarted) and applied.kind == "run":
                 self._previous, self._last = self._last or self._previous, {}
                 self._thinking = event.request.thinking

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, TypeAlias
+from functools import cached_property
+from typing import Literal, TypeAlias, TypeVar
 
 from PySide6.QtCore import QObject, Qt, QThread, Signal
 
@@ -46,6 +47,7 @@ from glyphscope_gui.runs.worker.run_worker import RunWorker
 from glyphscope_gui.shared.labels import named
 
 Kind: TypeAlias = Literal["run", "replay", "continuation"]
+_E = TypeVar("_E", bound=RunEvent)
 
 
 _BEFORE = (
@@ -75,6 +77,16 @@ class Applied:
     events: tuple[AnyEvent, ...]
     kind: Kind
     at: TokenPlace | None = None
+
+    def of(self, *types: type[_E]) -> list[_E]:
+        """The events of these types, in their order."""
+        if self._types.isdisjoint(types):  # of most batches only tokens and fields are of interest to anyone
+            return []
+        return [event for event in self.events if isinstance(event, types)]
+
+    @cached_property
+    def _types(self) -> frozenset[type]:
+        return frozenset(map(type, self.events))
 
 
 @dataclass(frozen=True)
@@ -337,7 +349,7 @@ class RunController(QObject):
         events = tuple(post for post in batch.posts if isinstance(post, RunEvent))
         if events:
             self._apply(events)
-        for post in batch.posts:
+        for post in batch.posts if len(events) < len(batch.posts) else ():
             if isinstance(post, Measured):
                 self.measured.emit(post)
             elif isinstance(post, Asked):

@@ -60,9 +60,9 @@ class ShownRecord(QObject):
         self._state = state
 
     def _apply(self, applied: Applied) -> None:
-        started = next((event for event in applied.events if isinstance(event, RunStarted)), None)
-        if started is None or applied.kind == "continuation":
+        if applied.kind == "continuation" or not (began := applied.of(RunStarted)):
             return
+        started = began[0]
         # a branch of a record is made with the settings of that record
         follows = self.started is not None and started.request.branch_of is not None
         self._set(started if (applied.kind == "replay" or follows) and self._differs(started) else None)

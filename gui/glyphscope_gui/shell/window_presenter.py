@@ -117,8 +117,8 @@ class WindowPresenter(QObject):
     # -- the run -----------------------------------------------------------------------------------------------
 
     def _applied(self, applied: Applied) -> None:
-        for event in applied.events:
-            if isinstance(event, PromptEvaluated) and event.done < event.total:
+        for event in applied.of(PromptEvaluated):
+            if event.done < event.total:
                 words = tr(
                     "Reading the prompt: {done:,} of {total:,} tokens", done=event.done, total=event.total
                 )

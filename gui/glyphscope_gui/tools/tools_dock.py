@@ -94,9 +94,9 @@ class ToolsDock(TakesFiles, QWidget):
         if registry is not None:
             recorded = self.make_recorded()
             recorded.show_registry(registry)
-            self.stack.setCurrentWidget(recorded)
+            self._show_page(recorded, recorded.tree)
         else:
-            self.stack.setCurrentIndex(0)
+            self._show_page(self.editor, self.tree)
         for action in (self.actions_.add_tool, self.actions_.add_argument, self.actions_.paste):
             action.setEnabled(registry is None)
         self.setAcceptDrops(registry is None)
@@ -124,12 +124,23 @@ class ToolsDock(TakesFiles, QWidget):
         edit.textChanged.connect(self.tree.filter)
         return edit
 
+    def _show_page(self, page: QWidget, tree: ToolTree) -> None:
+        """Show one of the two pages; the focus moves from tree to tree, not on through the window."""
+        focused = self.window().focusWidget()
+        moves = focused is not None and self.stack.isAncestorOf(focused) and not page.isAncestorOf(focused)
+        if moves:
+            focused.clearFocus()
+        self.stack.setCurrentWidget(page)
+        if moves:
+            tree.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _lay_out(self) -> None:
         upper = holder(
             vbox(self.filter_edit, (self.tree, 1), self._make_buttons(), margins=(10, 10, 10, 4), spacing=6),
             self,
         )
-        self.stack = stack(splitter(Qt.Orientation.Vertical, (upper, self.tabs), (0, 1), of_cards=False))
+        self.editor = splitter(Qt.Orientation.Vertical, (upper, self.tabs), (0, 1), of_cards=False)
+        self.stack = stack(self.editor)
         vbox(self.stack, parent=self)
 
     def _make_buttons(self) -> QHBoxLayout:

@@ -101,9 +101,8 @@ class Branches(QObject):
         """Add a run to the tree at its beginning, or begin another tree with it."""
         if applied.kind == "continuation":
             return
-        for event in applied.events:
-            if isinstance(event, RunStarted):
-                self._begin(event, is_new=applied.kind == "run")
+        for event in applied.of(RunStarted):
+            self._begin(event, is_new=applied.kind == "run")
 
     def finish(self, applied: Applied) -> None:
         if applied.kind == "continuation" or not applied.events or not self.shown:
