@@ -28,9 +28,9 @@ def token_words(token: Token, request: RunRequest) -> str:
             probability=percent(step.probability),
         )
     return tr(
-        "The mask allowed {allowed} tokens with {feasible} of the probability mass. Final "
-        "probability: {probability}.",
-        allowed=count(step.allowed),
+        "The mask allowed %n token(s) with {feasible} of the probability mass. Final probability: {probability}.",
+        "",
+        step.allowed,
         feasible=percent(step.feasible),
         probability=percent(step.probability),
     )

@@ -38,7 +38,7 @@ def facts_words(facts: ModelFacts) -> str:
     known = (
         (facts.architecture, facts.architecture),
         (facts.parameters, tr("{number} parameters", number=parameter_count(facts.parameters))),
-        (facts.layers, tr("{layers:,} layers", layers=facts.layers)),
+        (facts.layers, tr("%n layer(s)", "", facts.layers)),
         (facts.quantisation, facts.quantisation),
         (facts.vocabulary, tr("vocabulary {tokens:,}", tokens=facts.vocabulary)),
         (facts.context, tr("context up to {tokens:,} tokens", tokens=facts.context)),
@@ -68,10 +68,10 @@ def memory_words(memory: Memory) -> str:
 
 def load_words(load: LoadOptions) -> str:
     """The options that a model is loaded with."""
-    layers = tr("all layers on the GPU") if load.gpu_layers < 0 else tr("{n} GPU layers", n=load.gpu_layers)
+    layers = tr("all layers on the GPU") if load.gpu_layers < 0 else tr("%n GPU layer(s)", "", load.gpu_layers)
     parts = (
         tr("context {tokens:,}", tokens=load.context),
-        tr("{n} threads", n=load.threads),
+        tr("%n thread(s)", "", load.threads),
         layers,
         tr("KV cache {kind}", kind=load.kv_type),
         tr("flash attention {state}", state=load.flash_attention),

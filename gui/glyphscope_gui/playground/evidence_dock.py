@@ -304,9 +304,10 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
             else tr("No constraint.")
         )
     return tr(
-        "The mask kept {share} of the probability mass: {allowed} tokens allowed, “{token}” sampled.",
+        "The mask kept {share} of the probability mass: %n token(s) allowed, “{token}” sampled.",
+        "",
+        step.allowed,
         share=percent(step.feasible),
-        allowed=count(step.allowed),
         token=step_text(step),
     )
 

@@ -154,9 +154,9 @@ class StepChart(Chart):
             return ""
         step = self._tokens[index].step
         figure = {
-            "allowed": tr("{allowed} tokens allowed, forced", allowed=count(step.allowed))
+            "allowed": tr("%n token(s) allowed, forced", "", step.allowed)
             if step.forced
-            else tr("{allowed} tokens allowed", allowed=count(step.allowed)),
+            else tr("%n token(s) allowed", "", step.allowed),
             "feasible": NOT_ASKED
             if step.feasible is None
             else tr(

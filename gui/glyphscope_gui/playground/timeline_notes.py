@@ -203,7 +203,7 @@ def _result(event: ToolResult) -> Iterator[Block]:
             yield Block("words", kinds[event.fault])
     else:
         yield Block(
-            "heading", tr("Result: {bytes:,} bytes in {time}", bytes=event.bytes, time=duration_ms(event.ms))
+            "heading", tr("Result: %n byte(s) in {time}", "", event.bytes, time=duration_ms(event.ms))
         )
     for problem in event.schema_problems:
         yield Block("problem", tr("Output schema violated: {problem}", problem=problem))
@@ -246,7 +246,7 @@ def _content(piece: ToolContent, tool: str) -> Iterator[Block]:
         return
     name = piece.name or piece.uri or piece.mime or tr("without a name")
     kind = CONTENT_WORDS.get(piece.kind, piece.kind)
-    yield Block("words", tr("{kind}: {name}, {size:,} bytes", kind=kind, name=name, size=piece.size))
+    yield Block("words", tr("{kind}: {name}, %n byte(s)", "", piece.size, kind=kind, name=name))
     if piece.kind == "image" and piece.data and len(piece.data) <= LARGEST_IMAGE:
         yield Block("image", name, data=piece.data)
     elif piece.text:

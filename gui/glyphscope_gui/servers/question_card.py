@@ -199,7 +199,7 @@ def _request_words(question: Question) -> str:
 
 
 def _sampling_words(request: SamplingRequest) -> str:
-    limits = [tr("at most {count:,} tokens", count=request.max_tokens)]
+    limits = [tr("at most %n token(s)", "", request.max_tokens)]
     if request.temperature is not None:
         limits.append(tr("temperature {value:g}", value=request.temperature))
     if request.stop:
