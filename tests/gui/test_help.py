@@ -17,6 +17,7 @@ from glyphscope_gui.help.guide import GuideDialog, GuideText
 from glyphscope_gui.help.pages import PAGES, SHORTCUTS, page_text, slug_of
 from glyphscope_gui.help.palette import CommandPalette
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme.manager import ThemeManager
 
 
@@ -124,6 +125,10 @@ def test_the_tour_explains_the_settings_on_the_shown_run(open_window, qtbot):
     window.actions_.tour.trigger()
     qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Return)
     assert window.help.tour.place == 1
+    window.navigator.show(PageId.LESSONS)
+    assert not window.help.tour.isVisible()
+    window.navigator.show(PageId.PLAYGROUND)
+    assert window.help.tour.isVisible() and window.help.tour.place == 1
     qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Escape)
     assert window.help.tour is None
 

@@ -32,6 +32,7 @@ class HelpPresenter(QObject):
         actions.glossary.triggered.connect(lambda: self.show_guide(GLOSSARY))
         actions.palette.triggered.connect(self.show_palette)
         actions.tour.triggered.connect(self.show_tour)
+        context.navigator.shown.connect(self._page_shown)
 
     def show_guide(self, page: str, heading: str = "") -> GuideDialog:
         """Open the guide at a page, or bring it there."""
@@ -77,6 +78,10 @@ class HelpPresenter(QObject):
 
     def _guide_closed(self) -> None:
         self.guide = None
+
+    def _page_shown(self, page: PageId) -> None:
+        if self.tour is not None:
+            self.tour.set_in_sight(page is PageId.PLAYGROUND)
 
     def _tour_ended(self) -> None:
         self.tour = None

@@ -129,6 +129,11 @@ class Tour(QFrame):
         """The number of the shown card, from 0."""
         return self._place
 
+    def set_in_sight(self, in_sight: bool) -> None:
+        """Hidden while another page than that of its targets is in front."""
+        self.setVisible(in_sight)
+        self._move()
+
     def end(self) -> None:
         self.hide()
         self._frame.hide()
@@ -191,7 +196,7 @@ class Tour(QFrame):
         width = min(round(WIDTH * letters(self)), window.width() - 2 * GAP)
         self.setFixedWidth(width)
         self.setFixedHeight(self._column.heightForWidth(width))
-        if target is None or not target.isVisible():
+        if target is None or not target.isVisible() or self.isHidden():
             self._frame.hide()
             self.move(window.rect().center() - self.rect().center())
             return
