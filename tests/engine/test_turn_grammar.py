@@ -20,7 +20,7 @@ from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match import compile_grammar, match_text
 from glyphscope.grammar.tree import TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
 from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
 from glyphscope.turns.prove import _KINDS, _Prover
 from glyphscope.turns.validator import FormValidator
@@ -123,7 +123,7 @@ def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bo
         turn = read_turn(body, own, prover.tools, thinking)
         if of.calls[0].arguments.item and any(_has_members(call.arguments) for call in turn.calls):
             continue  # a mask writes them in JSON
-        if turn.strict and not any(judge(call, prover.tools) for call in turn.calls):
+        if turn.strict and not any(call_violations(call, prover.tools) for call in turn.calls):
             found.append((own, thinking, body, prover.tools))
     return found
 
@@ -156,7 +156,7 @@ def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list
             turn = read_turn(text, of, READ_BY, options.get("thinking"))
             again = "is written twice" in turn.left_why  # a free key: the grammar names it as not enforced
             why = "" if turn.strict or again else f"{turn.left_at} {turn.left_why}"
-            why += "".join(str(found) for call in turn.calls for found in judge(call, READ_BY))
+            why += "".join(str(found) for call in turn.calls for found in call_violations(call, READ_BY))
             why += "" if accepts(text) else "llguidance rejects"
             why += "calls" if choice == "none" and turn.calls else ""
             why += "no call" if choice not in ("none", "auto") and not turn.calls else ""

@@ -17,7 +17,7 @@ from examples import at_most
 from glyphscope.cli.template_forms import read_template
 from glyphscope.events import FieldClosed, SegmentClosed, SegmentOpened, ToolKnown, Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
 from glyphscope.turns.form import ReasoningForm
 from glyphscope.turns.validator import FormValidator
 from turn_forms import BEGUN, FORMS, JSON, OBJECT, REGISTRY, TAGGED, THINK, TOOLS, read, turn_form, write
@@ -195,7 +195,7 @@ def test_no_violation_comes_before_the_first_changed_character(
     assert all(violation.char >= reach for violation in validator.violations)
     turn = read_turn(changed, FORMS[encoding], TOOLS, False)
     assert [(c.tool, c.arguments) for c in validator.calls] == [(c.name, c.arguments) for c in turn.calls]
-    whole = turn.complete and all(not judge(call, TOOLS) for call in turn.calls)
+    whole = turn.complete and all(not call_violations(call, TOOLS) for call in turn.calls)
     if not turn.strict or not whole:
         assert not validator.valid
 
@@ -374,7 +374,7 @@ def test_answers_of_many_families_have_the_verdict_of_the_reader(llama_data: Pat
         expected = [(call.name, call.arguments) for call in turn.calls]
         assert [(call.tool, call.arguments) for call in validator.calls] == expected
         assert (validator.content, validator.reasoning) == (turn.content, turn.reasoning)
-        if turn.strict and not any(judge(call, tools) for call in turn.calls):
+        if turn.strict and not any(call_violations(call, tools) for call in turn.calls):
             assert (validator.violations, streamed) == ([], expected), case
         else:
             assert validator.violations, case

@@ -15,7 +15,7 @@ import pytest
 
 from glyphscope.cli.template_forms import read_template
 from glyphscope.registry import parse_document
-from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
 
 pytestmark = pytest.mark.slow
 
@@ -54,5 +54,5 @@ def test_most_answers_are_strictly_in_the_form_and_their_calls_are_valid(llama_d
         strict += turn.strict
         if turn.complete:
             known = [call for call in turn.calls if call.name in TOOLS.names]
-            assert [judge(call, TOOLS) for call in known] == [[] for _ in known], case
+            assert [call_violations(call, TOOLS) for call in known] == [[] for _ in known], case
     assert strict > len(CASES) / 2

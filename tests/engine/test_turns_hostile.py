@@ -11,7 +11,7 @@ import pytest
 
 from glyphscope.cli.template_forms import read_template
 from glyphscope.registry import parse_document
-from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
 
 SAY = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 TOOLS = TurnTools(
@@ -97,7 +97,7 @@ def test_markers_inside_of_values_are_text(read) -> None:
 
 def test_a_name_with_quotes_and_tags_is_read(read) -> None:
     turn = read(HERMES, '<tool_call>\n{"name": "odd\\"<name>", "arguments": {}}\n</tool_call>')
-    assert [(call.name, judge(call, TOOLS)) for call in turn.calls] == [('odd"<name>', [])]
+    assert [(call.name, call_violations(call, TOOLS)) for call in turn.calls] == [('odd"<name>', [])]
     turn = read(TAGS, '<tool_call>\n<function=odd"<name>>\n</function>\n</tool_call>')
     assert [call.name for call in turn.calls] == ['odd"<name>']
 
@@ -162,7 +162,7 @@ def test_invalid_arguments_are_a_violation_at_their_character(read) -> None:
     turn = read(HERMES, text)
     (call,) = turn.calls
     assert (call.name, call.arguments) == ("say", None)
-    (violation,) = judge(call, TOOLS)
+    (violation,) = call_violations(call, TOOLS)
     assert (violation.code, violation.char) == ("SYNTAX", text.index("Paris"))
 
 
@@ -180,9 +180,9 @@ def test_a_call_is_validated_by_its_tools_schema(
 ) -> None:
     call = '<tool_call>\n{"name": "say", "arguments": ' + json.dumps(arguments) + "}\n</tool_call>"
     turn = read(HERMES, call)
-    assert [violation.code for violation in judge(turn.calls[0], TOOLS)] == codes
+    assert [violation.code for violation in call_violations(turn.calls[0], TOOLS)] == codes
 
 
 def test_an_unknown_tool_is_a_violation(read) -> None:
     turn = read(HERMES, '<tool_call>\n{"name": "rm", "arguments": {}}\n</tool_call>')
-    assert [violation.code for violation in judge(turn.calls[0], TOOLS)] == ["UNKNOWN_TOOL"]
+    assert [violation.code for violation in call_violations(turn.calls[0], TOOLS)] == ["UNKNOWN_TOOL"]

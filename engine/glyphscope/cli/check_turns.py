@@ -14,7 +14,7 @@ from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
 from glyphscope.events import Violation
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import CallViolation, TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns import CallViolation, TurnForm, TurnTools, call_violations, form_of, read_turn
 from glyphscope.turns.readers import readings
 from glyphscope.turns.validator import FormValidator
 
@@ -63,7 +63,7 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
 def answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None) -> TurnAnswer:
     """The turn with a verdict on each call; each violation is at the first character that decides it."""
     turn = read_turn(text, form, tools, thinking)
-    verdicts = [judge(call, tools) for call in turn.calls]
+    verdicts = [call_violations(call, tools) for call in turn.calls]
     if any(verdicts):
         validator = FormValidator(form, tools.registry, thinking=thinking, choice="auto", most_calls=None)
         validator.feed(text)

@@ -15,13 +15,13 @@ from glyphscope.strategies.decode import Validator
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import state_of
 from glyphscope.turns.grammar import TurnOptions, turn_triggers
-from glyphscope.turns.reasoned import CallJudge, ReasonedValidator
+from glyphscope.turns.reasoned import PlainValidator, ReasonedValidator
 from glyphscope.turns.validator import FormValidator
 from glyphscope.validation import TurnValidator, WordsValidator, validator_of
 
 
-class AnswerJudge(Validator, Protocol):
-    """A validator with all its violations, and takes the bytes of tokens too."""
+class AnswerValidator(Validator, Protocol):
+    """A validator that has all its violations, and takes the bytes of tokens too."""
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decided."""
@@ -94,18 +94,18 @@ def form_validator(form: TurnForm, request: RunRequest, registry: ToolRegistry) 
     )
 
 
-def answer_validator(request: RunRequest, registry: ToolRegistry) -> AnswerJudge:
+def answer_validator(request: RunRequest, registry: ToolRegistry) -> AnswerValidator:
     """The validator of a run's answer. Raises NotationError for a tool that the shape cannot write, PromptError."""
     form = turn_form(request)
     if form is not None and request.native == "template":
         return form_validator(form, request, registry)
-    validator = _call_validator(request, registry)
+    validator = _plain_validator(request, registry)
     if form is None or form.reasoning is None:
         return validator
     return ReasonedValidator(validator, form, state_of(THINKING[request.thinking]))
 
 
-def _call_validator(request: RunRequest, registry: ToolRegistry) -> CallJudge:
+def _plain_validator(request: RunRequest, registry: ToolRegistry) -> PlainValidator:
     if text_only(request):
         return WordsValidator()
     if request.most_calls == 1 and request.tool_choice != "auto":

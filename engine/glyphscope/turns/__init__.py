@@ -2,7 +2,7 @@
 
 A form (`TurnForm`) is data. `form_of` derives it from a renderer of the template and applies the table of corrections;
 `prove` renders random turns and reads them back; `read_turn` separates reasoning, text and calls of an answer, and
-`judge` says what is wrong with a call. No code names a model.
+`call_violations` lists what is wrong with a call. No code names a model.
 """
 
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from glyphscope.turns.corrections import correct, corrections
 from glyphscope.turns.derive import Derived, derive
 from glyphscope.turns.form import ArgumentsForm, CallForm, Piece, TurnForm, load_form, save_form
-from glyphscope.turns.judge import CallViolation, judge
 from glyphscope.turns.probe import Renders
 from glyphscope.turns.prove import Proof, prove
 from glyphscope.turns.read import Turn, TurnCall, read_turn
 from glyphscope.turns.tools import TurnTools
+from glyphscope.turns.violations import CallViolation, call_violations
 
 
 def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Derived]:
@@ -41,9 +41,9 @@ __all__ = [
     "TurnCall",
     "TurnForm",
     "TurnTools",
+    "call_violations",
     "corrections",
     "form_of",
-    "judge",
     "load_form",
     "prove",
     "read_turn",

@@ -55,7 +55,7 @@ class Turn(msgspec.Struct, frozen=True):
 def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None = None) -> Turn:
     """Read the model's text after a prompt that was rendered with that state of thinking.
 
-    Linear in the text. Calls are not validated here: see `judge`.
+    Linear in the text. Calls are not validated here: see `call_violations`.
     """
     begun = form.begun.get(state_of(thinking), "")
     return _Reader(text, begun, form, tools, thinking).read()

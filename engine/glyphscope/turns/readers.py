@@ -19,10 +19,10 @@ from glyphscope import resources
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import TurnForm, state_of
-from glyphscope.turns.judge import judge
 from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.slots import written
 from glyphscope.turns.tools import TurnTools
+from glyphscope.turns.violations import call_violations
 
 ReaderKind: TypeAlias = Literal["strict", "lenient", "other"]
 KNOWN = "forms/known.json"
@@ -132,7 +132,9 @@ def _read_as(form: TurnForm, text: str, begun: str, tools: TurnTools) -> Turn:
 
 
 def _reading(reader: str, kind: ReaderKind, turn: Turn, tools: TurnTools, *, takes: bool) -> Reading:
-    calls = tuple(ReadCall(call.name, call.arguments, not judge(call, tools)) for call in turn.calls)
+    calls = tuple(
+        ReadCall(call.name, call.arguments, not call_violations(call, tools)) for call in turn.calls
+    )
     return Reading(
         reader=reader,
         kind=kind,

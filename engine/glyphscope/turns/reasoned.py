@@ -1,6 +1,6 @@
-"""Reasoning before a call in one of our notations: it is set apart, and what follows it is judged as ever.
+"""Reasoning before a call in one of Glyphscope's notations: it is separated, and another validator judges the rest.
 
-The judge of the call is fed white space in the reasoning's place, so every place it names is one in the whole text.
+That validator (`judge`) is fed white space in the reasoning's place, so every place it names is one in the whole text.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from glyphscope.text.lines import begun_length
 from glyphscope.turns.form import State, TurnForm
 from glyphscope.validation import CallValidator, FreeTextValidator, TurnCall, TurnValidator, WordsValidator
 
-CallJudge: TypeAlias = CallValidator | TurnValidator | WordsValidator
-"""A validator of the text after the reasoning."""
+PlainValidator: TypeAlias = CallValidator | TurnValidator | WordsValidator
+"""A validator of an answer without reasoning."""
 
 
 class ReasonedValidator:
@@ -27,7 +27,7 @@ class ReasonedValidator:
     without a call. The markers around a message do not belong to the call.
     """
 
-    def __init__(self, judge: CallJudge, form: TurnForm, state: State) -> None:
+    def __init__(self, judge: PlainValidator, form: TurnForm, state: State) -> None:
         """`form` has reasoning."""
         assert form.reasoning is not None
         self._judge = judge

@@ -3,6 +3,10 @@
 The strict form decides what is a violation, at the first character after which no valid turn can follow; reading
 continues where it safely can, so that the rest is shown. At the end of the text `read_turn` has the final word on what
 the turn says.
+
+Text and reasoning are read up to the next marker, which a `Finder` finds; from a call's marker on, `Calls` reads. What
+turns out to be something else than it seemed is read again (`_Piece`). What looks like a call where text may be is a
+trial: its events wait until a known tool is named, and are dropped, with the text read again, where none is.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.events import (
     TOOL_CHOICES,
@@ -27,17 +31,27 @@ from glyphscope.turns.form import CallForm, CallObject, TurnForm, state_of
 from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.starts import closing_tags
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator_call import Calls, beginnings_of
-from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_calls import Calls, beginnings_of
 from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, markers_of, signs_of
+from glyphscope.turns.validator_one_call import CallJudge
 from glyphscope.turns.validator_records import MOST_CALLS, Record, final_calls, opening_words
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
 
 _SLICE = 4096
+"""Characters that are read at a time: violations are counted, and the limit of them applied, after each slice."""
 _NOT_SPACE = re.compile(r"\S")
+_MOST_BEFORE, _MOST_GAP = 16, 100
+"""Characters that are kept: before a call, for a marker's white space; between two calls, for the separator."""
 
 Mode: TypeAlias = Literal["text", "reasoning", "calls"]
+
+
+class _Piece(NamedTuple):
+    """A text that is to be read, and the place of its first character in the turn; negative in the prompt's part."""
+
+    text: str
+    at: int
 
 
 class FormValidator:
@@ -85,28 +99,32 @@ class FormValidator:
         self._mode: Mode = "text"
         self._finder = Finder(self._possible)
         self._calls: Calls | None = None
-        self._trial: list[str] | None = None  # what a call that may be none has taken, from its marker on
+        self._trial: list[str] | None = None  # the text of a trial, from its marker on; None without one
         self._trial_at = 0
-        self._trial_mode: Mode = "text"
-        self._saved_out: list[RunEvent] = []
-        self._segment: tuple[SegmentKind, int] | None = None
+        self._trial_mode: Mode = "text"  # the mode before it
+        self._saved_out: list[RunEvent] = []  # where events go once the trial is decided
+        self._segment: tuple[SegmentKind, int] | None = None  # the open text or reasoning, and its start
         self._text_end = 0  # the end of the last character other than white space
-        self._blank_before = 0
+        self._blank_before = 0  # white space before the call that belongs to its marker
         self._unread = False  # what follows arguments that cannot be read
-        self._has_text = self._has_reasoning = self._refused_text = self._broken = False
-        self._after_call = -1
-        self._gap = self._before = ""
+        self._has_text = self._has_reasoning = False
+        self._refused_text = False  # text where none may be was reported
+        self._broken = False  # the last call left the form: text after it is not its own error
+        self._after_call = -1  # where the last call ended, -1 once text followed
+        self._gap = ""  # the white space since then
+        self._before = ""  # the last characters of text
         self._last_form: CallForm | None = None
-        self._ended = self._finished = self._stopped = False
-        self._left = -1
-        self._foreign = False
+        self._ended = False  # a marker ended the turn
+        self._finished = self._stopped = False
+        self._left = -1  # the character at which the call's marker could no longer be one of the form
+        self._foreign = False  # the call's marker is not one of the form
         self._unasked = False  # reasoning that the prompt opened with thinking off: text, unless it is closed
         self._whole = False  # all calls that may come are there
         begun = form.begun.get(state_of(thinking), "")
         self._run(begun, -len(begun))
         self._early, self._out = self._out, []
 
-    # what is known
+    # the result so far
 
     @property
     def complete(self) -> bool:
@@ -160,7 +178,7 @@ class FormValidator:
         """The reasoning, known at the end."""
         return "" if self.turn is None else self.turn.reasoning
 
-    # what is fed
+    # feeding
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """Judges the next piece, of any size; bytes may end inside a character. Returns the events it decided."""
@@ -198,7 +216,7 @@ class FormValidator:
         self._emit_to(out)
         if not self._stopped:
             self._end_text()
-        self._close_segment(self.chars)
+        self._close_segment()
         self._count(out)
         self._read_whole()
         self._count(out)
@@ -207,7 +225,7 @@ class FormValidator:
     def _emit_to(self, out: list[RunEvent]) -> None:
         if self._trial is None:
             self._out = out
-        else:  # what a call that may be none has found waits until it is certain
+        else:
             self._saved_out = out
 
     def _count(self, out: list[RunEvent]) -> None:
@@ -236,26 +254,26 @@ class FormValidator:
         )  # fmt: skip
         self._out.append(found)
 
-    # reading on
+    # from marker to marker
 
     def _run(self, text: str, base: int) -> None:
-        """Reads a piece; what turns out to be something else than it seemed is read once more."""
-        queue = [(text, base)]
+        """Reads a piece, and what of it is to be read again, the last piece first."""
+        queue = [_Piece(text, base)]
         while queue and not self._stopped:
             text, base = queue.pop()
             at = 0
             while at < len(text) and not self._stopped:
-                again: list[tuple[str, int]] = []
+                again: list[_Piece] = []
                 if self._mode == "calls":
                     at = self._in_calls(text, at, base, again)
                 else:
                     at = self._free(text, at, base, again)
                 if again:
-                    queue.append((text[at:], base + at))
+                    queue.append(_Piece(text[at:], base + at))
                     queue += again
                     break
 
-    def _free(self, text: str, at: int, base: int, again: list[tuple[str, int]]) -> int:
+    def _free(self, text: str, at: int, base: int, again: list[_Piece]) -> int:
         """Text or reasoning, up to the next marker."""
         finder, size = self._finder, len(text)
         while at < size:
@@ -277,20 +295,20 @@ class FormValidator:
                 self._take_text(dropped, start, finder.left)
         return at
 
-    def _marker(self, found: FoundMarker, again: list[tuple[str, int]]) -> None:
+    def _marker(self, found: FoundMarker, again: list[_Piece]) -> None:
         """Continues behind a marker, or takes its first character for text."""
         pending, start = "".join(self._finder.buffer), self._finder.start
         if found.start > start:
             self._take_text(pending[: found.start - start], start, found.left)
         if pending[found.end - start :]:
-            again.append((pending[found.end - start :], found.end))
+            again.append(_Piece(pending[found.end - start :], found.end))
         written = pending[found.start - start : found.end - start]
         if found.marker.kind == "call":
             self._begin_calls(found, written, again)
         elif not self._mark(found):
             self._take_text(written[0], found.start, found.left)
             if written[1:]:
-                again.append((written[1:], found.start + 1))
+                again.append(_Piece(written[1:], found.start + 1))
             self._finder = Finder(self._finder.markers)
 
     # text and reasoning
@@ -301,10 +319,10 @@ class FormValidator:
             return
         if at < 0:
             text, at = text[-at:], 0
-        self._before = (self._before + text)[-16:]
+        self._before = (self._before + text)[-_MOST_BEFORE:]
         found = _NOT_SPACE.search(text)
         if found is None:
-            self._gap += text if self._after_call >= 0 and len(self._gap) < 100 else ""
+            self._gap += text if self._after_call >= 0 and len(self._gap) < _MOST_GAP else ""
             return
         ink = at + found.start()
         if self._segment is None:
@@ -334,23 +352,18 @@ class FormValidator:
 
     def _open_segment(self, kind: SegmentKind, at: int) -> None:
         self._segment = (kind, at)
-        self._out.append(SegmentOpened(kind=kind, start=at, call_index=self._index(kind)))
+        self._out.append(SegmentOpened(kind=kind, start=at))
 
-    def _close_segment(self, end: int, kind: SegmentKind | None = None) -> None:
+    def _close_segment(self, kind: SegmentKind | None = None) -> None:
+        """Ends the open text or reasoning; `kind` is what it turned out to be, where that is something else."""
         if self._segment is None:
             return
         own, start = self._segment
         self._segment = None
-        end = end if own == "call" else self._text_end
-        self._out.append(
-            SegmentClosed(kind=kind or own, start=start, end=max(start, end), call_index=self._index(own))
-        )
-
-    def _index(self, kind: SegmentKind) -> int:
-        return max(len(self._records) - 1, 0) if kind == "call" else 0
+        self._out.append(SegmentClosed(kind=kind or own, start=start, end=max(start, self._text_end)))
 
     def _mark(self, found: FoundMarker) -> bool:
-        """A marker that begins no call; False where it is text."""
+        """Takes a marker other than a call's; False where it is text."""
         kind, last = found.marker.kind, found.end - 1
         self._unread = False
         reasoning = self._form.reasoning
@@ -363,7 +376,7 @@ class FormValidator:
         if self._mode == "reasoning":
             self._has_reasoning = self._has_reasoning or self._segment is not None
         self._before = ""
-        self._close_segment(found.start)
+        self._close_segment()
         self._ended = kind == "end"
         self._unasked = kind == "open" and found.start < 0 and self._thinking is False
         if kind in ("open", "close"):
@@ -403,33 +416,25 @@ class FormValidator:
             self._violate("SYNTAX", "nothing was open that this closes", found.end - 1, "")
         elif self._has_text:
             self._violate("SYNTAX", "reasoning was not opened", found.end - 1, "")
-            self._close_segment(found.start, "reasoning")
+            self._close_segment("reasoning")
             self._has_text, self._has_reasoning = False, True
 
     # calls
 
-    def _begin_calls(self, found: FoundMarker, written: str, again: list[tuple[str, int]]) -> None:
+    def _begin_calls(self, found: FoundMarker, written: str, again: list[_Piece]) -> None:
         mode = self._mode
         self._unread = False
         form = self._form.calls[found.marker.form]
         opening = found.marker.text
         blank = opening[: len(opening) - len(opening.lstrip())]
         self._blank_before = len(blank) if self._before.endswith(blank) else 0
-        weak = not any(sign in written for sign in "<[|`")
-        weak = weak or form.unmarked
+        weak = form.unmarked or not any(sign in written for sign in "<[|`")
         trial = mode == "reasoning" or (weak and self._text_may_come) or (form.unmarked and self._has_text)
         room = None if self._room is None else max(self._room - len(self._records), 0)
         beginnings = [each for each in self._beginnings if each.fits(written[0])]
         self._calls = calls = Calls(
-            beginnings,
-            found.start,
-            self._tools,
-            self._names,
-            self._limits,
-            self._records,
-            self._new_judge,
-            room,
-        )
+            beginnings, found.start, self._tools, self._names, self._limits, self._records, self._new_judge, room
+        )  # fmt: skip
         calls.violate, calls.on_call, calls.on_end = self._violate, self._on_call, self._on_end
         if self._text_may_come:
             calls.raise_floor(found.end - 1)
@@ -446,12 +451,12 @@ class FormValidator:
                 self._violate(
                     "SYNTAX", f"{form.separator!r} was expected", found.end - 1, repr(form.separator)
                 )
-        again.append((written, found.start))
+        again.append(_Piece(written, found.start))
 
     def _certain(self, at: int) -> None:
         """From here on this is a call."""
         self._trial = None
-        self._close_segment(at, "text" if self._unasked else None)
+        self._close_segment("text" if self._unasked else None)
         self._has_reasoning = self._has_reasoning or (self._trial_mode == "reasoning" and not self._unasked)
         self._unasked = False
         if self._foreign:
@@ -485,15 +490,12 @@ class FormValidator:
         self._out.append(SegmentOpened(kind="call", start=start, call_index=len(self._records) - 1))
 
     def _on_end(self, at: int) -> None:
-        record = self._records[-1]
+        record, index = self._records[-1], len(self._records) - 1
         record.end = at
-        self._out.append(
-            SegmentClosed(
-                kind="call", start=record.start, end=max(at, record.start), call_index=len(self._records) - 1
-            )
-        )
+        end = max(at, record.start)
+        self._out.append(SegmentClosed(kind="call", start=record.start, end=end, call_index=index))
 
-    def _in_calls(self, text: str, at: int, base: int, again: list[tuple[str, int]]) -> int:
+    def _in_calls(self, text: str, at: int, base: int, again: list[_Piece]) -> int:
         calls = self._calls
         assert calls is not None
         calls.attach(self._out, self._token)
@@ -514,7 +516,7 @@ class FormValidator:
             self._end_calls(calls, again)
         return end
 
-    def _no_call(self, calls: Calls, again: list[tuple[str, int]]) -> None:
+    def _no_call(self, calls: Calls, again: list[_Piece]) -> None:
         """Treat an apparent call as text."""
         assert self._trial is not None
         written, at = "".join(self._trial), self._trial_at
@@ -522,10 +524,10 @@ class FormValidator:
         del self._records[calls.earlier :]
         self._mode = self._trial_mode
         self._take_text(written[0], at, -1)
-        again.append((written[1:], at + 1))
+        again.append(_Piece(written[1:], at + 1))
         self._enter(self._mode)
 
-    def _end_calls(self, calls: Calls, again: list[tuple[str, int]]) -> None:
+    def _end_calls(self, calls: Calls, again: list[_Piece]) -> None:
         self._calls = None
         self._gap = ""
         self._after_call = calls.again_at
@@ -541,12 +543,12 @@ class FormValidator:
             self._take_text(text[0], at, -1)
             text, at = text[1:], at + 1
         if text:
-            again.append((text, at))
+            again.append(_Piece(text, at))
 
     # the end
 
     def _end_text(self) -> None:
-        again: list[tuple[str, int]] = []
+        again: list[_Piece] = []
         if self._mode == "calls":
             self._end_in_calls()
         elif (found := self._finder.pending()) is not None:
@@ -554,7 +556,7 @@ class FormValidator:
         for text, at in again:
             self._run(text, at)
         if self._mode == "reasoning" and self._unasked:
-            self._close_segment(self.chars, "text")
+            self._close_segment("text")
         elif self._mode == "reasoning":
             self._violate("TRUNCATED", "the text ends before the reasoning is closed", self.chars, "")
 

@@ -6,12 +6,13 @@ from glyphscope.notation import structure as s
 from glyphscope.notation.read_json import JsonReader
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.form import ArgumentsForm, CallObject
-from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_literals import LiteralReader
+from glyphscope.turns.validator_one_call import CallJudge
 
 
 class Driver:
-    """Reads a part of a call. `feed` returns the place in the text after what it took.
+    """Reads a part of a call. `feed` reads `text` from index `at` on, where index 0 is the turn's character `base`, and
+    returns the index after what it took.
 
     `done`: the part is complete; `again` and `again_at` are what was read beyond it, and where that begins.
     `broken`: what is written cannot be read from the last character on, and the judge has said so.

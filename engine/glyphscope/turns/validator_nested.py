@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from glyphscope.notation import structure as s
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.tools import ArgumentTypes
-from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_one_call import CallJudge
 from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 

@@ -1,4 +1,4 @@
-"""The calls of a turn as the whole text has them, with the verdicts that were given while it was written."""
+"""The calls of a turn while it is read (`Record`), and at its end, as the whole text has them (`final_calls`)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from glyphscope.events import RunEvent, ToolKnown, Violation
 from glyphscope.turns.form import TurnForm
-from glyphscope.turns.judge import judge
 from glyphscope.turns.read import Turn
 from glyphscope.turns.read import TurnCall as ReadTurnCall
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_one_call import CallJudge
+from glyphscope.turns.violations import call_violations
 from glyphscope.validation.turn import TurnCall
 
 MOST_CALLS = 1000
@@ -71,7 +71,7 @@ def _verdict(call: ReadTurnCall, tools: TurnTools, index: int, token: int) -> tu
             code=each.code, message=each.message, path=each.path, char=max(each.char, 0), token=token, rule=each.rule,
             call_index=index,
         )
-        for each in judge(call, tools)
+        for each in call_violations(call, tools)
     )  # fmt: skip
 
 

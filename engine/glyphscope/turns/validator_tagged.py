@@ -3,6 +3,9 @@
 A value's text ends at the first closing marker that a part of the form follows, so an apparent end is withheld until
 that is decided. The schema decides how the text is read, as in `arguments_tagged`: as a raw string, as a value in JSON
 or Python, or, where both are allowed, as whichever of the two remains possible.
+
+The states, in order: `_read_key`, which ends with the link (the marker between key and value); `_read_tail`, the link's
+white space; `_read_escape`, or `_read_first_tag` and `_read_nested`, where the form has these; `_read_value`.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from glyphscope.turns.arguments_tagged import untyped
 from glyphscope.turns.form import CallForm
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_arguments import Driver
-from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, signs_of
 from glyphscope.turns.validator_nested import Nested
+from glyphscope.turns.validator_one_call import CallJudge
 from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 
@@ -40,13 +43,15 @@ class Parameter(Driver):
         links = (*self._links, *self._untyped)
         self._finder = Finder(tuple(Marker("link", signs_of(link), text=link) for link in links))
         self._key: list[str] = []
-        self._tail = ""
+        self._tail = ""  # what is missing of the link's white space
         self._state = self._read_key
         self._value: ValueText  # from the first character of its text on
         self._types = ArgumentTypes(0)
-        self._link = ""
-        self._escaped = self._closed = self._closing = self._read = ""
-        self._start = at
+        self._link = ""  # the one that was written
+        self._escaped = self._closed = ""  # the texts around an escaped value
+        self._closing = ""  # the text that closes the parameter
+        self._read = ""  # what may be the beginning of an escape or of a member's tag
+        self._start = at  # of the value
         self._nested: Nested | None = None
         judge.drive([(s.KEY_OPEN, at, at, '"')])
 
@@ -182,20 +187,22 @@ class Parameter(Driver):
         )
 
     def _begin_text(self, at: int, closing: str, *, as_string: bool) -> None:
+        """The value's text begins: from here on its closing marker is looked for."""
         empty = bool(self.form.item)
         self._value = ValueText(self.judge, self._types, at, self._limits, as_string=as_string, empty=empty)
         self._core = closing.strip()
-        self._lead = closing[: len(closing) - len(closing.lstrip())]
-        self._last = closing[len(closing.rstrip()) :]
+        self._lead = closing[: len(closing) - len(closing.lstrip())]  # the white space before it
+        self._last = closing[len(closing.rstrip()) :]  # the white space after it
+        # characters that cannot begin the closing marker, or a lost parameter's line
         self._plain = re.compile("[^\n" + re.escape((self._lead or self._core)[0] + self._core[0]) + "]+")
         self._first = at
-        self._pending: list[Piece] = []
-        self._looked_at = -1
         self._lost_closing = Finder(self._lost_markers())
-        self._buffer = ""
+        self._looked_at = -1  # the last character that it has seen
+        self._pending: list[Piece] = []  # text that is withheld while it may have found one
+        self._buffer = ""  # what may be the closing marker, and what follows it
         self._buffer_at = at
-        self._core_end = -1
-        self._follow: Finder | None = None
+        self._core_end = -1  # the marker's end in the buffer
+        self._follow: Finder | None = None  # of what may follow the marker, once that is written
         self._state = self._read_value
 
     def _again(self, text: str, at: int) -> None:

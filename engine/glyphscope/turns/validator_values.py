@@ -7,8 +7,8 @@ from typing import NamedTuple
 from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.tools import ArgumentTypes
-from glyphscope.turns.validator_judge import CallJudge, Hypothesis
 from glyphscope.turns.validator_literals import LiteralReader
+from glyphscope.turns.validator_one_call import CallJudge, Hypothesis
 from glyphscope.validation.streaming_validator import Limits
 
 

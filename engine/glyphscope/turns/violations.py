@@ -1,4 +1,4 @@
-"""The verdict on a call of a turn: which rules of its tool's schema it breaks, in the codes of every validator."""
+"""The violations of a call that was read whole: unknown tools, and the errors by its tool's schema."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CallViolation(msgspec.Struct, frozen=True):
     char: int = 0
 
 
-def judge(call: TurnCall, tools: TurnTools) -> list[CallViolation]:
+def call_violations(call: TurnCall, tools: TurnTools) -> list[CallViolation]:
     """Everything that is wrong with a call; empty for a valid one."""
     tool = tools.get(call.name)
     found: list[CallViolation] = []

@@ -17,13 +17,16 @@ from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_arguments import Driver, JsonArguments, JsonCall, Members
-from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_one_call import CallJudge
 from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
 from glyphscope.turns.validator_records import Record
 from glyphscope.turns.validator_tagged import Parameter
 from glyphscope.validation.streaming_validator import Limits
 
 _NO_CALL = ("UNKNOWN_TOOL", "MISSING_TOOL", "SYNTAX")
+"""Violations after which what looks like a call in a text is not one."""
+_NAME_AHEAD, _NAME_READ = -1, -2
+"""In place of where the name began: it has not, and it is complete."""
 
 
 class Beginning(NamedTuple):
@@ -77,20 +80,20 @@ class Calls:
         for form, ops, strict in beginnings:
             self._paths += self._steps.enter(Path(form, ops, strict=strict), at)
         self._driver: Driver | None = None
-        self._pending: list[str] = []
+        self._pending: list[str] = []  # the characters since the last piece that was certain
         self._pending_at = at
-        self._opened = False  # the arguments' object
-        self._closed = False
-        self._spelled = 0
-        self._name_at = -1  # -2: it is complete
+        self._opened = self._closed = False  # the arguments' object
+        self._name_at = _NAME_AHEAD
+        self._spelled = 0  # characters of the name that the judge has
         self._left_form = False
-        self._between = False
-        self._may_leave = self._in_section = False
+        self._between = False  # two calls, or the last one and the section's end
+        self._may_leave = False  # what follows need not be a call
+        self._in_section = False
         self._floor = -1
 
     @property
     def judge(self) -> CallJudge | None:
-        """That of the call that is open."""
+        """The validator of the call that is open."""
         return self.last_judge if self.in_call else None
 
     @property
@@ -100,7 +103,7 @@ class Calls:
 
     @property
     def last_judge(self) -> CallJudge | None:
-        """That of the last call, which may have ended."""
+        """The validator of the last call, which may have ended."""
         return self._records[-1].judge if len(self._records) > self.earlier else None
 
     @property
@@ -116,7 +119,7 @@ class Calls:
 
     @property
     def form(self) -> CallForm | None:
-        """The form of the calls, where one is left."""
+        """The form of the calls, as long as the text has one."""
         return self._paths[0].form if self._paths else None
 
     def raise_floor(self, at: int) -> None:
@@ -130,7 +133,7 @@ class Calls:
             judge.attach(out, token)
 
     def feed(self, text: str, at: int, base: int) -> int:
-        """Reads on from a place of the text; returns where it ended."""
+        """Reads `text` from index `at` on; index 0 is the turn's character `base`. Returns the index of the end."""
         size = len(text)
         while at < size and self.state == "open":
             if self._driver is not None:
@@ -228,7 +231,7 @@ class Calls:
             self.violate("TRAILING_TEXT", "no further call may follow", best.call_at, "the end of the turn")
         self._left_form = best.surplus or (self._left_form and not self._between)
         self._between = self._may_leave = self._opened = self._closed = False
-        self._spelled, self._name_at = 0, -1
+        self._spelled, self._name_at = 0, _NAME_AHEAD
         section = best.form.section_open.lstrip()
         self._in_section = self._in_section or bool(section and best.ops[0].options == (section,))
         self.on_call(best.call_at)
@@ -246,14 +249,14 @@ class Calls:
             judge.open_name(at)
             judge.name_text(at, path.form.fixed_name)
             judge.close_name(at)
-            self._name_at = -2
+            self._name_at = _NAME_READ
         return judge
 
     def _spell(self, at: int) -> None:
         """Passes on what is certain of the tool's name."""
         if (
             not self.in_call
-            or self._name_at == -2
+            or self._name_at == _NAME_READ
             or any(path.form.object is not None for path in self._paths)
         ):
             return
@@ -263,7 +266,7 @@ class Calls:
             return
         best = self._paths[0]
         judge = self._open_judge(best)
-        if self._name_at == -1:
+        if self._name_at == _NAME_AHEAD:
             self._name_at = at - len(best.name) + 1 if naming else self._name_before(best, at)
             judge.open_name(self._name_at)
         if len(best.name) > self._spelled:
@@ -271,7 +274,7 @@ class Calls:
             self._spelled = len(best.name)
         if named:
             judge.close_name(self._name_at + len(best.name))
-            self._name_at = -2
+            self._name_at = _NAME_READ
             self.certain = True
 
     def _name_before(self, path: Path, at: int) -> int:
@@ -282,7 +285,7 @@ class Calls:
     # arguments
 
     def _drive(self, char: str, at: int) -> bool:
-        """Whether a driver reads on from here."""
+        """Passes the arguments on to a driver where they begin; whether one reads on from here."""
         path = next((path for path in self._paths if path.begun), None)
         if path is None:
             return False
@@ -330,6 +333,7 @@ class Calls:
         self._closed = True
 
     def _driven(self, at: int) -> None:
+        """What follows the driver's part, if that is complete or broken."""
         driver = self._driver
         assert driver is not None
         if driver.broken:

@@ -1,8 +1,8 @@
-"""The judge of one call of a turn, whatever notation its pieces are in.
+"""The validator of one call of a turn, whatever notation its pieces are in.
 
-It is the validator of every call of Glyphscope. Only its driver differs: the call automaton of the form opens the call,
-spells the tool's name and opens the arguments; a reader of the form's encoding drives what is in them. Paths point into
-the arguments.
+It judges as that of a call in Glyphscope's own notations does; only its input differs: `validator_calls` opens the
+call, spells the tool's name and opens the arguments, and a driver (`validator_arguments`, `validator_tagged`) passes on
+what is in them. The paths of its violations point into the arguments.
 """
 
 from __future__ import annotations
