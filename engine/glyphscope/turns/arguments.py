@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from glyphscope.text.json_values import read_json
-from glyphscope.turns.arguments_tagged import read_tagged
+from glyphscope.turns.arguments_tagged import ReadArguments, read_tagged
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, whole_value
 from glyphscope.turns.scan import MissingPart, Scan, pattern_of
@@ -15,20 +15,11 @@ from glyphscope.turns.tools import TurnTools
 _NAMED = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
 """A keyword, or what may become one where the text ends."""
 
-
 _MARKED = {
     mark: re.compile(rf"{mark}((?:.|\n){{0,10000}}?){mark}(?=,\s*[\w.\-]+\s*=|\)\s*(?:[,\]<]|\Z))")
     for mark in "'\""
 }
 """A text with such marks in it that are not escaped: to the first one after which a keyword or the call's end comes."""
-
-
-class ReadArguments(NamedTuple):
-    """Arguments and where they end. `values` None: they could not be read. `cut`: the text ended in them."""
-
-    values: dict[str, Any] | None
-    end: int
-    cut: bool = False
 
 
 def read_arguments(
@@ -38,7 +29,7 @@ def read_arguments(
     if form.encoding == "json":
         return _json(scan, at, tool, tools, closings)
     if form.encoding == "tagged":
-        found = ReadArguments(*read_tagged(scan, at, form, tool, tools, closings))
+        found = read_tagged(scan, at, form, tool, tools, closings)
         return _object_instead(scan, at, closings) or found if found.values == {} else found
     closing = ")" if form.encoding == "pythonic" else "}"
     order = tools.properties(tool) if form.encoding == "pythonic" else ()

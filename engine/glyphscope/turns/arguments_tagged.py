@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.literals import PADDED, whole_value
@@ -11,10 +11,31 @@ from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
 _LONGEST_KEY = 200
+_LONGEST_LINK = 80
+"""Characters of the marker between key and value: a key of full length is found only with it."""
+_MOST_DEPTH = 100
+"""Levels of values whose members are tags; deeper ones are read as text."""
 _ATTRIBUTE = re.compile(r'\s\w+="[^"]*"')
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _MOST_LOST = 50
 """Openings in one value that are looked at for a parameter whose own closing is lost."""
+
+
+class ReadArguments(NamedTuple):
+    """Arguments and where they end. `values` None: they could not be read. `cut`: the text ended in them."""
+
+    values: dict[str, Any] | None
+    end: int
+    cut: bool = False
+
+
+class _Parameter(NamedTuple):
+    """A parameter and where it ends; `cut`: the text ended in it, and `value` is None or what there is of it."""
+
+    key: str
+    value: Any
+    end: int
+    cut: bool = False
 
 
 def untyped(form: ArgumentsForm) -> tuple[str, ...]:
@@ -25,11 +46,10 @@ def untyped(form: ArgumentsForm) -> tuple[str, ...]:
 
 def read_tagged(
     scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
-) -> tuple[dict[str, Any] | None, int, bool]:
-    """The parameters from a place on: values, where they end, and whether the text ended in them. The values are None
-    where an invalid parameter begins.
+) -> ReadArguments:
+    """The parameters from a place on, up to the last one's end; what follows is the call's own closing.
 
-    The place after the last parameter is returned; what follows is the call's own closing.
+    `closings` are the texts that may follow. Of an invalid parameter the values are None, and the end is its beginning.
     """
     return _Tagged(scan, form, tool, tools, closings).read(at)
 
@@ -48,7 +68,7 @@ class _Tagged:
         self.follow = closings
         self.begins = pattern_of(self.opening) if self.opening.strip() else None
 
-    def read(self, at: int) -> tuple[dict[str, Any] | None, int, bool]:
+    def read(self, at: int) -> ReadArguments:
         values: dict[str, Any] = {}
         scan = self.scan
         last = at
@@ -57,23 +77,24 @@ class _Tagged:
             start = self._separated(at, first=not values)
             if start is None or start >= scan.end:
                 del scan.notes[notes:]
-                return values, last, scan.ended(at)
+                return ReadArguments(values, last, scan.ended(at))
             found = self._parameter(start)
             if found is None:
                 if scan.breaks_off(self.opening, at):
-                    return values, scan.end, True
-                return None, start, False
+                    return ReadArguments(values, scan.end, cut=True)
+                return ReadArguments(None, start)
             key, value, at, cut = found
             if cut:
                 if value is not None:
                     values[key] = value
-                return values, scan.end, True
+                return ReadArguments(values, scan.end, cut=True)
             if key in values:
                 scan.note(start, f"{key!r} is written twice")
             values[key] = value
             last = at
 
     def _separated(self, at: int, *, first: bool) -> int | None:
+        """Where the next parameter begins, behind a separator; None for no further one."""
         separator = "" if first else self.form.separator
         if separator and self.scan.text.startswith(separator, at):
             at += len(separator)
@@ -88,15 +109,15 @@ class _Tagged:
             self.scan.note(at, f"{self.opening!r} was expected")
         return start
 
-    def _parameter(self, at: int) -> tuple[str, Any, int, bool] | None:
-        """Key, value, end, whether the text was cut off in it; None for no parameter."""
+    def _parameter(self, at: int) -> _Parameter | None:
+        """The parameter that begins there; None for none."""
         scan = self.scan
         start = scan.match(self.opening, at)
         if start is None:
             return None
         key, end, cut = self._key(start)
         if cut:
-            return key, None, scan.end, True
+            return _Parameter(key, None, scan.end, cut=True)
         if end is None:
             return None
         types = self.tools.types(self.tool, key)
@@ -110,10 +131,13 @@ class _Tagged:
         return self._value(key, types, after_link, text_type)
 
     def _key(self, start: int) -> tuple[str, int | None, bool]:
+        """The key, where it ends (None for no key), and whether the text may have ended in it."""
         scan = self.scan
         best: int | None = None
         for link in self.links:
-            found = pattern_of(link).search(scan.text, start, min(scan.end, start + _LONGEST_KEY + 80))
+            found = pattern_of(link).search(
+                scan.text, start, min(scan.end, start + _LONGEST_KEY + _LONGEST_LINK)
+            )
             if found is not None and (best is None or found.start() < best):
                 best = found.start()
         if best is None:
@@ -138,7 +162,8 @@ class _Tagged:
                 return end, link
         return None, ""
 
-    def _value(self, key: str, types: ArgumentTypes, at: int, link: str) -> tuple[str, Any, int, bool]:
+    def _value(self, key: str, types: ArgumentTypes, at: int, link: str) -> _Parameter:
+        """The parameter whose value's text begins there, behind that link."""
         scan = self.scan
         closing = self.form.closing(key)
         core = closing.strip()
@@ -151,7 +176,7 @@ class _Tagged:
         if stop is None:
             text = scan.text[at:]
             shown = self._typed(text.strip(), types, link) if text.strip() and not types.string else None
-            return key, shown, scan.end, True
+            return _Parameter(key, shown, scan.end, cut=True)
         text = scan.text[at:stop]
         lead = closing[: len(closing) - len(closing.lstrip())]
         if lead:
@@ -170,11 +195,11 @@ class _Tagged:
         if word in _WORDS and types.kinds and not types.string:
             if text.strip() not in ("true", "false", "null", "True", "False", "None"):
                 scan.note(at, "JSON was expected")
-            return key, _WORDS[word], after, False
+            return _Parameter(key, _WORDS[word], after)
         value = text if escaped else self._typed(text, types, link)
         if not isinstance(value, str) and PADDED.fullmatch(text.strip()):
             scan.note(at, "a number without zeros before it was expected")
-        return key, value, after, False
+        return _Parameter(key, value, after)
 
     def _end_of_value(self, at: int, core: str) -> tuple[int | None, int]:
         """Where the value's text and its closing end: at the first closing that something of the form follows."""
@@ -244,13 +269,10 @@ class _Tagged:
 
     # values as tags
 
-    def _nested(self, at: int, key: str, types: ArgumentTypes) -> tuple[str, Any, int, bool] | None:
+    def _nested(self, at: int, key: str, types: ArgumentTypes) -> _Parameter | None:
         """An object or a list whose members are tags too; None where the value is a text."""
         found = _Nested(self.scan, self.form).read(at, key, types, 0)
-        if found is None:
-            return None
-        value, end = found
-        return key, value, end, False
+        return None if found is None else _Parameter(key, *found)
 
 
 def _read_by(types: ArgumentTypes, text: str, said_string: bool = False, *, tagged: bool = False) -> Any:
@@ -279,7 +301,7 @@ class _Nested:
         """The value under `key` and the place after its closing; None for a plain text or something else."""
         closing = self.closing(key)
         first = self.begin.match(self.scan.text, at)
-        if depth > 100 or first is None:
+        if depth > _MOST_DEPTH or first is None:
             return None
         members: list[tuple[str, Any]] = []
         listed = types.is_list(first[1], self.item)

@@ -19,7 +19,7 @@ _TAGS = re.compile(r"<[^<>]*>")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _NAME_KEYS = ("name", "tool_name", "function", "tool")
 _BRACKETS = re.compile(r"\s*[)\]}]+")
-_NAMED = re.compile(r'\{\s*"(?:name|tool_name|function|tool)"\s*:\s*"([^"\\\n]{1,200})"')
+_NAME_IN_OBJECT = re.compile(r'\{\s*"(?:name|tool_name|function|tool)"\s*:\s*"([^"\\\n]{1,200})"')
 
 
 class ReadCall(NamedTuple):
@@ -117,6 +117,8 @@ class CallReader:
 
 
 class _OneCall:
+    """One call while its pieces are read in the form's order; its fields become the `ReadCall`."""
+
     def __init__(self, reader: CallReader, at: int) -> None:
         self.reader = reader
         self.scan = reader.scan
@@ -180,7 +182,7 @@ class _OneCall:
             return end
         if not self.name:
             raise MissingPart(at)
-        if self._done(place):
+        if self._is_closing(place):
             scan.note(min(scan.space(at), scan.end), f"{piece.text!r} was expected")
             surplus = _BRACKETS.match(scan.text, at)
             if surplus is not None and (end := scan.piece(piece, surplus.end())) is not None:
@@ -212,11 +214,12 @@ class _OneCall:
             at = start + len(token)
         return at
 
-    def _done(self, place: int) -> bool:
+    def _is_closing(self, place: int) -> bool:
         """Whether the name and the arguments come before this piece."""
         return not any(p.kind in ("name", "object", "arguments") for p in self.form.pieces[place + 1 :])
 
     def _closes(self, at: int) -> bool:
+        """Whether the call's closing is written there."""
         closings = self.form.call_closes[:1]
         start = self.scan.space(at)
         return start < self.scan.end and any(
@@ -287,6 +290,7 @@ class _OneCall:
         return any(stop.strip() and self.scan.breaks_off(stop, at) for stop in stops)
 
     def _named(self, name: str, end: int) -> int:
+        """Takes the name, which ends there. Raises MissingPart where nothing but a tool's name marks a call."""
         if self.name and self.name != name:
             self.scan.note(end - len(name), f"{self.name!r} was expected")
             if name in self.tools.names and self.name not in self.tools.names:
@@ -297,6 +301,7 @@ class _OneCall:
         return end
 
     def _follows(self, stop: str, at: int) -> bool:
+        """Whether that text, or white space for a blank one, is written there."""
         if self.scan.text.startswith(stop, at):
             return True
         core = stop.strip()
@@ -357,7 +362,7 @@ class _OneCall:
         if not isinstance(value, dict):
             raise MissingPart(start)
         try:
-            self._member(value, shape, start)
+            self._take_object(value, shape, start)
         except MissingPart:
             if cut and not any(isinstance(value.get(key), str) for key in _NAME_KEYS):
                 raise BrokenOff(start) from None
@@ -367,14 +372,15 @@ class _OneCall:
 
     def _broken(self, start: int, at: int) -> int:
         """An invalid call in JSON: its name, where it can be read."""
-        named = _NAMED.match(self.scan.text, start)
+        named = _NAME_IN_OBJECT.match(self.scan.text, start)
         if named is None or (self.form.unmarked and named.group(1) not in self.tools.names):
             raise MissingPart(start)
         self.name, self.arguments, self.broken_at = named.group(1), None, at
         self.scan.note(at, "JSON was expected")
         return at
 
-    def _member(self, value: dict[str, Any], shape: CallObject, start: int) -> None:
+    def _take_object(self, value: dict[str, Any], shape: CallObject, start: int) -> None:
+        """Name and arguments of a call as an object, without its wrapper. Raises MissingPart for another object."""
         if shape.wrapper and isinstance(value.get(shape.wrapper), dict):
             value = value[shape.wrapper]
         elif not shape.wrapper and isinstance(value.get("function"), dict) and "name" not in value:
@@ -383,10 +389,10 @@ class _OneCall:
         if not shape.name_key and len(value) == 1 and not isinstance(value.get("name"), str):
             ((self.name, arguments),) = value.items()
             self.arguments = self._as_object(arguments, start)
-        elif not self._usual(value, shape, start):
+        elif not self._take_usual(value, shape, start):
             raise MissingPart(start)
 
-    def _usual(self, value: dict[str, Any], shape: CallObject, start: int) -> bool:
+    def _take_usual(self, value: dict[str, Any], shape: CallObject, start: int) -> bool:
         """A name and arguments under the form's keys, or under others that are usual for them."""
         key = next((k for k in (shape.name_key, *_NAME_KEYS) if isinstance(value.get(k), str)), "")
         if not key:
@@ -407,6 +413,7 @@ class _OneCall:
         return True
 
     def _as_object(self, arguments: Any, start: int) -> dict[str, Any] | None:
+        """The arguments, also in a text, null, or as the one text that the tool takes; None where they are neither."""
         if isinstance(arguments, dict):
             return arguments
         if arguments is None:

@@ -28,10 +28,14 @@ from glyphscope.turns.probe import (
 )
 
 _THINKING: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
+_LONGEST_END = 80
+"""Characters of a text between turns that ends a turn as a whole; of a longer one only its markers do."""
 
 
 class Derived(NamedTuple):
-    """A form before corrections, what the template drops, the texts that were rendered, by name, and its refusals."""
+    """A form before corrections, what the template drops, the texts that were rendered, by name, and the errors that
+    the template raised.
+    """
 
     form: TurnForm
     drops: tuple[str, ...]
@@ -162,6 +166,7 @@ def _without_header(
 
 
 def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tuple[tuple[Wrap, ...], str]:
+    """The markers around text for the user, and the text after them at the turn's end."""
     if text is None:
         return (), text_end
     before = text[: text.index(TEXT)]
@@ -176,6 +181,7 @@ def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tu
 
 
 def _before(text: str, header: str) -> str:
+    """The text up to the header of another turn."""
     return text.partition(header)[0] if header else text
 
 
@@ -185,7 +191,11 @@ def _ends(text: str, used: str) -> list[str]:
     marks = [token for token in tokens(whole) if is_tag(token) and token not in used]
     first = [marks[0]] if marks and whole.startswith(marks[0]) else []
     last = [marks[-1]] if marks and whole.endswith(marks[-1]) else []
-    return [each for each in ([whole] if whole and len(whole) <= 80 and marks else []) + first + last if each]
+    return [
+        each
+        for each in ([whole] if whole and len(whole) <= _LONGEST_END and marks else []) + first + last
+        if each
+    ]
 
 
 def _next_headers(probe: Probe, found: FoundCalls | None) -> list[str]:

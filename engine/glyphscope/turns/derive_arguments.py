@@ -11,6 +11,9 @@ from glyphscope.turns.probe import KEYS, NAMES, SAMPLES, VALUES, Probe, SampleCa
 from glyphscope.turns.spans import Span
 
 _KEY = "\0"
+"""Stands for the sample's key in texts that are compared, as the key differs."""
+_NEAR = 80
+"""Characters after a key in which its value begins; one further on belongs to something else."""
 
 
 class FoundArguments(NamedTuple):
@@ -91,13 +94,17 @@ def _parameters(probe: Probe, one: str, two: str, span: Span, call: SampleCall) 
 
 
 class _Types(NamedTuple):
+    """`links`: the text between key and value by JSON type. `python`: values are Python's literals. `item`: the tag of
+    list items where nested values are tags.
+    """
+
     links: dict[str, str]
     python: bool
     item: str
 
 
 def _types(probe: Probe, call: SampleCall, one: str, closing: str) -> _Types:
-    """The text between key and value by JSON type, and whether values are Python's literals."""
+    """How values of each JSON type are written, from a rendering of one each."""
     links: dict[str, str] = {}
     python = False
     item = ""
@@ -113,9 +120,9 @@ def _types(probe: Probe, call: SampleCall, one: str, closing: str) -> _Types:
         for candidate in _spellings(value):
             at = rest.find(candidate)
             again = rest.find(candidate, at + 1)
-            if 0 <= at < again < 80 and stop and stop not in rest[at:again]:
+            if 0 <= at < again < _NEAR and stop and stop not in rest[at:again]:
                 at = again  # the first is the type's name
-            if 0 <= at < 80:
+            if 0 <= at < _NEAR:
                 links[kind] = rest[:at]
                 python = python or candidate not in _json(value)
                 break

@@ -45,11 +45,23 @@ def derive_calls(probe: Probe, text_end: str) -> FoundCalls | None:
     first = find_span(one, ONE)
     if first is None:
         return None
-    before, after = one[: first.start], one[first.end :]
-    middle = _middle(two)
-    if first.object is not None:
-        return _objects(one, first, before, after, middle, text_end)
-    return _pieces(probe, one, first, before, after, middle, text_end)
+    written = _Written(one, first, one[: first.start], one[first.end :], _middle(two), text_end)
+    return _objects(written) if first.object is not None else _pieces(probe, written)
+
+
+class _Written(NamedTuple):
+    """A turn of one call (`text`), with the call at `span`, and the texts `before` and `after` it.
+
+    `middle` is the text between two calls, None where the template does not write two; `text_end` is what follows a
+    turn of text.
+    """
+
+    text: str
+    span: Span
+    before: str
+    after: str
+    middle: str | None
+    text_end: str
 
 
 def _middle(two: str | None) -> str | None:
@@ -65,6 +77,8 @@ def _middle(two: str | None) -> str | None:
 
 
 class Around(NamedTuple):
+    """The text around a call, in parts: of the section of calls, of the call itself, of the turn (its `end`)."""
+
     section_open: str
     open: str
     close: str
@@ -74,7 +88,7 @@ class Around(NamedTuple):
 
 
 def split_around(before: str, after: str, middle: str | None, text_end: str) -> Around:
-    """The text around a call in three parts: that of the section, of the call, of the turn."""
+    """What of the text around a call is written once for all calls, for each call, and between two."""
     opening, closing, separator = "", "", ""
     if middle is not None:
         opening, closing = common_suffix(before, middle), common_prefix(after, middle)
@@ -108,14 +122,16 @@ def split_end(rest: str, opened: str, text_end: str) -> tuple[str, str]:
     return rest[: len(rest) - len(end)], end
 
 
-def _objects(one: str, span: Span, before: str, after: str, middle: str | None, text_end: str) -> FoundCalls:
-    around = split_around(before, after, middle, text_end)
+def _objects(written: _Written) -> FoundCalls:
+    """A call that is a JSON object."""
+    span, before, middle = written.span, written.before, written.middle
+    around = split_around(before, written.after, middle, written.text_end)
     assert span.object is not None
     listed = around.section_open.rstrip().endswith("[") or around.open.rstrip().endswith("[")
     pieces = [*text_pieces(around.open), Piece("object"), *text_pieces(around.close)]
     style: IdStyle = "none"
     if span.object.id_key:
-        style = "given" if IDS[0] in one else "index"
+        style = "given" if IDS[0] in written.text else "index"
     form = CallForm(
         pieces=tuple(pieces),
         object=span.object,
@@ -131,18 +147,17 @@ def _objects(one: str, span: Span, before: str, after: str, middle: str | None, 
     return FoundCalls(form, before, around.end, middle is not None)
 
 
-def _pieces(
-    probe: Probe, one: str, span: Span, before: str, after: str, middle: str | None, text_end: str
-) -> FoundCalls | None:
+def _pieces(probe: Probe, written: _Written) -> FoundCalls | None:
     """A call whose name is written outside of JSON."""
-    found = derive_arguments(probe, one, ONE, span)
+    found = derive_arguments(probe, written.text, ONE, written.span)
     if found is None:
         return None
+    after, middle = written.after, written.middle
     if found.rest is not None:
         after = found.rest
         if middle is not None:
             middle = middle[found.cut :]
-    around = split_around(before, after, middle, text_end)
+    around = split_around(written.before, after, middle, written.text_end)
     pieces, style = _heading(found.head)
     opening, id_before, after_id = around.open.partition(IDS[0])
     if id_before:
@@ -157,7 +172,7 @@ def _pieces(
         id=style,
         empty=_empty(probe, pieces),
     )
-    return FoundCalls(form, before, around.end, middle is not None)
+    return FoundCalls(form, written.before, around.end, middle is not None)
 
 
 def _empty(probe: Probe, pieces: list[Piece]) -> str | None:

@@ -33,6 +33,14 @@ _FAR = 200
 """Characters of a prompt behind the common header: more than a turn begins with."""
 
 
+class _Thought(NamedTuple):
+    """A turn with reasoning: the texts before and after that, and the next part: "text" or "call"."""
+
+    before: str
+    between: str
+    following: str
+
+
 class Heading(NamedTuple):
     """`header` begins every turn; `prompts` and what is `begun` behind it are by state of thinking."""
 
@@ -75,7 +83,7 @@ def derive_heading(
     rendered = _with_reasoning(probe, found)
     sides = [*known, *([before_text] if before_text is not None else [])]
     if rendered is not None:
-        sides.append(rendered[0])
+        sides.append(rendered.before)
     header = reduce(common_prefix, sides) if sides else ""
     # a prompt may continue with another message's header than the turn does
     far = before_text and any(len(prompt) > len(header) + _FAR for prompt in known)
@@ -99,8 +107,8 @@ def _from(prompt: str, header: str) -> str:
     return prompt[at:] if at >= 0 else prompt
 
 
-def _with_reasoning(probe: Probe, found: FoundCalls | None) -> tuple[str, str, str] | None:
-    """The texts before and after reasoning, and the kind of the next part: "text" or "call"; None if dropped."""
+def _with_reasoning(probe: Probe, found: FoundCalls | None) -> _Thought | None:
+    """The first way of writing a turn with reasoning that the template keeps; None if it drops reasoning."""
     for key in REASONING_KEYS:
         probe.dialect = probe.dialect._replace(reasoning=key)
         for thinking in (None, True):
@@ -118,19 +126,20 @@ def _with_reasoning(probe: Probe, found: FoundCalls | None) -> tuple[str, str, s
                 if _JSON_CHUNK.search(written):
                     continue
                 if stop > at and between.strip():
-                    return written[:at], between, kind
+                    return _Thought(written[:at], between, kind)
     probe.dialect = probe.dialect._replace(reasoning=REASONING_KEYS[0])
     return None
 
 
 def _rendered(
-    rendered: tuple[str, str, str],
+    rendered: _Thought,
     header: str,
     prompts: dict[str, str],
     before_text: str | None,
     found: FoundCalls | None,
 ) -> tuple[ReasoningForm | None, str]:
-    before, between, kind = rendered
+    """Reasoning as a turn shows it, and the header without what belongs to its opening."""
+    before, between, following = rendered
     opening = before[len(header) :]
     if not opening.strip():
         begun = [p[len(header) :] for p in prompts.values() if p[len(header) :].strip()]
@@ -146,21 +155,21 @@ def _rendered(
     if parts and not is_tag(parts[0]) and any(map(is_tag, parts)) and last_tag(header):
         tag = last_tag(header)
         opening, header = tag + opening, header[: len(header) - len(tag)]
-    closing = _closing(between, opening, kind, before_text, header, found)
+    closing = _closing(between, opening, following, before_text, header, found)
     if not closing.strip():
         return None, header
     return ReasoningForm(open=opening, close=closing), header
 
 
 def _closing(
-    between: str, opening: str, kind: str, before_text: str | None, header: str, found: FoundCalls | None
+    between: str, opening: str, following: str, before_text: str | None, header: str, found: FoundCalls | None
 ) -> str:
     """The closing marker of reasoning: all up to the text or the call, except for markers before these anyway."""
-    openings, following = solid_tokens(opening), solid_tokens(between)
-    if openings and following and mirrors(openings[0], following[0]) and len(openings) <= len(following):
+    openings, after = solid_tokens(opening), solid_tokens(between)
+    if openings and after and mirrors(openings[0], after[0]) and len(openings) <= len(after):
         closing = through_solid(between, len(openings) if is_tag(openings[-1]) else 1)
         return between[: len(between) - len(between[len(closing) :].lstrip())]
-    if kind == "text" and before_text is not None:
+    if following == "text" and before_text is not None:
         extra = before_text[len(header) :]
         own = common_suffix(between, extra)
         if own.strip() and own != between:
@@ -174,7 +183,9 @@ def _closing(
 
 
 def _from_prompts(header: str, prompts: dict[str, str]) -> tuple[ReasoningForm | None, str]:
-    """Reasoning that the history drops and the prompt shows: opened in one state, closed in another."""
+    """Reasoning that the history drops and the prompt shows: opened in one state, closed in another. And the header
+    without what belongs to it.
+    """
     longest = max((prompt for prompt in prompts.values()), key=len, default="")
     parts = solid_tokens(longest[len(common_prefix(header, longest)) :])
     tag = last_tag(header).strip()
@@ -209,6 +220,7 @@ def _full(prompts: dict[str, str], tag: str) -> str:
 
 
 def _part(reasoning: ReasoningForm, begun: str) -> PromptPart:
+    """Which marker of reasoning comes last in what a prompt has begun of the turn."""
     opened = begun.rfind(reasoning.open.strip()) if reasoning.open.strip() else -1
     closed = begun.rfind(reasoning.close.strip())
     if closed > opened or (closed >= 0 and opened < 0):

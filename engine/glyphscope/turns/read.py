@@ -16,8 +16,11 @@ from msgspec.structs import replace
 from glyphscope.turns.calls import CallReader, ReadCall
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
 from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan
-from glyphscope.turns.starts import Start, loose_or_nothing, markers_of, openings_alone, starts
+from glyphscope.turns.starts import Start, loose_or_nothing, marker_pattern, openings_alone, starts
 from glyphscope.turns.tools import TurnTools
+
+_NAME_AHEAD = 400
+"""Characters from a call's beginning in which its tool's name is: longer than any name with what is before it."""
 
 
 class TurnCall(msgspec.Struct, frozen=True):
@@ -38,7 +41,8 @@ class TurnCall(msgspec.Struct, frozen=True):
 class Turn(msgspec.Struct, frozen=True):
     """A turn that was read. `left_at` is the first character at which the text leaves the form, with the reason.
 
-    `complete`: nothing was left open at the end. `strict`: the text is as the form has it.
+    `complete`: nothing was left open at the end. `strict`: the text is as the form has it. The spans are the places
+    (start, end exclusive) of text and of reasoning.
     """
 
     content: str
@@ -63,6 +67,8 @@ def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None
 
 @dataclass
 class _Reader:
+    """Reads from marker to marker. Places are those in `whole`: what the prompt has `begun`, then the `text`."""
+
     text: str
     begun: str
     form: TurnForm
@@ -85,11 +91,11 @@ class _Reader:
         if again:
             self.scan.note(0, "the prompt has this already")
         key = msgspec.json.encode(self.form)
-        self.pattern, self.starts = markers_of(key)
+        self.pattern, self.starts = marker_pattern(key)
         self.alone = openings_alone(key)
-        self.after_call = -1
+        self.after_call = -1  # the end of the last call
         self.has_text = False
-        self.wrapped = False
+        self.wrapped = False  # a marker around text was written
 
     def read(self) -> Turn:
         at = 0
@@ -339,7 +345,7 @@ class _Reader:
 
     def _known_ahead(self, found: re.Match[str]) -> bool:
         """Whether an unmarked call after text names a tool of the request."""
-        ahead = self.whole[found.start() : found.start() + 400]
+        ahead = self.whole[found.start() : found.start() + _NAME_AHEAD]
         spellings = ('"{}"', "{}(", "{}{{")
         return any(spelling.format(name) in ahead for name in self.tools.names for spelling in spellings)
 

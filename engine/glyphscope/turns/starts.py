@@ -1,10 +1,14 @@
-"""Where calls, reasoning and text may begin: every marker of a form in one pattern."""
+"""The markers of a form for reading a whole turn: one pattern of all of them, and the texts that calls begin with.
+
+`validator_markers` has the same markers for reading character by character.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,7 +22,11 @@ _BARE_OBJECT = rf"\{{\s*[\"'](?:{'|'.join(CALL_KEYS)})[\"']\s*:"
 
 @dataclass(frozen=True)
 class Start:
-    """One alternative of the pattern of markers."""
+    """The meaning of a marker: `kind` is call, open, close (of reasoning), wrap, end, skip or stray (a late closing).
+
+    `form` is that of the call; `whole` is False for a marker whose first part is missing, or that is misplaced. `text`
+    is the marker of the call as the form has it.
+    """
 
     kind: str
     form: CallForm | None = None
@@ -26,9 +34,19 @@ class Start:
     text: str = ""
 
 
+class Opening(NamedTuple):
+    """A text that calls of a form begin with; `whole`: the whole opening, not only its last markers."""
+
+    text: str
+    whole: bool
+
+
 @lru_cache(maxsize=64)
-def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
-    """Every marker of a form, as one pattern with a group for each."""
+def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
+    """Every marker of a form as one pattern, whose group `m{i}` is a text that means one of the `i`-th starts.
+
+    The starts of a text are in the order in which they are tried. `key` is the form as JSON, which has a hash.
+    """
     form = msgspec.json.decode(key, type=TurnForm)
     found: list[tuple[str, Start]] = []
     used = "".join([*(call.opening for call in form.calls), *form.wrap_markers])
@@ -44,9 +62,8 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
         found += _call_starts(call)
         found += [(loose(tag), Start("stray")) for tag in closing_tags(call) if tag not in used]
     by_pattern: dict[str, list[Start]] = {}
-    for pattern, start in sorted(
-        found, key=lambda each: ("close", "stray").count(each[1].kind) + (not each[1].whole)
-    ):
+    # a text that closes, or is incomplete, is tried last: it may be another marker as well
+    for pattern, start in sorted(found, key=lambda each: _is_closing(each[1]) + (not each[1].whole)):
         if pattern:
             by_pattern.setdefault(pattern, []).append(start)
     if not by_pattern:
@@ -54,6 +71,10 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
     ordered = sorted(by_pattern, key=len, reverse=True)
     whole = "|".join(f"(?P<m{place}>{pattern})" for place, pattern in enumerate(ordered))
     return re.compile(whole), [by_pattern[pattern] for pattern in ordered]
+
+
+def _is_closing(start: Start) -> bool:
+    return start.kind in ("close", "stray")
 
 
 @lru_cache(maxsize=64)
@@ -65,6 +86,7 @@ def openings_alone(key: bytes) -> re.Pattern[str]:
 
 
 def loose_or_nothing(text: str) -> str:
+    """The loose pattern of a marker; empty for white space alone, which marks nothing."""
     return loose(text) if text.strip() else ""
 
 
@@ -89,26 +111,26 @@ def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
     return found
 
 
-def starts(form: CallForm) -> list[tuple[str, bool]]:
-    """The texts that calls of a form begin with, longest first; whether each is the whole opening.
+def starts(form: CallForm) -> list[Opening]:
+    """The texts that calls of a form begin with, longest first.
 
     Models leave out the first markers: what follows them is enough where it is a marker itself.
     """
-    out: list[tuple[str, bool]] = []
+    out: list[Opening] = []
     for opening in form.call_opens:
         whole = form.section_open + opening
         if whole.strip():
-            out.append((whole, True))
+            out.append(Opening(whole, True))
         if form.section_open and _is_marker(opening):
-            out.append((opening, False))
+            out.append(Opening(opening, False))
         parts = tokens(opening)
         for place in range(1, len(parts)):
             rest = "".join(parts[place:])
             if (rest.startswith(("<", "[")) and _is_marker(rest) and parts[place - 1].strip()) or (
                 not parts[place - 1].strip() and rest.startswith("<") and _is_marker(rest)
             ):
-                out.append((rest, False))
-    return sorted(dict.fromkeys(out), key=lambda each: -len(each[0]))
+                out.append(Opening(rest, False))
+    return sorted(dict.fromkeys(out), key=lambda each: -len(each.text))
 
 
 def closing_tags(form: CallForm) -> list[str]:
