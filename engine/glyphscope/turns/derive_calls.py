@@ -88,7 +88,7 @@ class Around(NamedTuple):
 
 
 def split_around(before: str, after: str, middle: str | None, text_end: str) -> Around:
-    """What of the text around a call is written once for all calls, for each call, and between two."""
+    """The text around a call, divided by where it is written: once for all calls, at each call, between two."""
     opening, closing, separator = "", "", ""
     if middle is not None:
         opening, closing = common_suffix(before, middle), common_prefix(after, middle)

@@ -4,9 +4,9 @@ The strict form decides what is a violation, at the first character after which 
 continues where it safely can, so that the rest is shown. At the end of the text `read_turn` has the final word on what
 the turn says.
 
-Text and reasoning are read up to the next marker, which a `Finder` finds; from a call's marker on, `Calls` reads. What
-turns out to be something else than it seemed is read again (`_Piece`). What looks like a call where text may be is a
-trial: its events wait until a known tool is named, and are dropped, with the text read again, where none is.
+Text and reasoning are read up to the next marker, which a `Finder` finds; from a call's marker on, `Calls` reads. A
+text that is not the marker or the call that it seemed is read again (`_Piece`). An apparent call where text may be is
+a trial: its events wait until a known tool is named, and are dropped, with the text read again, where none is.
 """
 
 from __future__ import annotations

@@ -333,7 +333,7 @@ class Calls:
         self._closed = True
 
     def _driven(self, at: int) -> None:
-        """What follows the driver's part, if that is complete or broken."""
+        """Continues behind the driver's part, if that is complete or broken."""
         driver = self._driver
         assert driver is not None
         if driver.broken:
