@@ -13,7 +13,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import Token
-from glyphscope.text.figures import count, duration_ms, percent
+from glyphscope.text.figures import duration_ms, percent
 from glyphscope_gui.shared.chart import Chart
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import NOT_ASKED, step_text
