@@ -68,7 +68,9 @@ def memory_words(memory: Memory) -> str:
 
 def load_words(load: LoadOptions) -> str:
     """The options that a model is loaded with."""
-    layers = tr("all layers on the GPU") if load.gpu_layers < 0 else tr("%n GPU layer(s)", "", load.gpu_layers)
+    layers = (
+        tr("all layers on the GPU") if load.gpu_layers < 0 else tr("%n GPU layer(s)", "", load.gpu_layers)
+    )
     parts = (
         tr("context {tokens:,}", tokens=load.context),
         tr("%n thread(s)", "", load.threads),
