@@ -33,12 +33,17 @@ from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, Wra
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 100
+"""Servers of a file that are listed; the others are not imported."""
+MOST_PROBLEMS = 8
 READ_MS = 250
+"""After the last change of the pasted text it is read."""
 _FILTER = tr("Servers (*.json);;All files (*)")
 
 
 class AddServerDialog(PlainDialog):
-    """`chosen` carries a name and an entry. Who writes a command line here has seen it, so it may be started."""
+    """`chosen` carries a name and an entry as in an mcpServers file. Who writes a command line here has seen it, so it
+    may be started. `taken` are the names of other servers.
+    """
 
     chosen = Signal(str, object)
 
@@ -74,6 +79,14 @@ class AddServerDialog(PlainDialog):
         self.variables_edit.textChanged.connect(self._check)
         self.headers_edit.textChanged.connect(self._check)
         self._check()
+
+    def accept(self) -> None:
+        try:
+            name, entry = self.entry()
+        except ServerError:
+            return
+        self.chosen.emit(name, entry)
+        super().accept()
 
     def entry(self) -> tuple[str, dict[str, Any]]:
         """The name and the entry as in a file. Raises ServerError."""
@@ -121,14 +134,6 @@ class AddServerDialog(PlainDialog):
             words, ok = error.message if self.command_edit.text().strip() else "", False
         self.problem.setText(words)
         self.add_button.setEnabled(ok)
-
-    def accept(self) -> None:
-        try:
-            name, entry = self.entry()
-        except ServerError:
-            return
-        self.chosen.emit(name, entry)
-        super().accept()
 
 
 def _pairs(text: str, sign: str, problem: str) -> dict[str, str]:
@@ -195,9 +200,14 @@ class ImportServersDialog(PlainDialog):
         self._show(FoundServers())
 
     def read_file(self, path: Path) -> None:
-        """Read it beside the window."""
+        """Read the file in the background."""
         self._later.stop()
         self._background.start("read", lambda: find_servers(path), self._show, self._failed)
+
+    def accept(self) -> None:
+        if self.ticked:
+            self.chosen.emit(self.ticked, self.allow_box.isChecked(), self.replace_box.isChecked())
+            super().accept()
 
     @property
     def ticked(self) -> tuple[FoundServer, ...]:
@@ -216,8 +226,8 @@ class ImportServersDialog(PlainDialog):
         self._show(FoundServers(trouble=str(error)))
 
     def _show(self, found: FoundServers) -> None:
-        lines = [found.trouble] if found.trouble else list(found.problems[:8])
-        if (more := len(found.problems) - 8) > 0:
+        lines = [found.trouble] if found.trouble else list(found.problems[:MOST_PROBLEMS])
+        if (more := len(found.problems) - MOST_PROBLEMS) > 0:
             lines.append(tr("… and {more} more", more=more))
         if (more := len(found.servers) - MOST_SHOWN) > 0:
             lines.append(tr("%n more servers are neither shown nor imported.", "", more))
@@ -260,11 +270,6 @@ class ImportServersDialog(PlainDialog):
         count = len(self.ticked)
         self.add_button.setEnabled(count > 0)
         self.add_button.setText(tr("Add") if count < 2 else tr("Add %n server(s)", "", count))
-
-    def accept(self) -> None:
-        if self.ticked:
-            self.chosen.emit(self.ticked, self.allow_box.isChecked(), self.replace_box.isChecked())
-            super().accept()
 
     def _end(self, _result: int) -> None:
         self._later.stop()

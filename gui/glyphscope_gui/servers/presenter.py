@@ -338,7 +338,7 @@ class ServersPresenter(Page):
 
     def _show_checks(self) -> None:
         tool = self.view.panel.tool
-        self.view.panel.show_checks(self.proofs.whole_rows(tool) if tool is not None else None)
+        self.view.panel.show_enforcement(self.proofs.whole_rows(tool) if tool is not None else None)
 
     def _import(self) -> None:
         tools = self.view.tools.model.ticked

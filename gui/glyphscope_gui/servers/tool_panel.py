@@ -50,20 +50,27 @@ VIEWS = (
 FORM_SHARE, ALONE_SHARE = 0.55, 0.85
 """Of the height, at most for the arguments: beside a result, and without one."""
 LEAST_FORM = 64
+"""Pixels of height that the arguments keep beside a long result."""
 LEAST_WIDTH = 340
+"""Pixels below which the buttons of a call do not fit on a line."""
 LONGEST_SCHEMA = 200_000
+"""Characters of a schema that are shown."""
 
 
 class PanelWords(NamedTuple):
-    """The words of a panel for tools, resources or prompts; `button` is the object name of its button."""
+    """The words of a panel for tools, resources or prompts."""
 
     noun: str
     verb: str
     verb_anyway: str
+    """The button's text where the arguments are invalid."""
     tip: str
     choose: str
+    """Shown while nothing is selected."""
     button: str
+    """The button's object name."""
     has_schema: bool = False
+    """Whether the arguments have a schema: the panel then has the views of its checks and its text."""
 
 
 TOOL = PanelWords(
@@ -81,7 +88,9 @@ PROMPT = PanelWords(
 
 
 class ToolPanel(Card):
-    """`callRequested` carries the arguments; `edited`: they may have changed. `subscribeRequested`: of a resource."""
+    """`callRequested` carries the arguments, a dict; `edited`: they may have changed. `subscribeRequested` carries
+    whether the server should report updates of the shown resource.
+    """
 
     callRequested = Signal(object)
     cancelRequested = Signal()
@@ -89,7 +98,7 @@ class ToolPanel(Card):
     edited = Signal()
 
     def __init__(self, words: PanelWords = TOOL, parent: QWidget | None = None) -> None:
-        self._said = words
+        self._panel_words = words
         self.views = named(Segmented(VIEWS, small=True), "", tr("Call, checks or schema"))
         body = QWidget()
         super().__init__(words.noun, body, actions=(self.views,), parent=parent)
@@ -99,12 +108,12 @@ class ToolPanel(Card):
         self._server_ready = False
         self._fitted_height = 0
         self.about = PlainLabel(body, wordWrap=True)
-        self.says = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
+        self.annotations = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.problem = words_label(role="problem", parent=body)
         self.form = CallForm(body, suggests=not words.has_schema)
         self.result = CallResult(body)
         self.checks = named(EnforcementTable(body), "serverEnforcementTable")
-        self.untried = PlainLabel(body, role="muted", alignment=Qt.AlignmentFlag.AlignCenter)
+        self.no_checks = PlainLabel(body, role="muted", alignment=Qt.AlignmentFlag.AlignCenter)
         self.schema = named(JsonEditor(body), "serverToolSchema", tr("Schema of the tool"), readOnly=True)
         self._make_buttons(body)
         self._lay_out(body)
@@ -125,8 +134,9 @@ class ToolPanel(Card):
         *,
         again: bool = True,
     ) -> bool:
-        """Show a tool, with arguments typed before. Return False where nothing changed: the tool is shown
-        already, with the same schema, and not `again`.
+        """Show a tool, the server's annotations of it (`claims`), and arguments typed before.
+
+        Return False where nothing changed: the tool is shown already, with the same schema, and not `again`.
         """
         tool = row.tool if row else None
         if not again and row is not None and tool is not None and self._tool == tool:
@@ -134,17 +144,19 @@ class ToolPanel(Card):
         self._tool = tool
         self._stack.setVisible(tool is not None)
         name = visible(row.name[:60], spaces=True) if row else ""
-        title = f"{self._said.noun} {name}" if row else self._said.noun
+        title = f"{self._panel_words.noun} {name}" if row else self._panel_words.noun
         self.heading.set_title(title, upper=title.rfind(name))
-        show_words(self.about, tool.description[:600] if tool else "" if row else self._said.choose)
+        show_words(self.about, tool.description[:600] if tool else "" if row else self._panel_words.choose)
         words = claim_words(claims)
-        show_words(self.says, tr("Annotations (not verified): {claims}", claims=words) if words else "")
+        show_words(
+            self.annotations, tr("Annotations (not verified): {claims}", claims=words) if words else ""
+        )
         show_words(self.problem, row.problem if row else "")
         self.form.show_tool(tool, arguments)
         self.result.show_view(None)
         text = escaped(json.dumps(tool.parameters, indent=2, ensure_ascii=False)) if tool else ""
         self.schema.show_text(text[:LONGEST_SCHEMA])
-        self.show_checks(None)
+        self.show_enforcement(None)
         self._show_json_button()
         self._notify("")
         self.show_state()
@@ -152,12 +164,12 @@ class ToolPanel(Card):
         self.edited.emit()
         return True
 
-    def show_checks(self, rows: Sequence[EnforcementRow] | None) -> None:
+    def show_enforcement(self, rows: Sequence[EnforcementRow] | None) -> None:
         """Show the enforcement of each constraint; None while it is being computed."""
         self.checks.show_rows(rows or ())
         self.checks.setVisible(bool(rows))
-        self.untried.setVisible(not rows)
-        self.untried.setText(
+        self.no_checks.setVisible(not rows)
+        self.no_checks.setText(
             tr("Testing…") if rows is None and self._tool else tr("The schema has no constraints.")
         )
 
@@ -171,7 +183,7 @@ class ToolPanel(Card):
         self.show_state()
 
     def show_check(self, check: ArgumentCheck) -> None:
-        """The verdicts on the arguments as they are."""
+        """Show the verdicts on the current arguments: those of a field beside it, the others beside the button."""
         self.form.show_check(check)
         self._refit()
         if self.form.is_empty and not check.ok:
@@ -186,7 +198,7 @@ class ToolPanel(Card):
                 else tr("{problems} The server may reject the call.", problems=verdict).strip()
             )
         fits = check.ok or self.form.is_empty
-        self.call_button.setText(self._said.verb if fits else self._said.verb_anyway)
+        self.call_button.setText(self._panel_words.verb if fits else self._panel_words.verb_anyway)
 
     def show_unreadable(self, words: str) -> None:
         self.form.show_unreadable()
@@ -222,6 +234,27 @@ class ToolPanel(Card):
         self.show_state()
         self._fit()
 
+    def show_state(self) -> None:
+        """Enable and show what can be done with the tool now: call it, cancel the call, or edit its arguments."""
+        can = self._tool is not None
+        self.call_button.setEnabled(can and self._server_ready)
+        buttons = (self.call_button, self.cancel_button)
+        shown, hidden = reversed(buttons) if self._busy else buttons
+        shown.show()
+        if hidden.hasFocus():
+            shown.setFocus(Qt.FocusReason.OtherFocusReason)
+        hidden.hide()
+        self.bar.setVisible(self._busy)
+        self.progress.setVisible(self._busy)
+        self.words.setVisible(not self._busy)
+        takes = self._panel_words.has_schema or (
+            self._tool is not None and bool(self._tool.parameters["properties"])
+        )
+        self.example_button.setVisible(takes)
+        self.json_button.setVisible(takes)
+        self.example_button.setEnabled(can and not self._busy)
+        self.json_button.setEnabled(can and not self._busy)
+
     def show_subscription(self, updates: Updates | None, *, can: bool) -> None:
         """Show whether the server has subscriptions, and the updates of the shown resource."""
         self.subscribe_box.setVisible(can)
@@ -244,8 +277,9 @@ class ToolPanel(Card):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_buttons(self, body: QWidget) -> None:
+        words = self._panel_words
         self.call_button = push_button(
-            self._said.verb, body, name=self._said.button, role="primary", tip=plain_tip(self._said.tip)
+            words.verb, body, name=words.button, role="primary", tip=plain_tip(words.tip)
         )
         self.cancel_button = push_button(
             tr("Cancel"), body, name="cancelCallButton", tip=tr("Cancel the request and notify the server")
@@ -286,12 +320,12 @@ class ToolPanel(Card):
         self._split.addWidget(self.form)
         self._split.addWidget(lower)
         self._split.setStretchFactor(1, 1)
-        checks = holder(vbox((self.checks, 1), (self.untried, 1)), body)
+        checks = holder(vbox((self.checks, 1), (self.no_checks, 1)), body)
         self._stack = stack(self._split, checks, self.schema)
         kept = self._stack.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self._stack.setSizePolicy(kept)
-        vbox(self.about, self.says, self.problem, (self._stack, 1), parent=body, spacing=6)
+        vbox(self.about, self.annotations, self.problem, (self._stack, 1), parent=body, spacing=6)
 
     def _fit(self) -> None:
         height, preferred = self._split.height(), self.form.preferred_height
@@ -305,26 +339,6 @@ class ToolPanel(Card):
         """Fit the form after a reason has appeared or disappeared; otherwise the user's sizes stay."""
         if self.form.preferred_height != self._fitted_height:
             self._fit()
-
-    def show_state(self) -> None:
-        can = self._tool is not None
-        self.call_button.setEnabled(can and self._server_ready)
-        buttons = (self.call_button, self.cancel_button)
-        shown, hidden = reversed(buttons) if self._busy else buttons
-        shown.show()
-        if hidden.hasFocus():
-            shown.setFocus(Qt.FocusReason.OtherFocusReason)
-        hidden.hide()
-        self.bar.setVisible(self._busy)
-        self.progress.setVisible(self._busy)
-        self.words.setVisible(not self._busy)
-        takes = self._said.has_schema or (
-            self._tool is not None and bool(self._tool.parameters["properties"])
-        )
-        self.example_button.setVisible(takes)
-        self.json_button.setVisible(takes)
-        self.example_button.setEnabled(can and not self._busy)
-        self.json_button.setEnabled(can and not self._busy)
 
     def _show_json_button(self) -> None:
         json_now = self.form.is_json
