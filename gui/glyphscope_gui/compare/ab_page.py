@@ -8,9 +8,9 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.ab import Trial
-from glyphscope_gui.compare.ab_prompts import NAMES, WARM
+from glyphscope_gui.compare.ab_prompts import NAMES
 from glyphscope_gui.compare.ab_runs import AbRow
-from glyphscope_gui.compare.variants import MOST_TEMPERATURE
+from glyphscope_gui.compare.variants import MOST_TEMPERATURE, WARM_TEMPERATURE
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, named, push_button
@@ -26,10 +26,9 @@ _FIRST_WORDS = tr(
     "Keep the current prompt as A, edit it, and run both with the same seeds: one run "
     "per prompt and seed, no tools are executed."
 )
-
-
-SEED, FIRST, SECOND, PARTING = range(4)
-_WAITS = "…"
+SEED, FIRST, SECOND, DIFFERENCE = range(4)
+"""The columns of the table: a seed, the results of A and of B, and the first difference of their calls."""
+_NOT_RUN = "…"
 
 
 class AbTableModel(TableModel[AbRow]):
@@ -47,7 +46,7 @@ class AbTableModel(TableModel[AbRow]):
                 self._changed(place, place + 1)
 
     def words(self, row: AbRow, column: int) -> str:
-        difference = row.difference or (tr("same call") if _same(row) else "")
+        difference = row.difference or (tr("same call") if _both_called(row) else "")
         return (str(row.seed), trial_words(row.first), trial_words(row.second), difference)[column]
 
     def tip(self, row: AbRow, column: int) -> str:
@@ -57,19 +56,22 @@ class AbTableModel(TableModel[AbRow]):
 def trial_words(trial: Trial | None) -> str:
     """The trial with a sign in front: right, wrong, or not judged."""
     if trial is None:
-        return _WAITS
+        return _NOT_RUN
     if trial.ok is None:
         return f"· {trial.why}"
     return f"✓ {trial.call}" if trial.ok else f"✕ {trial.why}"
 
 
-def _same(row: AbRow) -> bool:
+def _both_called(row: AbRow) -> bool:
+    """Whether both trials have a call: without a difference, it is the same one."""
     return bool(row.first and row.second and row.first.call and row.second.call)
 
 
 class AbPage(QWidget):
-    """Places the parts. `sourceChosen` carries the prompt (0 or 1) and the key of its source, `openRequested` the
-    prompt and the row of the run that is to be opened.
+    """The settings of the A/B, its table and its conclusion. Prompts are counted from 0: A is 0, B is 1.
+
+    `sourceChosen` carries a prompt and the key of its source (`ab_prompts.Source`), `openRequested` the prompt and the
+    row of the run that is to be opened.
     """
 
     sourceChosen = Signal(object, object)
@@ -101,11 +103,12 @@ class AbPage(QWidget):
             tr("Stop"), self, name="abStopButton", tip=tr("Stop and keep the finished runs (Esc)")
         )
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
+        """The run that is made now, or why none could be."""
         self.words = named(FittedLabel(self), "abWords")
         self.words.setText(_FIRST_WORDS)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.model = AbTableModel(self)
-        table = PlainTable(self.model, PARTING, self)
+        table = PlainTable(self.model, DIFFERENCE, self)
         self.table = named(table, "abTable", tr("Seeds, with the result of each prompt"))
         self.open_buttons = [
             push_button(tr("Open {name}’s run", name=name), self, name=f"abOpen{name}Button")
@@ -131,6 +134,7 @@ class AbPage(QWidget):
         self.words.setText("\n".join(lines) if lines else _FIRST_WORDS)
 
     def show_running(self, *, running: bool, free: bool) -> None:
+        """Show whether the A/B is running, and whether the model is free for one."""
         for widget in (*self.sources, self.keep_button, self.seeds, self.temperature, self.expect):
             widget.setEnabled(not running)
         self.run_button.setEnabled(free and not running)
@@ -161,7 +165,7 @@ class AbPage(QWidget):
             tr("Temperature for both prompts"),
             tip=tr("At 0 all seeds give the same tokens, so one is run."),
         )
-        self.temperature.setValue(WARM)
+        self.temperature.setValue(WARM_TEMPERATURE)
         self.expect = named(
             LineEdit(self, placeholderText=tr("any valid call")),
             "abExpect",

@@ -14,11 +14,10 @@ from glyphscope.events import RunRequest
 from glyphscope_gui.shared.language import tr
 
 Source: TypeAlias = Literal["now", "last", "kept", "project"]
+"""The playground's prompt, that of its last run, the one kept as A by the button, or that of a project file."""
 NAMES = ("A", "B")
 MOST_SEEDS = 100
 """Each of them is two runs of the one model."""
-WARM = 0.7
-"""The offered temperature: at 0 all seeds sample the same tokens."""
 _FIELDS = {
     "prompt": tr("prompt"),
     "system": tr("system template"),
@@ -32,7 +31,9 @@ _FIELDS = {
 def plan(
     base: RunRequest, first: RunRequest, second: RunRequest, seeds: str, temperature: float, expected: str
 ) -> AbPlan:
-    """The two prompts asked for with all other settings of `base`. Raises GlyphscopeError for what cannot be run."""
+    """The plan of both prompts on all seeds, with the other settings of `base`. `seeds` and `expected` are the texts of
+    their fields. Raises GlyphscopeError for what cannot be run.
+    """
     sampling = msgspec.structs.replace(base.sampling, temperature=temperature)
     requests = [_plain(request, base, sampling) for request in (first, second)]
     judge, measure = (is_valid, "valid") if not expected.strip() else (_expected(expected), "as expected")

@@ -37,8 +37,6 @@ from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP
 
-WARM = 0.7
-"""The offered temperature where the setting's own is 0: there all seeds sample the same tokens."""
 FIRST_WORDS = tr(
     "Run one setting once per seed and count the answers. No tools are executed. Select "
     "an answer to see its runs and the token at which it diverges from the most frequent "
@@ -47,8 +45,8 @@ FIRST_WORDS = tr(
 
 
 class SeedsPage(QWidget):
-    """`sourceChosen` carries the place of a setting, `openRequested` a seed and the Parting at which to open its run,
-    or None.
+    """`sourceChosen` carries the place of a setting in the list, `openRequested` a seed and where to open its run: the
+    Parting (the token at which answers diverge), or None for its beginning.
     """
 
     sourceChosen = Signal(int)
@@ -94,6 +92,7 @@ class SeedsPage(QWidget):
         self._show_group()
 
     def show_running(self, *, running: bool, free: bool) -> None:
+        """Show whether the seeds are running, and whether the model is free for them."""
         for widget in (self.source, self.seeds, self.temperature):
             widget.setEnabled(not running)
         self.run_button.setEnabled(free and not running)
@@ -125,6 +124,7 @@ class SeedsPage(QWidget):
             tip=tr("At 0 all seeds give the same tokens, so one is run"),
         )
         self.turn = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted"), "seedsTurn")
+        """The run that is made now, or why none could be."""
         self.stop_button = push_button(
             tr("Stop"), self, name="seedsStopButton", tip=tr("Stop and keep the finished runs (Esc)")
         )
@@ -190,7 +190,7 @@ class SeedsPage(QWidget):
 
     @property
     def _parting(self) -> Parting | None:
-        """Where the chosen answer parts; of the most frequent one, where the first other one does."""
+        """Where the chosen answer diverges from the most frequent one; for that one, the first such place."""
         group, partings = self._group, self._result.partings
         if group is None or not partings:
             return None

@@ -15,8 +15,8 @@ from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.ab_prompts import MOST_SEEDS
 from glyphscope_gui.compare.aside_queue import AsideRun, AsideRuns
 from glyphscope_gui.compare.comparison import Comparison
-from glyphscope_gui.compare.seeds_page import WARM, SeedsPage
-from glyphscope_gui.compare.variants import Variant, settings_of, variant_of
+from glyphscope_gui.compare.seeds_page import SeedsPage
+from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, settings_of, variant_of
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.token_place import TokenPlace
@@ -124,7 +124,7 @@ class SeedsPresenter(QObject):
 
     def _show_temperature(self) -> None:
         request = settings_of(self._context.project)
-        self._page.temperature.show_value(self._variant.value("temperature", request) or WARM)
+        self._page.temperature.show_value(self._variant.value("temperature", request) or WARM_TEMPERATURE)
 
     def _show_sources(self) -> None:
         names = [tr("Playground")]

@@ -37,6 +37,8 @@ WORDS = {
 _LONGEST = 24
 """Characters of a prompt in a column's name."""
 MOST_TEMPERATURE = 5.0
+WARM_TEMPERATURE = 0.7
+"""Offered for several seeds: at 0 all of them sample the same tokens."""
 OWN = "own"
 """The key of a custom setting, outside the presets."""
 
