@@ -23,7 +23,6 @@ from glyphscope_gui.grammar.examples_model import ExampleVerdict, result_pill, r
 from glyphscope_gui.grammar.jobs import LatestJobs
 from glyphscope_gui.grammar.line_lexer import (
     break_long_lines,
-    defined_names,
     find_definition,
     is_name,
     name_at,
@@ -80,7 +79,6 @@ def test_a_word_is_at_its_place(text):
 def test_names_in_literals_classes_and_comments_are_not_rules():
     text = 'a ::= "a" [a] b # a b\nb ::= a "\\" a"\n'
     assert occurrences(text, "a") == [0, text.index(' a "') + 1]
-    assert defined_names(text) == ["a", "b"]
     assert find_definition('# b ::= \n"b ::= "\n' + text, "b") == 19 + text.index("b ::=") - 0 - 1
     assert find_definition(text, "c") is None
 
@@ -233,7 +231,7 @@ def test_only_an_edited_grammar_is_saved_in_the_project(qapp):
     document.follow_tools()
     assert document.text == "root ::= y"
     assert not document.work.use
-    document.own_text()
+    document.return_to_custom_text()
     assert document.text == "root ::= z"
 
 

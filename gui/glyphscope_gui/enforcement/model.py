@@ -29,9 +29,10 @@ ENGINES: Engines = (
         ),
     ),
 )
-OWN = "own"
-OWN_ENGINE: Engines = (
-    (OWN, tr("This grammar"), tr("The grammar in the editor, as read by Glyphscope’s matcher")),
+CUSTOM = "own"
+"""The key of a custom grammar, which only Glyphscope's matcher reads."""
+CUSTOM_ENGINE: Engines = (
+    (CUSTOM, tr("This grammar"), tr("The grammar in the editor, as read by Glyphscope’s matcher")),
 )
 CONSTRAINT = 0
 

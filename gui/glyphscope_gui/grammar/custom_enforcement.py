@@ -14,25 +14,26 @@ from glyphscope.grammar.match import Limits, compile_grammar
 from glyphscope.proof import boundary_examples
 from glyphscope.proof.renderings import as_written, texts
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope_gui.enforcement.model import OWN, Cell, EnforcementRow
+from glyphscope_gui.enforcement.model import CUSTOM, Cell, EnforcementRow
 from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
 from glyphscope_gui.shared.language import tr
 
 MOST_TEXTS = 5_000
-"""Tried in all; more would hold up the next answer."""
+"""Texts matched for one answer; more would delay the next one."""
 LIMITS = Limits(items=20_000)
 """For each text: calls are short."""
 
 
-def own_rows(
+def custom_grammar_rows(
     grammar: Grammar, registry: ToolRegistry, notation: Notation, shape: Shape, cancelled: Callable[[], bool]
 ) -> tuple[EnforcementRow, ...]:
-    """A row for each constraint of the tools that the text can call at all; none where it can call no tool."""
+    """A row for each constraint of the tools that the grammar can call; none where it cannot call any."""
     start = compile_grammar(grammar).start(LIMITS)
-    left = [MOST_TEXTS]
+    texts_left = MOST_TEXTS
 
     def accepted(text: str) -> bool:
-        left[0] -= 1
+        nonlocal texts_left
+        texts_left -= 1
         try:
             return start.feed(text).accepted
         except GlyphscopeError:
@@ -40,7 +41,7 @@ def own_rows(
 
     rows: list[EnforcementRow] = []
     for tool in registry.allowed:
-        if cancelled() or left[0] <= 0:
+        if cancelled() or texts_left <= 0:
             break
         rows += _tool_rows(registry, tool, notation, shape, accepted)
     return tuple(rows)
@@ -83,7 +84,7 @@ def _tool_rows(
             pointer,
             keyword,
             constraint_row_words(registry, tool.name, pointer, keyword),
-            {OWN: cell},
+            {CUSTOM: cell},
         )
         for (pointer, keyword), cell in cells.items()
     ]

@@ -78,11 +78,6 @@ def occurrences(text: str, name: str) -> list[int]:
     return [word.start for word in words(text) if word.text == name and word.kind in ("name", "definition")]
 
 
-def defined_names(text: str) -> list[str]:
-    """The names of all rules, in their order."""
-    return list(dict.fromkeys(word.text for word in words(text) if word.kind == "definition"))
-
-
 def is_name(text: str) -> bool:
     """Whether llama.cpp takes it as the name of a rule."""
     return re.fullmatch(r"[A-Za-z0-9-]+", text) is not None

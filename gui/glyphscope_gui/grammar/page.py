@@ -33,7 +33,10 @@ WIDE = 1180
 
 
 class GrammarPage(TakesFiles, QWidget):
-    """Places the parts; `presenter.py` connects them. `fileDropped` carries a path."""
+    """Three columns: text and examples; rule and steps; differences, samples and costs. The presenter connects them.
+
+    `fileDropped` carries a path.
+    """
 
     fileDropped = Signal(str)
     endings = (".gbnf", ".txt")
@@ -87,7 +90,7 @@ class GrammarPage(TakesFiles, QWidget):
         self.tools_link = link(
             tr("From tools"), tr("Show the generated grammar again; your grammar is kept"), self
         )
-        self.own_link = link(tr("My grammar"), tr("Back to your grammar"), self)
+        self.custom_link = link(tr("My grammar"), tr("Back to your grammar"), self)
         self.open_link = link(tr("Open…"), tr("Open a .gbnf file; you can also drop one here"), self)
         self.save_link = link(tr("Save as…"), tr("Save the grammar as a .gbnf file"), self)
         self.use_link = link(tr("Use for runs"), "", self, name="useGrammarButton")
@@ -117,7 +120,7 @@ class GrammarPage(TakesFiles, QWidget):
         self.edit.setStyleSheet("#grammarEdit { border: none; border-radius: 0; padding: 0; }")
         line = hbox((self.summary, 1), self.use_link, self.help_link, margins=(PAD - 5, 5, PAD - 8, 0))
         text = holder(vbox((self.edit, 1), self.diagnostics, line, spacing=0), self)
-        links = (self.copy_link, self.own_link, self.tools_link, self.open_link, self.save_link)
+        links = (self.copy_link, self.custom_link, self.tools_link, self.open_link, self.save_link)
         self.edit_card = Card(tr("Grammar"), text, actions=links, padded=False)
         self.edit_card.setMinimumHeight(150)
 

@@ -13,7 +13,7 @@ from glyphscope.registry.pointer import steps_of
 from glyphscope.sessions import GrammarExample
 from glyphscope.text.figures import duration
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
-from glyphscope_gui.enforcement.model import ENGINES, OWN_ENGINE, EnforcementRow
+from glyphscope_gui.enforcement.model import CUSTOM_ENGINE, ENGINES, EnforcementRow
 from glyphscope_gui.enforcement.rows import badges, enforcement_rows
 from glyphscope_gui.grammar.examples_model import GrammarExamplesModel
 from glyphscope_gui.grammar.files import GrammarFiles
@@ -48,12 +48,16 @@ class GrammarPresenter(Page):
         self.files = GrammarFiles(self._document, context.window)
         self.run_rules = RunRulesPresenter(context, self.view, self.bench)
         self._linking = False
+        """Whether this page selects an argument in the tools now, which must not select its rule again."""
         self._trouble = ""
+        """Why the tools have no grammar."""
         self._summary = ""
         self._rows: tuple[EnforcementRow, ...] = ()
         self._rows_complete = False
-        self._own_rows: tuple[EnforcementRow, ...] = ()
+        """Whether all proofs of the tools' grammar are in `_rows`."""
+        self._custom_rows: tuple[EnforcementRow, ...] = ()
         self._tool = ""
+        """The tool whose rule is shown; empty for none."""
         self.view.edit.rule_tip = self._rule_tip
         self._connect_text()
         self._connect_answers()
@@ -105,7 +109,7 @@ class GrammarPresenter(Page):
         document.changed.connect(self._show_links)
         page.copy_link.clicked.connect(self._edit_as_text)
         page.tools_link.clicked.connect(document.follow_tools)
-        page.own_link.clicked.connect(document.own_text)
+        page.custom_link.clicked.connect(document.return_to_custom_text)
         page.open_link.clicked.connect(self.files.ask_to_open)
         page.save_link.clicked.connect(self.files.ask_where_to_save)
         page.fileDropped.connect(self.files.open)
@@ -126,7 +130,7 @@ class GrammarPresenter(Page):
         bench.sampled.connect(self._show_samples)
         bench.compared.connect(self._show_comparison)
         bench.proved.connect(self._show_proofs)
-        bench.tried.connect(self._show_own_rows)
+        bench.enforcementTested.connect(self._show_custom_rows)
         bench.crashed.connect(self.context.show_error)
         page.step.moved.connect(self._step_moved)
         for source in (page.examples, page.samples, page.differences):
@@ -156,7 +160,7 @@ class GrammarPresenter(Page):
         self.bench.text_changed()
 
     def _show_source(self) -> None:
-        """Another text is shown."""
+        """Show another text: the tools' grammar or the custom one."""
         edit, document = self.view.edit, self._document
         if document.is_generated and edit.isReadOnly():
             edit.follow(document.text)
@@ -170,7 +174,7 @@ class GrammarPresenter(Page):
         page, work, generated = self.view, self._document.work, self._document.is_generated
         page.copy_link.setVisible(generated)
         page.copy_link.setEnabled(bool(self._document.generated))
-        page.own_link.setVisible(generated and bool(work.text))
+        page.custom_link.setVisible(generated and bool(work.text))
         page.tools_link.setVisible(not generated)
         page.use_link.setVisible(not generated)
         page.use_link.setChecked(work.use)
@@ -189,7 +193,7 @@ class GrammarPresenter(Page):
         )
 
     def _edit_as_text(self) -> None:
-        """Replaces the user's own text, and offers to undo that."""
+        """Replace the custom grammar by a copy of the generated one, and offer to undo that."""
         before = self._document.work
         self._document.edit_as_text()
         if before.text and before.text != self._document.work.text:
@@ -206,7 +210,7 @@ class GrammarPresenter(Page):
         self.view.edit.setFocus()
 
     def _fix(self, problem: GrammarProblem) -> None:
-        """Of the text as it was checked only: an older fix would hit the wrong place."""
+        """Apply a fix, to the text that was checked only: in a newer one it would hit the wrong place."""
         if self._document.is_generated:
             self.view.notice.show_words(
                 tr("Generated from the tools. Edit a copy to change it."),
@@ -308,17 +312,17 @@ class GrammarPresenter(Page):
         self._show_rows()
         self._show_badges()
 
-    def _show_own_rows(self, rows: tuple[EnforcementRow, ...]) -> None:
-        self._own_rows = rows
+    def _show_custom_rows(self, rows: tuple[EnforcementRow, ...]) -> None:
+        self._custom_rows = rows
         self._show_rows()
 
     def _show_rows(self) -> None:
-        """Those of the tool whose rule is shown; without one, of all. A text of the user's own has its own."""
-        own = not self._document.is_generated
-        found = self._own_rows if own else self._rows
+        """Show the enforcement for the tool whose rule is shown, or for all; a custom grammar has separate rows."""
+        custom = not self._document.is_generated
+        found = self._custom_rows if custom else self._rows
         named = [row for row in found if row.tool == self._tool]
         rows = named or [replace(row, words=f"{row.tool} · {row.words}") for row in found]
-        self.view.enforcement.show_rows(rows, OWN_ENGINE if own else ENGINES)
+        self.view.enforcement.show_rows(rows, CUSTOM_ENGINE if custom else ENGINES)
         self.view.enforcement.setVisible(bool(rows))
 
     def _show_badges(self) -> None:
@@ -387,7 +391,7 @@ class GrammarPresenter(Page):
 
 
 def summary_words(found: Checked) -> str:
-    """`8 rules, 2 problems, checked in 4 ms`."""
+    """`8 rules, 2 errors, 1 hint, checked in 4 ms`."""
     errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
     words = [
         tr("%n rule(s)", "", len(found.rules)),

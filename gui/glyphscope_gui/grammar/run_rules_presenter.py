@@ -48,7 +48,7 @@ class RunRulesPresenter(QObject):
         """Go to a rule of the shown run as soon as its text is here; `grammar` is the run's custom text, if any."""
         document = self._document
         if grammar is not None and document.is_generated and document.work.text == grammar:
-            document.own_text()
+            document.return_to_custom_text()
         self._rule, self._run_grammar = name, grammar
         last = self._bench.last
         if last is not None and last.text == document.text:

@@ -16,7 +16,7 @@ from glyphscope.grammar import Grammar, Origin
 from glyphscope.proof import Proof
 from glyphscope_gui.enforcement import proving
 from glyphscope_gui.grammar import work
-from glyphscope_gui.grammar.custom_enforcement import own_rows
+from glyphscope_gui.grammar.custom_enforcement import custom_grammar_rows
 from glyphscope_gui.grammar.examples_model import ExampleVerdict
 from glyphscope_gui.grammar.jobs import Lane, LatestJobs
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
@@ -30,14 +30,17 @@ from glyphscope_gui.theme.fonts import mono_families
 DEBOUNCE_MS = 120
 """After the last key; a pause that short is not felt."""
 SAMPLES = 8
+"""Random texts of the grammar that are shown."""
 MOST_CHARACTERS = 300_000
-"""Of a grammar that is compared, sampled and tried on the tools' constraints after each edit."""
+"""Of a grammar that is compared, sampled and enforcementTested on the tools' constraints after each edit."""
 _TOO_LARGE = tr("Not computed: the grammar is too large.")
-_PROBLEMS = tr("Available when the errors are fixed.")
+_HAS_ERRORS = tr("Available when the errors are fixed.")
 PROOF_DELAY_MS = 600
 """After the last edit of the tools: proofs start processes, and no one waits for them."""
 PROOF_SHOWN_MS = 150
 """How often proofs are shown while they come."""
+_SLOW_SLOTS = frozenset({"samples", "compare", "enforcement", "prove"})
+"""The slots whose answers may come later than those that answer typing."""
 
 
 class GrammarBench(QObject):
@@ -45,7 +48,10 @@ class GrammarBench(QObject):
 
     `checked` carries a Checked, `drawn` a RailroadDrawing or None, `judged` a Judged or None (the grammar is
     invalid), `stepped` a StepView or None with words that say why not, `sampled` and `compared` likewise. `proved`
-    carries the Proofs made so far, and whether that is all of them; `tried` the rows for a text of the user.
+    carries the Proofs made so far, and whether that is all of them; `enforcementTested` the EnforcementRows of a custom
+    grammar; `crashed` the exception of a job.
+
+    Each job has a slot (`grammar/jobs.py`): of two jobs in a slot only the newer one's answer is shown.
     """
 
     generated = Signal(object)
@@ -58,7 +64,7 @@ class GrammarBench(QObject):
     sampled = Signal(object, str)
     compared = Signal(object, str)
     proved = Signal(object, bool)
-    tried = Signal(object)
+    enforcementTested = Signal(object)
     crashed = Signal(object)
 
     def __init__(
@@ -71,6 +77,7 @@ class GrammarBench(QObject):
         self._active = False
         self._closed = False
         self._checks = 0
+        """Checks begun so far: one that is not the newest is cancelled."""
         self._options = RunRequest(prompt="", registry={})
         self.last: Checked | None = None
         """The newest answer there is."""
@@ -79,6 +86,7 @@ class GrammarBench(QObject):
         self._verdicts: dict[str, ExampleVerdict] = {}
         self._rule = ""
         self._step = ("", 0)
+        """The text that is stepped through, and the characters of it that are read."""
         self._seed = 0
         self._later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._later.timeout.connect(self._check)
@@ -86,6 +94,7 @@ class GrammarBench(QObject):
         self._tools_later.timeout.connect(self._generate)
         self._proofs: list[Proof] = []
         self._round = 0
+        """Rounds of proofs begun so far: an older one is cancelled."""
         self._prove_later = QTimer(self, singleShot=True, interval=PROOF_DELAY_MS)
         self._prove_later.timeout.connect(self._prove)
         self._proof_ticks = QTimer(self, interval=PROOF_SHOWN_MS)
@@ -98,7 +107,7 @@ class GrammarBench(QObject):
     # -- what the page shows -----------------------------------------------------------------------------------
 
     def activate(self) -> None:
-        """The page is shown: from now on its answers are kept up to date."""
+        """Keep the answers up to date from now on: the page is shown."""
         if not self._active:
             self._active = True
             self._generate()
@@ -106,7 +115,7 @@ class GrammarBench(QObject):
                 self._check()
 
     def set_options(self, options: RunRequest) -> None:
-        """Notation, shape and order decide the tools' grammar."""
+        """Use these run settings: notation, shape and order decide the tools' grammar."""
         old, self._options = self._options, options
         if (old.notation, old.shape, old.order) != (options.notation, options.shape, options.order):
             self._tools_changed()
@@ -117,16 +126,17 @@ class GrammarBench(QObject):
             self._later.start()
 
     def set_rule(self, name: str) -> None:
-        """The rule whose diagram is shown."""
+        """Show the diagram of that rule."""
         self._rule = name
         self.draw()
 
     def set_step(self, text: str, at: int) -> None:
+        """Step through a text: show the state of the grammar after `at` characters."""
         self._step = (text, at)
         self._do_step()
 
     def sample_again(self) -> None:
-        """Other samples than before."""
+        """Make other samples than before."""
         self._seed += 1
         self._sample()
 
@@ -225,7 +235,7 @@ class GrammarBench(QObject):
         self._do_step()
         self._sample()
         self._compare()
-        self._try_own()
+        self._test_enforcement()
 
     def draw(self) -> None:
         """The diagram of the rule, in the current theme."""
@@ -283,19 +293,19 @@ class GrammarBench(QObject):
                 "compare", lambda: work.compare(base, grammar, self._superseded(found)), self.compared
             )
 
-    def _try_own(self) -> None:
+    def _test_enforcement(self) -> None:
         registry, options = self._registry.registry, self._options
         if self._document.is_generated:
-            self._jobs.drop("own")
-            self.tried.emit(())
+            self._jobs.drop("enforcement")
+            self.enforcementTested.emit(())
             return
-        grammar = self._grammar_for("own", lambda _why: self.tried.emit(()), bounded=True)
+        grammar = self._grammar_for("enforcement", lambda _why: self.enforcementTested.emit(()), bounded=True)
         if grammar is not None:
             superseded = self._superseded(self.last)
             self._start(
-                "own",
-                lambda: own_rows(grammar, registry, options.notation, options.shape, superseded),
-                self.tried.emit,
+                "enforcement",
+                lambda: custom_grammar_rows(grammar, registry, options.notation, options.shape, superseded),
+                self.enforcementTested.emit,
             )
 
     def _grammar_for(
@@ -309,7 +319,7 @@ class GrammarBench(QObject):
             return None
         if found.grammar is None or (bounded and len(found.text) > MOST_CHARACTERS):
             self._jobs.drop(slot)
-            refuse(_PROBLEMS if found.grammar is None else _TOO_LARGE)
+            refuse(_HAS_ERRORS if found.grammar is None else _TOO_LARGE)
             return None
         return found.grammar
 
@@ -334,9 +344,9 @@ class GrammarBench(QObject):
     def _start(
         self,
         slot: str,
-        what: Callable[[], Any],
+        work: Callable[[], Any],
         done: Callable[[Any], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        lane: Lane = "slow" if slot in ("samples", "compare", "own", "prove") else "quick"
-        self._jobs.start(slot, what, done, failed or self.crashed.emit, lane)
+        lane: Lane = "slow" if slot in _SLOW_SLOTS else "quick"
+        self._jobs.start(slot, work, done, failed or self.crashed.emit, lane)

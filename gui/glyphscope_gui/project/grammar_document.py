@@ -96,14 +96,14 @@ class GrammarDocument(QObject):
         self.base = None
         self.sourceChanged.emit()
 
-    def own_text(self) -> None:
-        """The user's own text again."""
+    def return_to_custom_text(self) -> None:
+        """Show the custom text again."""
         self._set(source="text")
         self.base = self.work.text
         self.sourceChanged.emit()
 
     def open_text(self, text: str, path: str) -> None:
-        """A file's text becomes the user's own."""
+        """A file's text becomes the custom one."""
         self._set(source="text", text=text, path=path)
         self.base = text
         self.sourceChanged.emit()
