@@ -137,14 +137,3 @@ def test_a_journal_restores_an_invalid_text(document):
     assert document.schema_text("search") == "{"
     assert document.problems["search"]
     assert not document.undo_stack.canUndo()
-
-
-def test_only_a_valid_tool_is_stored(document):
-    with pytest.raises(RegistryError) as caught:
-        document.set_tool(Tool("search", "", {"type": "objet"}))
-    assert caught.value.problems
-    assert document.registry.get("search") == SEARCH
-    document.set_schema_text("search", "{")
-    document.set_tool(Tool("search", "new", SEARCH.parameters))
-    assert document.registry.get("search").description == "new"
-    assert not document.problems

@@ -15,7 +15,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from glyphscope.errors import RegistryError
-from glyphscope.registry import Tool, ToolRegistry, check_tool, make_tool, normalise
+from glyphscope.registry import Tool, ToolRegistry, check_tool, normalise
 from glyphscope.visible import escaped
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
@@ -143,13 +143,6 @@ class RegistryDocument(QObject):
         self._put_text(
             tool, text, tr("edit {name}", name=name), f"form {name} {key}" if key else "", keep_text=False
         )
-
-    def set_tool(self, tool: Tool, key: str = "") -> None:
-        """Replace the tool of that name. Raises RegistryError when it is not valid; nothing changes then."""
-        tool = make_tool(tool.name, tool.description, tool.parameters, enabled=tool.enabled)
-        if tool != self.registry.get(tool.name):
-            state = replace(self._without_text(tool.name), registry=self.registry.with_tool(tool))
-            self._push(tr("edit {name}", name=tool.name), state, f"tool {tool.name} {key}" if key else "")
 
     def set_description(self, name: str, description: str) -> None:
         tool = self.registry.get(name)
