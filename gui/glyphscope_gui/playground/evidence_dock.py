@@ -57,8 +57,8 @@ _NO_TOKEN = tr("Select a token in the stream or the table to see its alternative
 
 
 class EvidenceDock(QScrollArea):
-    """Sections one below the other, in a scroll area. `tokenChosen` as in the step chart, `ruleChosen` the
-    rule of the shown token.
+    """Sections one below the other, in a scroll area. `tokenChosen` carries the index in its stage of a token chosen in
+    the step chart, `ruleChosen` the name of the shown token's rule.
     """
 
     tokenChosen = Signal(object)
@@ -74,7 +74,9 @@ class EvidenceDock(QScrollArea):
         self._savings: list[Saving] = []
         self._started: RunStarted | None = None
         self._shown: tuple[StageState, int | None] = (StageState(), None)
+        """The stage, and the index of its token whose alternatives are shown; None for no token."""
         self._all = False
+        """Whether all alternatives are shown, or the first `FEW`."""
         self._refusal: Refusal | None = None
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)
@@ -172,18 +174,6 @@ class EvidenceDock(QScrollArea):
         show_words(self.expected_note, refusal.place)
         self._refusal = refusal
 
-    def _show_bar(self) -> None:
-        """Scroll to the actions at the token, once they are laid out."""
-        self._column.activate()
-        self.ensureWidgetVisible(self.branch_bar, 0, 8)
-
-    def _show_all(self) -> None:
-        self._all = not self._all
-        refusal = self._refusal
-        self.show_token(*self._shown)
-        if refusal is not None:
-            self.show_refusal(refusal)
-
     def show_sizes(self, measured: Measured, reasoned: int) -> None:
         """Show the sizes of the run's calls; `reasoned` tokens of reasoning were written with them."""
         self.size_chart.show_sizes(measured.sizes)
@@ -201,6 +191,19 @@ class EvidenceDock(QScrollArea):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
+    def _show_bar(self) -> None:
+        """Scroll to the actions at the token, once they are laid out."""
+        self._column.activate()
+        self.ensureWidgetVisible(self.branch_bar, 0, 8)
+
+    def _show_all(self) -> None:
+        """Show all alternatives of the token, or the first few again."""
+        self._all = not self._all
+        refusal = self._refusal
+        self.show_token(*self._shown)
+        if refusal is not None:
+            self.show_refusal(refusal)
+
     def _show_turn(self, stage: StageState) -> None:
         """Show the costs of the answer's parts, at the end of each."""
         self.turn.show_stage(stage)
@@ -216,42 +219,46 @@ class EvidenceDock(QScrollArea):
         self.branch_heading = Heading(tr("This branch"))
         self.branch_section = _section(self.branch_heading, self.branch_panel)
         self.branch_section.hide()
-        sections = (
-            _section(
-                self.alternatives_heading,
-                self.rule_line,
-                self.expected_note,
-                self.alternatives,
-                self.all_button,
-                self.alternatives_note,
-                self.branch_bar,
-            ),
-            _section(Heading(tr("Turn")), self.turn),
-            _section(self.size_heading, _legend(LEGEND), self.size_chart, self.size_note),
-            _section(
-                Heading(tr("Steps"), actions=(self.measure,)),
-                self.step_chart,
-                _legend(
-                    ((tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")),
-                    slim="chart-forced",
-                ),
-            ),
-            _section(Heading(tr("Mask impact")), self.mask_impact),
-            _section(
-                Heading(tr("Saved by early abort")),
-                _legend(((tr("without stopping"), "chart-other"), (tr("with early abort"), "chart-main"))),
-                self.savings_chart,
-                words_label(
-                    tr("Tokens decoded without and with early abort, measured by continuing each run.")
-                ),
+        alternatives = _section(
+            self.alternatives_heading,
+            self.rule_line,
+            self.expected_note,
+            self.alternatives,
+            self.all_button,
+            self.alternatives_note,
+            self.branch_bar,
+        )
+        self.turn_section = _section(Heading(tr("Turn")), self.turn)
+        self.size_section = _section(self.size_heading, _legend(LEGEND), self.size_chart, self.size_note)
+        steps = _section(
+            Heading(tr("Steps"), actions=(self.measure,)),
+            self.step_chart,
+            _legend(
+                ((tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")),
+                slim="chart-forced",
             ),
         )
-        _, self.turn_section, self.size_section, _, self.mask_impact_section, self.savings_section = sections
-        self.turn_section.hide()
-        self.mask_impact_section.hide()
-        self.size_section.hide()
-        self.savings_section.hide()
-        self._column = vbox(self.branch_section, *sections, STRETCH, parent=body, spacing=0)
+        self.mask_impact_section = _section(Heading(tr("Mask impact")), self.mask_impact)
+        self.savings_section = _section(
+            Heading(tr("Saved by early abort")),
+            _legend(((tr("without stopping"), "chart-other"), (tr("with early abort"), "chart-main"))),
+            self.savings_chart,
+            words_label(tr("Tokens decoded without and with early abort, measured by continuing each run.")),
+        )
+        for section in (self.turn_section, self.size_section, self.mask_impact_section, self.savings_section):
+            section.hide()  # until it has something to show
+        self._column = vbox(
+            self.branch_section,
+            alternatives,
+            self.turn_section,
+            self.size_section,
+            steps,
+            self.mask_impact_section,
+            self.savings_section,
+            STRETCH,
+            parent=body,
+            spacing=0,
+        )
         self.setWidget(body)
 
 

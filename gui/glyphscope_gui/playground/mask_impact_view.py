@@ -1,4 +1,8 @@
-"""Mask impact: how much of each field the constraint changed, by which keyword, and the part of the prompt about it."""
+"""Mask impact: how much of each field the constraint changed, by which keyword, and the part of the prompt about it.
+
+`glyphscope.explain.mask_impact` computes it. The view has the list of fields, the words about the selected one, and the
+places where the text is not in the model's own tokens.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +80,8 @@ def _token(text: str) -> str:
     return token_text(text.encode("utf-8", "replace")) if text else tr("⟨end⟩")
 
 
-_PLACES = 4
-"""Places of other tokens that are listed; the token table marks all of them."""
+_MOST_BOUNDARIES = 4
+"""Places with other token boundaries that are listed; the token table marks all of them."""
 
 
 class MaskImpactTable(WholeTable):
@@ -153,9 +157,9 @@ class MaskImpactView(QWidget):
         lines = [boundary_words(boundaries)]
         lines += [
             tr("Token {index}: {about}", index=one.first, about=boundary_diff_words(one))
-            for one in boundaries.otherwise[:_PLACES]
+            for one in boundaries.otherwise[:_MOST_BOUNDARIES]
         ]
-        if len(boundaries.otherwise) > _PLACES:
+        if len(boundaries.otherwise) > _MOST_BOUNDARIES:
             lines.append(tr("All of them are marked in the token table."))
         self.boundaries.setText("\n".join(lines))
         self.boundaries_heading.show()
@@ -180,7 +184,7 @@ class MaskImpactView(QWidget):
         if place.kind == "format":
             return tr("Show the prompt")
         if place.kind == "description":
-            return tr("Show the description of {argument}", argument=steps_of(place.of)[3])
+            return tr("Show the description of {argument}", argument=_argument(place))
         return tr("Show the tool")
 
     def _go(self, row: int) -> None:
@@ -200,11 +204,16 @@ class MaskImpactView(QWidget):
         if not steps:
             self.promptChosen.emit()
         else:
-            self.placeChosen.emit(steps[0], steps[3] if place.kind == "description" else None)
+            self.placeChosen.emit(steps[0], _argument(place) if place.kind == "description" else None)
 
 
 def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
+
+
+def _argument(place: PromptPlace) -> str:
+    """The argument whose description it is: `place.of` is `/TOOL/parameters/properties/ARGUMENT/description`."""
+    return steps_of(place.of)[3]
 
 
 def _first(impact: FieldImpact) -> PromptPlace | None:

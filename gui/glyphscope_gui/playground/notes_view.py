@@ -18,7 +18,7 @@ from glyphscope_gui.playground.timeline_notes import Block
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.menus import pop_up
-from glyphscope_gui.shared.text_edits import bear, ease
+from glyphscope_gui.shared.text_edits import break_anywhere_if_needed, break_at_words_again
 from glyphscope_gui.shared.whole_text import show_whole
 from glyphscope_gui.theme import Looks, mono_font, theme, ui_font
 
@@ -74,7 +74,7 @@ class NotesView(QTextBrowser):
             f"{block.text}{''.join(piece for _, piece in block.pieces)}" for block in self._blocks
         )
         self.clear()
-        bear(self, text)
+        break_anywhere_if_needed(self, text)
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
         for number, block in enumerate(self._blocks):
@@ -87,7 +87,7 @@ class NotesView(QTextBrowser):
                 cursor.setBlockFormat(shape)
             self._insert(cursor, number, block)
         cursor.endEditBlock()
-        ease(self, text)
+        break_at_words_again(self, text)
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def _open(self, link: QUrl) -> None:

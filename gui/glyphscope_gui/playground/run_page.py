@@ -56,8 +56,10 @@ _KEYS = tr("Ctrl + Enter runs")
 
 class RunPage(QWidget):
     """Shows one run: its timeline, and of one stage the stream, the fields and the tokens, or the details of
-    a row of the timeline. `tokenChosen` carries a token's index in that stage or None; the signals are
-    requests of the user.
+    a row of the timeline.
+
+    `tokenChosen` carries a token's index in that stage or None, `copyRequested` the form to copy (an ExportForm); the
+    other signals are requests of the user.
     """
 
     tokenChosen = Signal(object)
@@ -94,7 +96,7 @@ class RunPage(QWidget):
         self.new_link.set_words(tr("New conversation"))
         self.new_link.setObjectName("newConversationLink")
         self.new_link.setToolTip(tr("Start a new conversation: send this message without the earlier ones"))
-        self._moved = self._asking = False
+        self._border_was_moved = self._asking = False
         self._lay_out()
         self.prompt_edit.submitted.connect(self.runRequested)
         self.rendered_link.clicked.connect(self.renderedRequested)
@@ -106,7 +108,9 @@ class RunPage(QWidget):
         self._state = RunState()
         self.stage = self._state.present
         self._row: TimelineRow | None = None
+        """The row of the timeline whose details are shown in place of the stream."""
         self._ended = False
+        """Whether the views of the shown stage are complete."""
 
     # -- the run -----------------------------------------------------------------------------------------------
 
@@ -191,13 +195,13 @@ class RunPage(QWidget):
         self._row = row
         self.stream_card.heading.set_title(row.title)
         self._show_notes()
-        self._set_noting(True)
+        self._show_details(True)
 
     def show_stream(self, row: TimelineRow | None = None) -> None:
         """Show the text of the stage, in place of a row's details; from the beginning of that row's part."""
         self._row = None
         self.stream_card.heading.set_title(tr("Stream"))
-        self._set_noting(False)
+        self._show_details(False)
         if row is None or row.part is None:
             self._show_current_row()
         else:
@@ -223,50 +227,6 @@ class RunPage(QWidget):
         self.reply.setVisible(shown)
         self._share_room()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Hide the headings of tables in a low window: the titles of their columns suffice."""
-        super().resizeEvent(event)
-        roomy = event.size().height() >= LOW
-        for card in (self.field_card, self.token_card):
-            card.show_heading(roomy)
-        self.timeline.set_low(not roomy)
-        self.approval.set_room(MOST_HEIGHT if roomy else round(MOST_HEIGHT * 0.7))
-        self.show_asking(self._asking)
-        self.copy_button.setVisible(not is_crowded(self))  # the context menu copies too
-        self._share_room()
-
-    def _share_room(self) -> None:
-        """Make the fields as high as those of a usual call; stream and tokens share the rest, until the user
-        moves a border.
-
-        An answer of several parts has more room, also for the timeline and the fields, as it has many lines.
-        """
-        if self._moved:
-            return
-        parts = bool(self.stage.segments)
-        handles = 4 - self.timeline.isHidden() - self.branches.isHidden()
-        room = self.splitter.height() - handles * self.splitter.handleWidth()
-        line = (
-            0
-            if self.timeline.isHidden()
-            else min(self.timeline.sizeHint().height(), round(room * (0.27 if parts else 0.34)))
-        )
-        tree = 0 if self.branches.isHidden() else min(self.branches.sizeHint().height(), round(room * 0.26))
-        reply = 0 if self.reply.isHidden() else self.reply.sizeHint().height()
-        room -= tree + reply
-        if self.token_card.isHidden():
-            self.splitter.setSizes([line, tree, room - line + reply, 0, 0])
-            return
-        fields = (
-            0
-            if self.field_card.isHidden()
-            else min(self.field_card.sizeHint().height(), round((room - line) * (0.28 if parts else 0.36)))
-        )
-        rest = room - line - fields
-        share = 0.66 if parts else 0.4 if self.height() >= LOW else 0.57 if reply else 0.47
-        stream = round(rest * share)
-        self.splitter.setSizes([line, tree, stream + reply, fields, rest - stream])
-
     def current_token(self) -> Token | None:
         return self.tokens_model.row(self.tokens.currentIndex().row())
 
@@ -279,6 +239,18 @@ class RunPage(QWidget):
             results = [event.sent or event.message for event in row.events if isinstance(event, ToolResult)]
             text = "\n\n".join(results) or self.notes.toPlainText()
         copy_text(text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Hide the headings of tables in a low window: the titles of their columns suffice."""
+        super().resizeEvent(event)
+        roomy = event.size().height() >= LOW
+        for card in (self.field_card, self.token_card):
+            card.show_heading(roomy)
+        self.timeline.set_low(not roomy)
+        self.approval.set_room(MOST_HEIGHT if roomy else round(MOST_HEIGHT * 0.7))
+        self.show_asking(self._asking)
+        self.copy_button.setVisible(not is_crowded(self))  # the context menu copies too
+        self._share_room()
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -300,26 +272,54 @@ class RunPage(QWidget):
         self.copy_button.setMenu(menu)
         self.copy_button.setEnabled(False)
 
+    def _share_room(self) -> None:
+        """Make the fields as high as those of a usual call; stream and tokens share the rest, until the user
+        moves a border.
+
+        An answer of several parts has more room, also for the timeline and the fields, as it has many lines.
+        """
+        if self._border_was_moved:
+            return
+        parts = bool(self.stage.segments)
+        handles = 4 - self.timeline.isHidden() - self.branches.isHidden()
+        room = self.splitter.height() - handles * self.splitter.handleWidth()
+        timeline = _preferred_height(self.timeline, most=room * (0.27 if parts else 0.34))
+        branches = _preferred_height(self.branches, most=room * 0.26)
+        reply = 0 if self.reply.isHidden() else self.reply.sizeHint().height()
+        room -= branches + reply
+        if self.token_card.isHidden():
+            self.splitter.setSizes([timeline, branches, room - timeline + reply, 0, 0])
+            return
+        fields = _preferred_height(self.field_card, most=(room - timeline) * (0.28 if parts else 0.36))
+        rest = room - timeline - fields
+        share = 0.66 if parts else 0.4 if self.height() >= LOW else 0.57 if reply else 0.47
+        stream = round(rest * share)
+        self.splitter.setSizes([timeline, branches, stream + reply, fields, rest - stream])
+
     def _border_moved(self, _place: int, _border: int) -> None:
-        self._moved = True
+        self._border_was_moved = True
 
     def _place(self) -> int:
         """The place of the shown stage in its run."""
         return next((n for n, stage in enumerate(self._state.stages) if stage is self.stage), 0)
 
-    def _set_noting(self, noting: bool) -> None:
-        """The details of a row have the room of all that shows a stage's text."""
-        if noting == bool(self.stack.currentIndex()):
+    def _show_details(self, details: bool) -> None:
+        """Show the details of a row, in place of all that shows a stage's text, or that again."""
+        if details == self._shows_details:
             return
-        self.stack.setCurrentIndex(int(noting))
-        self.legend.setVisible(not noting)
+        self.stack.setCurrentWidget(self.notes if details else self.stream_page)
+        self.legend.setVisible(not details)
         self._show_cards()
 
+    @property
+    def _shows_details(self) -> bool:
+        return self.stack.currentWidget() is self.notes
+
     def _show_cards(self) -> None:
-        noting, crowded = bool(self.stack.currentIndex()), self._asking and self.height() < LOW
+        details, crowded = self._shows_details, self._asking and self.height() < LOW
         self.prompt_card.setVisible(not crowded)
-        self.field_card.setVisible(not (noting or self._asking))
-        self.token_card.setVisible(not (noting or crowded))
+        self.field_card.setVisible(not (details or self._asking))
+        self.token_card.setVisible(not (details or crowded))
         self._share_room()
 
     def _show_current_row(self) -> None:
@@ -334,7 +334,7 @@ class RunPage(QWidget):
         return next((other.tool.name for other in reversed(before) if other.tool is not None), "")
 
     def _stage_ended(self) -> None:
-        """Complete the views of the shown stage, which is over."""
+        """Complete the views of the shown stage, which has ended."""
         stage, self._ended = self.stage, True
         self.stream.finish()
         self.fields_model.add_missing(stage)
@@ -396,9 +396,9 @@ class RunPage(QWidget):
         line = hbox((self.costs, 1), self.rendered_link, spacing=12)
         prompt = holder(vbox(self.prompt_edit, line, spacing=8), self)
 
-        stream = QWidget(self)
-        self.stack = stack(stream, self.notes)
-        vbox((self.stream, 1), self.banner, parent=stream, margins=(8, 2, 8, 4), spacing=8)
+        self.stream_page = QWidget(self)
+        self.stack = stack(self.stream_page, self.notes)
+        vbox((self.stream, 1), self.banner, parent=self.stream_page, margins=(8, 2, 8, 4), spacing=8)
 
         self.token_card = Card(tr("Tokens"), self.tokens, padded=False)
         answer = holder(vbox((self.stack, 1), self.reply, spacing=0), self)
@@ -413,9 +413,14 @@ class RunPage(QWidget):
         vbox(*items, parent=self, margins=(GAP + 4, GAP), spacing=GAP)
 
 
+def _preferred_height(widget: QWidget, most: float) -> int:
+    """The pixels of height that a widget asks for, at `most` so many; 0 while it is hidden."""
+    return 0 if widget.isHidden() else min(widget.sizeHint().height(), round(most))
+
+
 def notable_token(state: StageState) -> int:
-    """The most interesting token of a stage that has ended: the one that broke it, else the last with a
-    choice.
+    """The index of the token to choose in a stage that has ended: the one that made it invalid, else the last one that
+    was not forced.
     """
     last = len(state.tokens) - 1
     if state.aborted is not None:

@@ -19,6 +19,9 @@ from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.token_words import is_masked, numbered, token_text
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
+"""The Alternative; why no valid call can follow; whether it was sampled; the grammar's reason, where it differs from
+that of all masked ones.
+"""
 COLUMNS = (
     (tr("token"), tr("The token; crossed out if it was masked")),
     ("", tr("Raw probability as a bar")),
@@ -126,16 +129,14 @@ class AlternativesModel(TableModel[AlternativeRow]):
 
     def words(self, row: AlternativeRow, column: int) -> str:
         one = row.alternative
-        match column:
-            case 0:
-                words = token_text(one.data, one.text)
-                return f"⟨{words}⟩" if one.id in self._special else words
-            case 2:
-                return percent(one.raw)
-            case 3:
-                return percent(one.final) if one.allowed and one.final else one.removed or UNKNOWN
-            case _:
-                return ""
+        if column == TEXT:
+            words = token_text(one.data, one.text)
+            return f"⟨{words}⟩" if one.id in self._special else words
+        if column == RAW:
+            return percent(one.raw)
+        if column == FINAL:
+            return percent(one.final) if one.allowed and one.final else one.removed or UNKNOWN
+        return ""
 
     def spoken(self, row: AlternativeRow, column: int) -> str:
         words, removed = self.words(row, column), row.alternative.removed
