@@ -1,4 +1,7 @@
-"""The scenes of the screenshots: each brings a page of the window into a state worth a picture."""
+"""The scenes of the screenshots: each `show_` function brings the window into a state worth a picture.
+
+`screenshots.py` lists which picture is taken of which scene.
+"""
 
 from __future__ import annotations
 
@@ -88,6 +91,9 @@ EXAMPLES = (
     GrammarExample('{action="search" max_results=5}'),
 )
 STEP = '{action="search" query="AI news" max_results=10}'
+STEP_AT = STEP.index("10}")
+COMPUTED_MS = 1500
+"""The page's answers for a text are there."""
 PROBLEMS = r"""# A call of one of three tools, in GLYPH
 root ::= "{action=" call "}"
 call ::= search | calculate | browse
@@ -103,11 +109,11 @@ year ::= [\d]{4}
 
 def show_tools_grammar(window: Window) -> None:
     """The grammar of the tools, at the rule of an argument with bounds."""
-    page = _shown(window)
-    _pause(1500)
+    page = _grammar_page(window)
+    _pause(COMPUTED_MS)
     window.services.project.grammar.set_examples(EXAMPLES)
     page.view.step.set_text(STEP)
-    page.view.step.slider.setValue(46)
+    page.view.step.slider.setValue(STEP_AT)
     origins = page.bench.origins.items()
     rules = [rule for rule, origin in origins if origin.pointer == "/properties/max_results"]
     page.view.edit.go_to_rule(rules[0] if rules else "root")
@@ -115,15 +121,15 @@ def show_tools_grammar(window: Window) -> None:
 
 def show_problems(window: Window) -> None:
     """A text with three deliberate errors."""
-    page, document = _shown(window), window.services.project.grammar
+    page, document = _grammar_page(window), window.services.project.grammar
     document.open_text(PROBLEMS, "call.gbnf")
     document.set_examples(EXAMPLES)
-    _pause(1500)
+    _pause(COMPUTED_MS)
     page.view.edit.go_to_rule("search")
     page.view.step.set_text(STEP)
 
 
-def _shown(window: Window) -> GrammarPresenter:
+def _grammar_page(window: Window) -> GrammarPresenter:
     window.navigator.show(PageId.GRAMMAR)
     page = window.page(PageId.GRAMMAR)
     assert isinstance(page, GrammarPresenter)
@@ -137,6 +143,7 @@ def _pause(ms: int) -> None:
 
 
 LESSON, SLIDE, TOKENS = "mask", 2, 7
+"""The lesson, the number of its slide from 0, and the tokens of its run that are shown."""
 
 
 def show_lesson(window: Window) -> None:
@@ -160,9 +167,7 @@ def show_first_turn(window: Window) -> None:
     page = window.page(PageId.PLAYGROUND)
     assert isinstance(page, PlaygroundPresenter)
     page.stages.choice.choose(0)
-    loop = QEventLoop()
-    QTimer.singleShot(300, loop.quit)
-    loop.exec()
+    _pause(300)
     for view in (page.view.stream, page.view.timeline.table):
         view.verticalScrollBar().setValue(0)
 
@@ -184,6 +189,7 @@ def show_prompt(window: Window) -> None:
 VERBS = {"command": "glyphscope", "args": ["mcp", "serve-verbs"]}
 TIMEOUT_MS = 20_000
 LOOK_MS = 100
+"""How long a scene waits for a server, and how often it looks."""
 
 
 def show_servers(window: Window) -> None:
@@ -208,12 +214,10 @@ def show_servers(window: Window) -> None:
     _wait(lambda: view.panel.result.view is not None)
 
 
-def _wait(holds: Callable[[], bool]) -> None:
+def _wait(until: Callable[[], bool]) -> None:
     waited = 0
-    while not holds() and waited < TIMEOUT_MS:
-        loop = QEventLoop()
-        QTimer.singleShot(LOOK_MS, loop.quit)
-        loop.exec()
+    while not until() and waited < TIMEOUT_MS:
+        _pause(LOOK_MS)
         waited += LOOK_MS
 
 

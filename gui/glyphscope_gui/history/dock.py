@@ -49,10 +49,11 @@ _EMPTY = tr("No runs yet.\n\nPress Run: each run is saved here and can be opened
 
 
 class HistoryDock(QWidget):
-    """`runOpened` and `saveRequested` carry a run's id, `exportRequested` and `copyRequested` its form too, `described`
-    the id of one that the user described; `notified` carries a sentence.
+    """The list of runs, their details, and the undo bar. It reads and writes off the GUI thread.
 
-    Reads and writes off the GUI thread.
+    `runOpened`, `saveRequested` and `suiteRequested` carry a run's id, `exportRequested` and `copyRequested` an
+    ExportForm too, `described` the id of a run whose name, tags, note or score the user edited; `notified` carries a
+    sentence.
     """
 
     runOpened = Signal(object)
@@ -154,7 +155,8 @@ class HistoryDock(QWidget):
                 "pin", lambda: history.pin(run, pinned), lambda _: self.refresh(), self._notify
             )
 
-    def _describe(self, run: str, what: dict[str, Any]) -> None:
+    def _describe(self, run: str, fields: dict[str, Any]) -> None:
+        """Save edited fields of a run: keyword arguments of `History.describe`."""
         history = self._history
 
         def done(_nothing: object) -> None:
@@ -162,7 +164,7 @@ class HistoryDock(QWidget):
             self.described.emit(run)
 
         self._background.start(
-            f"describe {run} {[*what]}", lambda: history.describe(run, **what), done, self._notify
+            f"describe {run} {[*fields]}", lambda: history.describe(run, **fields), done, self._notify
         )
 
     def shut_down(self) -> None:

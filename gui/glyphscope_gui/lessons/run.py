@@ -274,7 +274,7 @@ class LessonRun(QFrame):
         self.alternatives_model.show_token(stage, token, rows, started.request, self.player.state.registry)
         self.alternatives.setVisible(bool(rows) and "alternatives" in self._views)
         self.token_title.setText(token_title(token))
-        self.token_note.say(token_words(token, started.request))
+        self.token_note.show_literally(token_words(token, started.request))
 
     # -- inside ------------------------------------------------------------------------------------------------
 

@@ -12,8 +12,9 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
 
 NAME, QUANTISATION, SIZE, SOURCE = range(4)
+"""The columns of the models on this computer; the first three are those of the other tables too."""
 FITS, DOWNLOADS = 3, 4
-"""Of the repositories that were found."""
+"""The other columns of the repositories."""
 
 
 class FoundModelsModel(TableModel[FoundModel]):

@@ -13,9 +13,14 @@ from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import ROW
 
 MOST_LINES = 3
+"""Of a model's text in a cell."""
 MOST_WORD_LINES = 6
+"""Of the program's words in a cell."""
 SIDE = 8
-PILL = 18 + SIDE + 1
+"""Pixels between a cell's edge and its words, left and right."""
+_PILL_SIDES = 18
+"""Pixels of a pill beside its words: the round ends and the sign."""
+PILL = _PILL_SIDES + SIDE + 1
 """Pixels of a cell beside the words of its pill."""
 _FOCUS = QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_KeyboardFocusChange
 
@@ -59,7 +64,7 @@ def paint_words(
 
 
 class PillDelegate(QStyledItemDelegate):
-    """The cell's words as a pill, at its left."""
+    """The cell's words as a pill, at its left: PILL_ROLE has the words and the role of their colour."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
@@ -69,7 +74,9 @@ class PillDelegate(QStyledItemDelegate):
         words, role = pill
         box = QRectF(option.rect).adjusted(SIDE - 2, 1, -2, -1)
         metrics = QFontMetrics(pill_font(option.font))
-        shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, max(round(box.width()) - 18, 10))
+        shown = metrics.elidedText(
+            words, Qt.TextElideMode.ElideRight, max(round(box.width()) - _PILL_SIDES, 10)
+        )
         painter.save()
         paint_pill(painter, box, shown, role, option.font)
         painter.restore()
@@ -77,7 +84,7 @@ class PillDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         words = (index.data(PILL_ROLE) or ("", ""))[0]
         metrics = QFontMetrics(pill_font(option.font))
-        return QSize(metrics.horizontalAdvance(words) + 18 + 2 * SIDE, metrics.height() + ROW + 3)
+        return QSize(metrics.horizontalAdvance(words) + _PILL_SIDES + 2 * SIDE, metrics.height() + ROW + 3)
 
 
 class LinkDelegate(QStyledItemDelegate):
@@ -132,7 +139,10 @@ class WordsDelegate(QStyledItemDelegate):
 
 
 class TextDelegate(WordsDelegate):
-    """A model's text in the fixed-pitch font, over at most a few lines; MARK_ROLE marks a character."""
+    """A model's text in the fixed-pitch font, over at most a few lines.
+
+    MARK_ROLE has the place of the character to mark, if any.
+    """
 
     def lay_out(self, index: Index, font: QFont, width: float) -> QTextLayout:
         text, mark, ranges = index.data() or "", index.data(MARK_ROLE), []

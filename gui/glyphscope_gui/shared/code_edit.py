@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from glyphscope_gui.shared.json_places import TextProblem
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_edits import WrappingEdit, bear, ease
+from glyphscope_gui.shared.text_edits import WrappingEdit, break_anywhere_if_needed, break_at_words_again
 from glyphscope_gui.theme import Looks, mono_font, theme
 
 TAB = "  "
@@ -90,7 +90,7 @@ class CodeEdit(WrappingEdit):
         if text == old:
             return
         start, end = _common_ends(old, text)
-        bear(self, text)
+        break_anywhere_if_needed(self, text)
         self._showing = True
         cursor = self.textCursor()
         cursor.setPosition(to_utf16(old, start))
@@ -102,7 +102,7 @@ class CodeEdit(WrappingEdit):
         if (
             self.isReadOnly() or not self.document().isUndoAvailable()
         ):  # else undo may bring the earlier text back
-            ease(self, text)
+            break_at_words_again(self, text)
 
     def set_problems(self, problems: Sequence[TextProblem]) -> None:
         """Underline these problems; the first words of each are its tooltip."""

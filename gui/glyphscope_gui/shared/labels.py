@@ -1,4 +1,8 @@
-"""Names, roles and hints of widgets, and their texts: labels of plain text, links and buttons."""
+"""Names, roles and hints of widgets, and their texts: labels of plain text, links and buttons.
+
+Which label: PlainLabel for a line, `words_label` for a paragraph, ElidedLabel where the width is scarce, WrappedLabel
+in a splitter, FittedLabel where a page must not scroll for it, and LessonLabel in a lesson.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,8 @@ Named = TypeVar("Named", bound=QObject)
 def named(
     widget: Named, name: str = "", words: str = "", *, description: str = "", tip: str = "", **properties: Any
 ) -> Named:
-    """Return the widget with its `name` for style sheets and tests, and its texts for screen readers.
+    """Return the widget with its object name (for style sheets and tests), its accessible name `words`, its accessible
+    description and its tip.
 
     `properties` are Qt's, and `role`, which is the style sheet's. Empty arguments leave the widget unchanged.
     """
@@ -130,7 +135,7 @@ class WrappedLabel(PlainLabel):
         self._fit()
 
     def needed(self) -> int:
-        """Pixels of height that the words take at the width that there is."""
+        """Return the pixels of height that the words take at the current width."""
         self.setMinimumHeight(0)  # Qt's answer is never less than the minimum
         return max(self.heightForWidth(max(self.width(), 60)), 0)
 
@@ -173,11 +178,11 @@ def link(words: str, tip: str, parent: QWidget | None = None, **options: Any) ->
 
 
 AROUND = 10
-"""The width of a button without its text, in pixels."""
+"""Pixels of a link's width beside its text."""
 
 
 class ElidedLink(QPushButton):
-    """`words` is the full text; the button's text is its shown part."""
+    """A link that is cut to the room that it has; `words` is the full text, the button's text its shown part."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -225,9 +230,9 @@ class LessonLabel(QLabel):
     def set_words(self, words: str, role: str = "") -> None:
         """Set other words; without any the label is hidden."""
         set_role(self, role or self.property("role"))
-        self.say(visible(words, spaces=True))
+        self.show_literally(visible(words, spaces=True))
 
-    def say(self, words: str) -> None:
-        """Words of the program's own, in which every character is meant."""
+    def show_literally(self, words: str) -> None:
+        """Show words of the program, in which invisible characters are intended."""
         self.setText(words)
         self.setVisible(bool(words))

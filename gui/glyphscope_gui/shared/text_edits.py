@@ -21,25 +21,25 @@ from glyphscope.visible import visible
 from glyphscope_gui.shared.hidden_note import HiddenNote
 from glyphscope_gui.theme import mono_font
 
-LONGEST = 5_000
-"""Characters of a word that is still broken as the others are."""
+LONGEST_WORD = 5_000
+"""Characters of a word beyond which finding the breaks between words is too slow: lines then break anywhere."""
 _AT_WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
-def bear(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
-    """Before the text is put in."""
+def break_anywhere_if_needed(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
+    """Break lines anywhere if the text, which is put in next, has a word that is too long."""
     if _has_long_word(text):
         edit.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
 
 
-def ease(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
-    """After the text has taken the place of all that was in it."""
+def break_at_words_again(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
+    """Break lines at words, if the text, which is now all of the edit's, has no word that is too long."""
     if not _has_long_word(text):
         edit.setWordWrapMode(_AT_WORDS)
 
 
 def _has_long_word(text: str) -> bool:
-    return len(text) > LONGEST and any(len(word) > LONGEST for word in text.split())
+    return len(text) > LONGEST_WORD and any(len(word) > LONGEST_WORD for word in text.split())
 
 
 def marked(
@@ -51,7 +51,10 @@ def marked(
     ground: QColor | None = None,
     line: tuple[QTextCharFormat.UnderlineStyle, QColor] | None = None,
 ) -> QTextEdit.ExtraSelection:
-    """A stretch of a document, by Qt positions, to be marked: its letters, its ground, and the line under it."""
+    """A stretch of a document to be marked, by the colours of its letters, its ground and the line under it.
+
+    Qt's positions count UTF-16 units.
+    """
     selection = QTextEdit.ExtraSelection()
     selection.cursor = QTextCursor(document)
     selection.cursor.setPosition(start)
@@ -90,9 +93,9 @@ class WrappingEdit(QPlainTextEdit):
         self.hidden_note.changed.connect(self._make_room)
 
     def setPlainText(self, text: str) -> None:
-        bear(self, text)
+        break_anywhere_if_needed(self, text)
         super().setPlainText(text)
-        ease(self, text)
+        break_at_words_again(self, text)
         self.hidden_note.look()
 
     def _make_room(self) -> None:
@@ -103,7 +106,7 @@ class WrappingEdit(QPlainTextEdit):
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Prepare for the longest word that pasting can make with the text of the line."""
         line = self.textCursor().block().text()
-        bear(self, f"{line}{source.text()}")
+        break_anywhere_if_needed(self, f"{line}{source.text()}")
         super().insertFromMimeData(source)
 
 
