@@ -18,8 +18,6 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from glyphscope.cli.gui import gui
-from glyphscope.cli.output import print_error
 from glyphscope.cli.signals import INTERRUPTED
 from glyphscope.errors import GlyphscopeError
 
@@ -73,7 +71,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except GlyphscopeError as error:
-            print_error(error)
+            _print_error(error)
             raise typer.Exit(BAD_INPUT) from None
         except (KeyboardInterrupt, typer.Abort):  # the second while something is asked for
             raise typer.Exit(INTERRUPTED) from None
@@ -85,7 +83,7 @@ class _Commands(TyperGroup):
             from glyphscope.inputs import storage_error
 
             _discard_output()
-            print_error(storage_error(error, Path(error.filename or "the output"), "written"))
+            _print_error(storage_error(error, Path(error.filename or "the output"), "written"))
             sys.exit(BAD_INPUT)
 
 
@@ -114,6 +112,8 @@ def root(
 ) -> None:
     """Inspect tool calls of local language models, token by token. Without a command, the window opens."""
     if context.invoked_subcommand is None:
+        from glyphscope.cli.gui import gui
+
         gui()
 
 
@@ -127,6 +127,12 @@ def _command(name: str) -> Any:
     else:
         holder.command(name)(found)
     return typer.main.get_group(holder).commands[name]
+
+
+def _print_error(error: GlyphscopeError) -> None:
+    from glyphscope.cli.output import print_error  # with Rich, which --version and --help do without
+
+    print_error(error)
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.check_turns import check_turns
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
 from glyphscope.cli.options import (
     JsonOption,
@@ -28,13 +27,9 @@ from glyphscope.cli.output import (
     short_pointer,
     status_text,
 )
-from glyphscope.cli.template_forms import read_template
-from glyphscope.events import Notation, Shape, Thinking, Violation
+from glyphscope.events import Notation, Shape, Violation
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import form_of
-from glyphscope.turns.readers import Reading, readings
 from glyphscope.validation import CallValidator, CheckReport
-from glyphscope.visible import visible
 
 
 def check(
@@ -86,7 +81,13 @@ def check(
         if chunk is not None or stop:
             raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
         default = None if registry is None else read_registry(registry)
+        from glyphscope.cli.check_turns import (
+            check_turns,
+        )  # loads the parsers of templates
+
         if readers and file is not None and lines is None:
+            from glyphscope.cli.check_readers import show_readers
+
             asked = default or read_registry(None)
             raise typer.Exit(0 if show_readers(template, file, asked, thinking, as_json=as_json) else 1)
         if lines is None or file is not None:
@@ -201,52 +202,3 @@ def _print_report(report: CheckReport, text: str) -> None:
             print_text(f"  still possible: {error.viable}")
     verdict = f"✓ a valid call of {report.tool}" if report.valid else "✗ not a valid call"
     print_text(verdict, "bold green" if report.valid else "bold red")
-
-
-_STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
-_LONGEST = 60
-
-
-def show_readers(
-    template: str, file: str, registry: ToolRegistry, thinking: Thinking, *, as_json: bool
-) -> bool:
-    """Shows what each reader makes of the text in a file; whether the form's own strict reading takes it.
-
-    Raises InputError and PromptError.
-    """
-    form, _ = form_of(read_template(template))
-    text = read_text(file)
-    all_readings = readings(text, form, registry, _STATES[thinking])
-    if as_json:
-        print_json({"readers": all_readings})
-    else:
-        _print(text, all_readings)
-    return all_readings[0].reads
-
-
-def _print(text: str, all_readings: tuple[Reading, ...]) -> None:
-    out = console()
-    out.print(marked(text, all_readings[0].left_at, out.width))
-    table = PlainTable("reader", "accepts it", "calls", "deviates at")
-    shown = [each for each in all_readings if each.reads or each.kind != "other"]
-    for each in shown:
-        words = "text" if not each.calls else "✓"
-        mark = Text(words, style="green") if each.reads else Text("✗", style="red")
-        table.add_row(each.reader, mark, call_words(each), left_words(each))
-    out.print(table)
-    if rest := len(all_readings) - len(shown):
-        print_text(f"{rest} other notations find no call in it.", "dim")
-
-
-def call_words(reading: Reading) -> str:
-    """The calls that were found, with a mark for those that are not valid."""
-    names = [f"{visible(call.name)}{'' if call.valid else ' (not valid)'}" for call in reading.calls]
-    more = f", … {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more if names else "none"
-
-
-def left_words(reading: Reading) -> str:
-    """Where and why the text left the form."""
-    if reading.left_at is None:
-        return "" if reading.complete else "incomplete"
-    return f"character {reading.left_at}: {visible(reading.left_why)[:_LONGEST]}"

@@ -4,8 +4,9 @@ A module of this package is imported when one of these names is first used: the 
 them, and all together take half a second.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from glyphscope.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from glyphscope.models.finding import FoundModel, find_models
@@ -25,18 +26,27 @@ if TYPE_CHECKING:
     from glyphscope.models.recorded import RecordedModel
     from glyphscope.models.scripted import ScriptedModel
 else:
-    _MODULES = {
-        "finding": ("FoundModel", "find_models"),
-        "opening": ("EMBEDDED", "embedded_path", "open_model", "require_installed"),
-        "recorded": ("RecordedModel",),
-        "scripted": ("ScriptedModel",),
-    }
-
-    def __getattr__(name):
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = next((module for module, names in _MODULES.items() if name in names), "interface")
-        return getattr(import_module(f"{__name__}.{module}"), name)
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "finding": ("FoundModel", "find_models"),
+            "interface": (
+                "Cancelled",
+                "GenerateRequest",
+                "Model",
+                "Opening",
+                "Output",
+                "PromptProgress",
+                "PromptReady",
+                "RenderedPrompt",
+                "Usage",
+                "Vocabulary",
+            ),
+            "opening": ("EMBEDDED", "embedded_path", "open_model", "require_installed"),
+            "recorded": ("RecordedModel",),
+            "scripted": ("ScriptedModel",),
+        },
+    )
 
 
 __all__ = [

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-import glyph
 import msgspec
 
 from glyphscope.errors import NotationError
@@ -73,6 +72,8 @@ def glyph_scalar(value: Any) -> str:
 
 
 def _canonical_scalar(value: Any) -> str:
+    import glyph  # it brings asyncio, which no other style needs
+
     if isinstance(value, str) and not is_bare(value):
         return quote(value)  # as glyph-py does, which takes its time over long texts
     # glyph-py writes some values that it does not read back: words that begin with an underscore, floats with
@@ -87,6 +88,8 @@ def _canonical_key(key: str) -> str:
 
 
 def _reads_back(text: str, value: Any) -> bool:
+    import glyph
+
     try:
         return bool(glyph.to_json(glyph.parse(text)) == value)
     except ValueError:
