@@ -14,7 +14,7 @@ from fake_context import scripted
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_table import LEAST_NAME, PlainTable
-from glyphscope_gui.shell.main_window import FIRST_SIZE, first_geometry, inside_screen
+from glyphscope_gui.shell.main_window import FIRST_SIZE, MainWindow, first_geometry, inside_screen
 from glyphscope_gui.theme.fonts import window_points
 
 FREE = QRect(0, 27, 1440, 873)
@@ -71,26 +71,29 @@ def test_the_top_bar_is_one_line_whatever_the_models_name(open_window, qtbot, si
 
 
 @pytest.mark.slow
-def test_a_window_at_its_first_start_is_inside_the_screen_with_its_frame(open_window, monkeypatch):
-    window = open_window(scripted, size=None)
-    assert window.size() == window._begun
-    window._framed.stop()
+def test_a_window_at_its_first_start_is_inside_the_screen_with_its_frame(open_window, qtbot, monkeypatch):
+    """Also where the frame, which is known only after the window is shown, is larger than expected."""
 
     class Screen:
         def availableGeometry(self):
             return FREE
 
-    monkeypatch.setattr(window, "screen", Screen)
+    monkeypatch.setattr(MainWindow, "screen", lambda _window: Screen())
+    window = open_window(scripted, size=None)
+    assert window._begun == first_geometry(FREE).size()
+    window.hide()
     window.setGeometry(QRect(0, 27, 1440, 900))
     window._begun = window.size()
-    window._stay_on_screen()
-    assert FREE.contains(window.frameGeometry())
+    window.show()
+    qtbot.waitUntil(lambda: FREE.contains(window.frameGeometry()))
     QApplication.processEvents()
     assert FREE.contains(
         QRect(window.status.mapToGlobal(window.status.rect().topLeft()), window.status.size())
     )
+    window.hide()
     window.resize(1500, 950)  # a size that the user chose is unchanged
-    window._stay_on_screen()
+    window.show()
+    qtbot.waitUntil(lambda: not window._framed.isActive())
     assert window.size() == QSize(1500, 950)
 
 

@@ -1,8 +1,8 @@
-"""Bad input whose handling is removed, one place after the other: a test that covers it has to fail.
+"""Handling of bad input, and fixes of errors, removed one after the other: a test that covers it has to fail.
 
 `python tests/support/breakages.py` works on a copy of the tree and prints the failures of each; `… WORD` only those
-whose line contains the word. Exit code 1 if one had no failures: then no test covers that line of docs/bad-input.md.
-`tests/engine/test_breakages.py` checks that the places and tests named here exist.
+whose line contains the word: `fix` for the errors. Exit code 1 if one had no failures: then no test covers that line of
+docs/bad-input.md, or that error. `tests/engine/test_breakages.py` checks that the places and tests named here exist.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from breakage import Breakage, without
+from fixed_errors import FIXES
 
 REPOSITORY = Path(__file__).parents[2]
 ROOTS = ("engine", "gui", "assets")
@@ -25,18 +27,6 @@ PARTS = (*ROOTS, "tests", "docs", "packaging", "pyproject.toml", "Makefile", "RE
 SECONDS = 300
 """A test fails if it hangs without its handling, and if it requests more memory than `BYTES`."""
 BYTES = 8 << 30
-
-
-@dataclass(frozen=True)
-class Breakage:
-    """In `file`, the one place `old` becomes `new`; one of `tests` (below `tests/`) then fails."""
-
-    line: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-
 
 _FILES, _GGUF = "engine/glyphscope/models/files.py", "engine/glyphscope/models/gguf.py"
 _LOAD, _SAVED = "engine/glyphscope/registry/load.py", "engine/glyphscope/sessions/files.py"
@@ -266,13 +256,6 @@ BREAKAGES = (
 )
 
 
-def without(breakage: Breakage, text: str) -> str:
-    """Return the file's text without the handling. Raises ValueError if the place is missing or not unique."""
-    if text.count(breakage.old) != 1:
-        raise ValueError(f"{breakage.line}: {text.count(breakage.old)} places in {breakage.file}")
-    return text.replace(breakage.old, breakage.new)
-
-
 def failures(tree: Path, tests: Sequence[str]) -> list[str]:
     """Return the names of failed tests in the copy `tree`, or that they hung. Raises ValueError if none was run."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "-rfE"]
@@ -300,11 +283,11 @@ def failures(tree: Path, tests: Sequence[str]) -> list[str]:
         return [f"the tests' own process, by signal {-done.returncode},"]
     if done.returncode not in (0, 1):
         raise ValueError(done.stdout[-2000:] + done.stderr[-2000:])
-    return re.findall(r"^FAILED (?:tests/)?(\S+)", done.stdout, re.MULTILINE)
+    return re.findall(r"^(?:FAILED|ERROR) (?:tests/)?(\S+)", done.stdout, re.MULTILINE)
 
 
 def main(words: Sequence[str]) -> int:
-    chosen = [each for each in BREAKAGES if not words or any(word in each.line for word in words)]
+    chosen = [each for each in (*BREAKAGES, *FIXES) if not words or any(word in each.line for word in words)]
     detected = 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
