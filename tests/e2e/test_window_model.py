@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from glyphscope.events import NOTATIONS, SHAPES
+from glyphscope.events import NOTATIONS, SHAPES, PromptEvaluated
 from glyphscope.models.opening import EMBEDDED
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.page_ids import PageId
@@ -108,3 +108,45 @@ def test_each_step_decodes_one_token(qtbot, window):
     with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
         click(qtbot, window, "runButton")
     assert window.runs.state.call is not None
+
+
+def evaluated_by(events):
+    """Return how many tokens of the prompt a run evaluated: its first progress says what was there before."""
+    progress = [event for event in events if isinstance(event, PromptEvaluated)]
+    return progress[-1].total - progress[0].done
+
+
+def reading(qtbot, window):
+    """Wait until a prompt is read ahead."""
+    return qtbot.waitSignal(window.reading.ended, timeout=RUN_MS, check_params_cb=lambda read: read.complete)
+
+
+def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, window):
+    with reading(qtbot, window):
+        window.start()
+    assert "prompt read ahead" in window.status.message.text()
+    finish(qtbot, window)
+    assert evaluated_by(window.runs.events) == 1
+    for number in range(9):
+        with reading(qtbot, window):
+            window.services.project.prompt.set_user(f"Search for llama recipes, give me {number} results")
+        finish(qtbot, window)
+        assert evaluated_by(window.runs.events) == 1
+
+
+def test_run_does_not_wait_for_reading_ahead(qtbot, window):
+    with qtbot.waitSignal(window.reading.begun, timeout=RUN_MS):
+        window.start()
+    assert finish(qtbot, window).call is not None
+    assert evaluated_by(window.runs.events) > 1
+    with reading(qtbot, window):
+        window.services.project.prompt.set_user("What is 2 + 3?")
+
+
+def test_the_window_closes_while_a_prompt_is_read_ahead(qtbot, window):
+    with qtbot.waitSignal(window.reading.begun, timeout=RUN_MS):
+        window.start()
+    pid = model_pid(window)
+    window.shut_down()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -42,7 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     `context` is in tokens, for models without `load_options`, which are by the model's name. `font_size` is in
     points, 0 the system's; `code_font` is a family, empty the program's own.
-    `welcomed`: where models come from was explained once.
+    `welcomed`: where models come from was explained once. `read_ahead`: the window evaluates a prompt before its run.
     From `notation` to `result_bytes` is what a new project begins with. `history_limit` counts runs.
     """
 
@@ -59,6 +59,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     state: str = ""
     history_limit: Count = 2000
     welcomed: bool = False
+    read_ahead: bool = True
     notation: Notation = _USUAL.notation
     shape: OwnShape = "flat"
     constraint: OwnConstraint = "mask"

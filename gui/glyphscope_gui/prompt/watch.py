@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunStarted, Thinking
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, in_common, prompt_changes
 from glyphscope.prompting.costs import prompt_costs
+from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope_gui.prompt.costs_model import CostRows
 from glyphscope_gui.runs.run_controller import Applied, Aside
 from glyphscope_gui.shared.background import Background
@@ -76,9 +77,9 @@ class PromptWatch(QObject):
             elif isinstance(event, PromptEvaluated) and event.done == event.total:
                 self._evaluated(event)
 
-    def note(self, aside: Aside) -> None:
-        """The events of another run of the same model: it takes the cache."""
-        self._note(aside.events)
+    def note(self, other: Aside | ReadAhead) -> None:
+        """The events of another evaluation by the same model: it takes the cache."""
+        self._note(other.events)
 
     def forget(self) -> None:
         """Another model is opened: its cache is empty."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from threading import Event
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -13,11 +15,13 @@ from glyphscope.events import ModelInfo, TokenStep
 from glyphscope.explain.retokenization import Boundaries, boundaries_of, same_model
 from glyphscope.models import Model, Vocabulary
 from glyphscope.runs import PreparedRequest
+from glyphscope.strategies.read_ahead import ReadAhead, read_ahead
 from glyphscope.strategies.request import first_prompt
 from glyphscope_gui.runs.worker.jobs import Answer, Priced, Query
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 
 T = TypeVar("T")
+_READ_AHEAD = "read ahead"
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,17 @@ class _Pending:
 
 
 class ModelQueries(QObject):
-    """Queries to the open model. `crashed` carries an unhandled exception. Lives in the window's thread."""
+    """Queries to the open model. `crashed` carries an unhandled exception. Lives in the window's thread.
+
+    Reading ahead is the last in line: any other query, and any run, ends it.
+    """
 
     crashed = Signal(object)
     _requested = Signal(object)
 
     def __init__(self, worker: RunWorker, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._worker = worker
         self._pending: dict[str, _Pending] = {}
         self._closed = False
         self._requested.connect(worker.answer, Qt.ConnectionType.QueuedConnection)
@@ -82,17 +90,35 @@ class ModelQueries(QObject):
         `done` and `failed` are called in the window's thread. Only the newest query of a key is answered.
         `work` must not refer to a QObject: the worker may be the last to release it.
         """
-        if self._closed:
-            return
-        self._drop(key)
-        pending = self._pending[key] = _Pending(Query(key, work), done, failed)
-        self._requested.emit(pending.query)
+        self.interrupt()
+        self._send(_Pending(Query(key, work), done, failed))
+
+    def read_ahead(self, request: PreparedRequest, done: Callable[[ReadAhead], None]) -> None:
+        """Evaluate the prompt of the next run; `done` is called also when something else ended that."""
+        stop = Event()
+        work = partial(prompt_read, request=request, stop=stop.is_set)
+        self._send(_Pending(Query(_READ_AHEAD, work, stop=stop), done, None))
+
+    def interrupt(self) -> None:
+        """End the reading ahead: something else needs the model."""
+        reading = self._pending.get(_READ_AHEAD)
+        if reading is not None:
+            self._worker.interrupt(reading.query)
 
     def close(self) -> None:
         """Drop all queries: nothing is called from now on."""
         self._closed = True
+        self.interrupt()
         for key in tuple(self._pending):
             self._drop(key)
+
+    def _send(self, pending: _Pending) -> None:
+        if self._closed:
+            return
+        key = pending.query.key
+        self._drop(key)
+        self._pending[key] = pending
+        self._requested.emit(pending.query)
 
     def _drop(self, key: str) -> None:
         older = self._pending.pop(key, None)
@@ -117,6 +143,11 @@ def vocabulary_of(model: Model | None) -> Vocabulary:
         return Vocabulary() if model is None else model.vocabulary()
     except GlyphscopeError:  # the next run reports a model that died
         return Vocabulary()
+
+
+def prompt_read(model: Model | None, request: PreparedRequest, stop: Callable[[], bool]) -> ReadAhead:
+    """The prompt of the next run, evaluated by the open model; nothing where none is open."""
+    return ReadAhead() if model is None else read_ahead(request, model, stop)
 
 
 def priced_prompt_of(model: Model | None, prepared: PreparedRequest) -> Priced | None:

@@ -286,11 +286,13 @@ class RunController(QObject):
 
     def open_model(self, name: str) -> None:
         """Open a model now, so that the first run does not wait for it; again where its options changed."""
+        self.queries.interrupt()
         self._openRequested.emit(name)
 
     def unload_model(self) -> None:
         """End the open model's process, which frees its memory; the next run loads it again."""
         if not self.is_busy:
+            self.queries.interrupt()
             self._unloadRequested.emit(self.model.name)
 
     def close(self) -> None:
@@ -321,6 +323,7 @@ class RunController(QObject):
             self.stop()
 
     def _start(self, job: Job) -> None:
+        self.queries.interrupt()
         self._job = job
         if not self.is_aside:
             self._said = []

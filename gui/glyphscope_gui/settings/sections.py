@@ -13,7 +13,7 @@ from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.settings_grid import ChoiceSetting, DecimalSetting, NumberSetting
+from glyphscope_gui.shared.settings_grid import ChoiceSetting, DecimalSetting, FlagSetting, NumberSetting
 from glyphscope_gui.theme.fonts import MONO_FAMILIES, fixed_families
 
 THEMES = (("system", tr("System")), ("light", tr("Light")), ("dark", tr("Dark")))
@@ -58,6 +58,14 @@ def new_projects(store: SettingsStore) -> SettingSection:
                 context,
                 tr(
                     "Maximum tokens of prompt and answer; more needs more memory. A change reloads the model."
+                ),
+            ),
+            row(
+                "read_ahead",
+                tr("Read ahead"),
+                FlagSetting(tr("while the model is idle")),
+                tr(
+                    "Evaluate the next prompt before Run is pressed, so that the run begins at once; not on battery."
                 ),
             ),
             row(

@@ -34,6 +34,7 @@ from glyphscope_gui.shell.menus import fill_menus
 from glyphscope_gui.shell.navigation import Navigation, Presentation
 from glyphscope_gui.shell.open_files import OpenFiles, dropped_file
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
+from glyphscope_gui.shell.read_ahead_presenter import ReadAheadPresenter
 from glyphscope_gui.shell.record_presenter import RecordBar, RecordPresenter
 from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.shell.status_line import StatusLine
@@ -239,18 +240,22 @@ class MainWindow(QMainWindow):
 
     def _make_presenters(self) -> None:
         context, panels = self.context, self.panels
-        self.presenter = WindowPresenter(context, self.header, self.status, self.navigator, self.dialogs)
+        self.reading = ReadAheadPresenter(context)
+        self.presenter = WindowPresenter(
+            context, self.header, self.status, self.navigator, self.dialogs, self.reading
+        )
         self.record = RecordPresenter(context, self.record_bar, self.header, self.picker, panels)
         self.models = ModelPresenter(context, self.picker)
         self.settings = SettingsPresenter(context)
         self.prompts = PromptPresenter(context, panels.prompt)
+        self.reading.ended.connect(self.prompts.watch.note)
         self.help = HelpPresenter(context, self._bar)
         self.models.welcomed.connect(self.help.show_tour)
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
         self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
         presenters = (self.presenter, self.record, self.models, self.settings, self.prompts, self.help)
-        self._presenters = (*presenters, self.history)
+        self._presenters = (self.reading, *presenters, self.history)
 
     def _restore(self) -> None:
         """Size and places of the last time, or those that suit a first start."""

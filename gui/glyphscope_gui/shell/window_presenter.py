@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.events import PromptEvaluated
 from glyphscope.runs import RunState
+from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.run_settings.header import Header
@@ -18,6 +19,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shell.navigation import Navigation
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
+from glyphscope_gui.shell.read_ahead_presenter import ReadAheadPresenter
 from glyphscope_gui.shell.status_line import StatusLine
 
 FIGURES_MS = 250
@@ -32,6 +34,7 @@ class WindowPresenter(QObject):
         status: StatusLine,
         navigation: Navigation,
         dialogs: ProjectDialogs,
+        reading: ReadAheadPresenter,
     ) -> None:
         super().__init__(context.window)
         self._context = context
@@ -47,6 +50,8 @@ class WindowPresenter(QObject):
         self._connect_actions()
         self._connect_project()
         self._connect_pages()
+        reading.begun.connect(self._show_reading)
+        reading.ended.connect(self._show_read)
         self._header.show_tools(self._project.tools.registry)
         self._header.show_options(self._project.options)
         self._show_page()
@@ -141,6 +146,17 @@ class WindowPresenter(QObject):
     def _show_model(self, status: ModelStatus) -> None:
         self._status.set_state(status.phase, model_words(status))
         self._header.show_model(status.info)
+
+    def _show_reading(self) -> None:
+        self._status.set_state("busy", tr("Reading the prompt ahead…"))
+
+    def _show_read(self, read: ReadAhead) -> None:
+        if self._runs.is_busy:
+            return
+        words = model_words(self._runs.model)
+        if read.complete:
+            words = tr("{model}, prompt read ahead (%n token(s))", "", read.tokens, model=words)
+        self._status.set_state(self._runs.model.phase, words)
 
     def _show_phase(self, phase: Phase) -> None:
         busy = phase is not Phase.IDLE

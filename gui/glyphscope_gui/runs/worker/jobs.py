@@ -110,11 +110,15 @@ class Priced:
 
 @dataclass(frozen=True)
 class Query:
-    """A query to the open model. `dropped` is set when the answer is no longer needed."""
+    """A query to the open model. `dropped` is set when the answer is no longer needed.
+
+    One that generates has a `stop`: set, with the model cancelled, it ends the work early, and the answer says so.
+    """
 
     key: str
     work: Callable[[Model | None], Any]
     dropped: Event = field(default_factory=Event)
+    stop: Event | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from threading import Event
+from threading import Event, Lock
 
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
@@ -66,6 +66,8 @@ class RunWorker(QObject):
         self._keeper = ModelKeeper(open_model, self.modelStatusChanged.emit)
         self._gate = Gate()
         self._stopped_to = self._resumed_to = 0
+        self._generating_query: Query | None = None
+        self._query_lock = Lock()
         self._nudge = Event()
         self._options_of = options_of
 
@@ -90,6 +92,14 @@ class RunWorker(QObject):
     def step(self) -> None:
         """Let one step through."""
         self._gate.admit()
+
+    def interrupt(self, query: Query) -> None:
+        """End a query that generates, running or waiting."""
+        with self._query_lock:
+            if query.stop is not None:
+                query.stop.set()
+            if self._generating_query is query:
+                self._keeper.cancel()
 
     def resume(self, job: int) -> None:
         """Let all steps of this job through, also before it begins."""
@@ -138,10 +148,14 @@ class RunWorker(QObject):
         """Ask the open model; the query does not open one."""
         if query.dropped.is_set():
             return
+        if query.stop is not None:
+            self._set_generating(query)
         try:
             answer = Answer(query, query.work(self._keeper.model))
         except Exception as error:  # raised in the window's thread, or handled there
             answer = Answer(query, error=error)
+        finally:
+            self._set_generating(None)
         self.answered.emit(answer)
 
     @Slot()
@@ -151,6 +165,11 @@ class RunWorker(QObject):
         QThread.currentThread().quit()
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _set_generating(self, query: Query | None) -> None:
+        """Under the lock: an interruption never ends the run that follows."""
+        with self._query_lock:
+            self._generating_query = query
 
     def _is_stopped(self, job: Job) -> bool:
         return job.id <= self._stopped_to

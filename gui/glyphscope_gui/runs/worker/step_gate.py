@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Generator
+from contextlib import closing
 
-from glyphscope.events import Message, ModelInfo, Thinking
-from glyphscope.models import GenerateRequest, Model, Output, RenderedPrompt, Vocabulary
-from glyphscope.turns import TurnForm
+from glyphscope.models import GenerateRequest, Model, Output
+from glyphscope.models.forwarding import ForwardingModel
 
 
 class Gate:
@@ -52,49 +51,20 @@ class Gate:
                 self._permits -= 1
 
 
-class GatedModel:
+class GatedModel(ForwardingModel):
     """A model whose next step waits at a gate. The wait is before the decoding, so what is shown is all there is."""
 
     def __init__(self, model: Model, gate: Gate) -> None:
-        self._model = model
+        super().__init__(model)
         self._gate = gate
 
-    @property
-    def info(self) -> ModelInfo:
-        return self._model.info
-
-    def count_tokens(self, text: str) -> int:
-        return self._model.count_tokens(text)
-
-    def tokenize(self, text: str) -> list[int]:
-        return self._model.tokenize(text)
-
-    def vocabulary(self) -> Vocabulary:
-        return self._model.vocabulary()
-
-    def render_chat(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = (), thinking: Thinking = "auto"
-    ) -> RenderedPrompt:
-        if thinking == "auto":  # as `priced_prompt` asks: only who is asked for a state need know of it
-            return self._model.render_chat(messages, tools)
-        return self._model.render_chat(messages, tools, thinking)
-
-    def turn_form(self) -> TurnForm | None:
-        return self._model.turn_form()
-
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        output = self._model.generate(request)
-        try:
-            for item in output:
-                yield item
-                if isinstance(item, tuple):
+        with closing(self._model.generate(request)) as outputs:
+            for output in outputs:
+                yield output
+                if isinstance(output, tuple):
                     self._gate.pass_through()
-        finally:
-            output.close()
 
     def cancel(self) -> None:
-        self._model.cancel()
+        super().cancel()
         self._gate.open()
-
-    def close(self) -> None:
-        self._model.close()

@@ -1,0 +1,70 @@
+"""A run's first prompt, evaluated before the run, which then evaluates only what has changed since.
+
+It is the run itself, of any strategy, up to the first token: the same prompt, constraint and options, and none of it
+is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import dataclass
+
+from glyphscope.events import AnyEvent, ModelInfo, PromptEvaluated, PromptRendered, RunFailed, RunRequest
+from glyphscope.models import Cancelled, GenerateRequest, Model, Output, PromptReady
+from glyphscope.models.forwarding import ForwardingModel
+from glyphscope.runs.prepared import PreparedRequest
+from glyphscope.strategies.run import run
+
+
+@dataclass(frozen=True)
+class ReadAhead:
+    """`events` are the prompt's and those of its evaluation; none where the run does not get there."""
+
+    events: tuple[AnyEvent, ...] = ()
+    complete: bool = False
+    failed: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """The prompt's tokens; 0 where they are not known."""
+        return next((event.total for event in self.events if isinstance(event, PromptEvaluated)), 0)
+
+
+def can_read_ahead(info: ModelInfo) -> bool:
+    """Whether evaluated tokens stay in the memory of the model's process."""
+    return info.kind == "llama.cpp"
+
+
+def read_ahead(
+    request: RunRequest | PreparedRequest, model: Model, stop: Callable[[], bool] = lambda: False
+) -> ReadAhead:
+    """Evaluate the first prompt of a run of the request, and compile its constraint.
+
+    `stop` is asked after each chunk of the prompt; `model.cancel()`, from any thread, ends a chunk too. Only a local
+    model has a prompt to evaluate: others return at once. Never raises a GlyphscopeError: the run itself reports it.
+    """
+    if not can_read_ahead(model.info):
+        return ReadAhead()
+    first = _PromptOnly(model, stop)
+    events = tuple(run(request, first))
+    kept = tuple(event for event in events if isinstance(event, PromptRendered | PromptEvaluated))
+    return ReadAhead(kept, first.complete, any(isinstance(event, RunFailed) for event in events))
+
+
+class _PromptOnly(ForwardingModel):
+    """Ends each generation when its prompt is evaluated, as one that was cancelled."""
+
+    def __init__(self, model: Model, stop: Callable[[], bool]) -> None:
+        super().__init__(model)
+        self._stop = stop
+        self.complete = False
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        with closing(self._model.generate(request)) as outputs:
+            for output in outputs:
+                yield output
+                self.complete = isinstance(output, PromptReady)
+                if self.complete or self._stop():
+                    break
+        yield Cancelled()
