@@ -1,4 +1,4 @@
-"""A host that is the record of one: tools, decisions and answers come from a run's events. Nothing is executed."""
+"""An `Interaction` from a record: sources, decisions and answers come from a run's events. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from glyphscope.tools.approval import decide
 
 
 class RecordedSource:
-    """Answers calls as they were answered, in their order."""
+    """A source that answers calls as they were answered, in their order."""
 
     def __init__(
         self, interaction: RecordedInteraction, name: str, identity: str, claims: dict[str, dict[str, Any]]
     ) -> None:
-        self._host = interaction
+        self._interaction = interaction
         self._claims = claims
         self.name = name
         self.identity = identity
@@ -46,10 +46,10 @@ class RecordedSource:
         return self._claims.get(tool, {})
 
     def call(self, tool: str, arguments: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
-        return self._host.next_outcome()
+        return self._interaction.next_outcome()
 
     def close(self) -> None:
-        """Holds nothing."""
+        """There is nothing to close."""
 
 
 class RecordedInteraction:
@@ -61,13 +61,13 @@ class RecordedInteraction:
         self._given = {event.call: event for event in events if isinstance(event, ApprovalGiven)}
         self._results = {event.call: event for event in events if isinstance(event, ToolResult)}
         self._started = [event.call for event in events if isinstance(event, ToolStarted)]
-        self._waiting = deque(self._started)
+        self._waiting = deque(self._started)  # executed calls that were not asked for yet
         answers = [event.answer for event in events if isinstance(event, QuestionAnswered)]
         beforehand = sum(
             len(event.request.router.answers) for event in events if isinstance(event, RunStarted)
         )
         self._answers = deque(answers[beforehand:])  # the request answers the first ones itself
-        self._late = _late(events)
+        self._late = _late(events)  # seconds by the number of turns
         self._stopped_after = _stopped_after(events)
         self._sources = self._recorded_sources(events)
 
@@ -114,7 +114,7 @@ class RecordedInteraction:
         )
 
     def _recorded_sources(self, events: tuple[AnyEvent, ...]) -> dict[str, RecordedSource]:
-        """Those that were there: of every call that came as far as being allowed or denied."""
+        """The sources that were connected: those of every call that was allowed or denied."""
         needed = [event for event in events if isinstance(event, ApprovalNeeded)]
         names = dict.fromkeys(r.source for r in self._results.values() if r.call in self._given)
         names |= dict.fromkeys(event.source for event in events if isinstance(event, ToolStarted))

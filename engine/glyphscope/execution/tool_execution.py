@@ -36,10 +36,13 @@ from glyphscope.validation.reasons import Reason, in_words
 from glyphscope.validation.tools import tools_of
 
 DEFAULT_SOURCE = "demo"
+"""The source of a tool for which the request names none."""
 STAGE = "tool"
 
 Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "denied", "guard", "unknown"]
+"""The faults of a source (`tools.source.Fault`), and those of calls that were not executed: denied, guard, unknown."""
 Edited: TypeAlias = dict[str, Any] | None
+"""The arguments that ran, where a person changed them; else None."""
 Rewrite: TypeAlias = Callable[[str], tuple[str, Sequence[TransformActed]]]
 """Changes the message to the model about a result, and says by which transforms."""
 
@@ -49,6 +52,7 @@ _CODES: dict[str, Code] = {
     "timeout": "TOOL_ERROR",
     "unknown": "UNKNOWN_TOOL",
 }
+"""The codes of results by the fault of their source."""
 
 
 def execute(
@@ -81,7 +85,7 @@ def source_name(context: Context, tool: str) -> str:
 
 
 def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tuple[ToolResult, Edited]]:
-    """The result, not stamped and without its message; and the arguments that ran, where a person changed them."""
+    """The result, not stamped and without its message to the model; and the edited arguments."""
     if why := why_unavailable(context.request.loop, context.registry, call.tool):
         message = f"This tool may not be called: {why}."
         return _result(context, call, "guard", code="UNKNOWN_TOOL", message=message), None
@@ -190,7 +194,9 @@ def _limit(context: Context, name: str, used: float, message: str) -> LimitReach
 
 
 def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[Reason, str] | None:
-    """Arguments that a person wrote are judged as those of the model are: jsonschema has the final word."""
+    """The violation in arguments that a person wrote, and the message about it; None for valid ones. They are judged as
+    those of the model are: jsonschema has the final word.
+    """
     found = tools_of(context.registry, context.request.shape).allowed[tool]
     try:
         compact(edited)
@@ -207,7 +213,7 @@ def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[
 
 
 def _bounded(context: Context, outcome: Outcome) -> dict[str, Any]:
-    """The fields of the outcome under the guards of its size and of JSON; they apply to a tool's error as well."""
+    """The outcome as fields of the `ToolResult`; one too large, or not JSON, is a fault instead."""
     allowed = context.request.loop.max_tool_output_bytes
     try:
         message = outcome.message or (_words(outcome.content) if outcome.fault else "")

@@ -36,6 +36,7 @@ _CONTROL = re.compile(
     r"<\|[^<>\s]{1,40}\|>|</?s>|<(?:bos|eos|pad|unk|mask|eot|start_of_turn|end_of_turn)>|\[/?INST\]"
 )
 _TRIES = 40
+"""Constraints that are relaxed, one by one."""
 _CACHED = 48
 """Grammars, and places in them, that are not made again."""
 _OTHERS = 8
@@ -222,6 +223,7 @@ def _of_another(one: str, other: str, choice: str) -> bool:
 
 
 def _limited(pointers: Iterator[str]) -> list[str]:
+    """Each once, the first ones."""
     found: dict[str, None] = {}
     for pointer in pointers:
         found[pointer] = None
@@ -241,6 +243,7 @@ def _with_names(schema: Any, pointer: str) -> Iterator[str]:
 
 def _constraints_at(schema: Any, pointer: str) -> Iterator[str]:
     """The constraints of a place, and of what applies there with it, by the way through its references."""
+    # where the schema is, the pointer to it through references (which is the one to relax), references so far
     waiting = [(pointer, pointer, 0)]
     for place, way, depth in waiting:  # grows
         found = follow(schema, place)

@@ -22,9 +22,9 @@ from glyphscope.grammar.match import MatchLimit
 from glyphscope.runs.run_state import RunState, StageState
 
 Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "duplicate", "limit", "none"]
-"""It is looked for under another strategy only; a custom grammar constrains the run; no tool was known yet, so no
-schema could mask anything; the schema's order of keys did; the key is there already; it took too long; there is no
-single one.
+"""Why no keyword is named. strategy: keywords are looked for under the strategy direct only; grammar: the run has a
+custom one; early: no tool was known, so no schema masked anything; order: the schema's order of keys did; duplicate:
+the key is there already; limit: the search took too long; none: there is no single keyword. Empty where one is named.
 """
 AROUND = ""
 """The path of what is generated around the fields: brackets, keys, the text before a call."""
@@ -143,6 +143,8 @@ def _is_constrained(request: RunRequest, stage: StageState) -> bool | None:
 
 @dataclass
 class _Steps:
+    """A field, its value's text and first character, and the tokens that wrote it."""
+
     path: str
     value: str
     start: int
@@ -175,7 +177,7 @@ def _field_of(token: Token, leaves: list[_Steps]) -> _Steps | None:
     return leaf if token.start < end or ended_it else None
 
 
-# what they come to
+# the sums of a field
 
 
 def _summed(steps: _Steps, stage: StageState) -> FieldImpact:
@@ -247,7 +249,7 @@ def _masked_token(step: TokenStep, first: Alternative, loss: float, before: str)
     )
 
 
-# why
+# the reasons
 
 
 def _explained(

@@ -96,6 +96,7 @@ def _named(refused: Attribution | None, argument: str) -> str:
 
 
 def _example(tool: Tool, request: RunRequest) -> str:
+    """The example call that prompts have of the tool; empty for none."""
     arguments = example_arguments(tool.parameters)
     if arguments is None:
         return ""
@@ -107,6 +108,7 @@ def _example(tool: Tool, request: RunRequest) -> str:
 
 
 def _in(words: str, text: str | None) -> bool | None:
+    """Whether the prompt's text has the words; None without that text."""
     return None if text is None else bool(words) and words in text
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,8 +23,9 @@ from glyphscope.text.shorten import json_excerpt
 _MOST_CHANGES = 200
 """Changed arguments that are reported."""
 _SHOWN_CHANGES = 8
-"""Of them, those that are put in words, each value in so many characters:"""
+"""Changed arguments that are put in words."""
 _LONGEST = 60
+"""Characters of a value in words."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,8 @@ class Freedom:
 
 @dataclass(frozen=True)
 class Spent:
-    """The tokens of an answer: those that the model was evaluated for, and how many of them were forced.
-
-    `written` are those of the prefix: they are not among the others.
+    """The tokens of an answer: `decoded` by the model, of which `forced` ones without a choice; those of its prefix,
+    which are not among them, are `written`.
     """
 
     decoded: int
@@ -63,8 +63,8 @@ class RelaxationCost:
     """`valid` and `violations` are the verdict of the whole registry, nothing relaxed, on the branch's text.
 
     `valid` is None while that text has no end and nothing is wrong with it yet. `token` is where the branch begins;
-    `before` and `after` are what the run's and the branch's constraint left there. `changes` is None where one of the
-    two has no whole call.
+    `before` and `after` are what the run's and the branch's constraint left there. `run` and `branch` are their tokens,
+    `tools` the names that they call. `changes` is None where one of the two has no whole call.
     """
 
     relaxed: tuple[Relaxed, ...]
@@ -109,7 +109,7 @@ def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[A
 
 
 class _Judged:
-    """A run's answer in the eyes of the whole registry."""
+    """A run's answer as the whole registry validates it, without relaxed constraints."""
 
     def __init__(self, request: RunRequest, registry: ToolRegistry, state: RunState) -> None:
         request = msgspec.structs.replace(request, relaxed=())
@@ -126,7 +126,7 @@ class _Judged:
 
 
 def _freedom(stage: StageState, token: int) -> Freedom:
-    """A step without the number of allowed tokens has 0 of them."""
+    """The allowed tokens at that step. In a record 0 of them means that they were not counted."""
     if token >= len(stage.tokens):
         return Freedom()
     step = stage.tokens[token].step
@@ -134,9 +134,9 @@ def _freedom(stage: StageState, token: int) -> Freedom:
 
 
 def _spent(state: RunState) -> Spent:
-    drawn = [token.step for stage in state.stages for token in stage.tokens]
-    model = [step for step in drawn if step.origin == "model"]
-    return Spent(len(model), sum(step.forced for step in model), len(drawn) - len(model))
+    steps = [token.step for stage in state.stages for token in stage.tokens]
+    decoded = [step for step in steps if step.origin == "model"]
+    return Spent(len(decoded), sum(step.forced for step in decoded), len(steps) - len(decoded))
 
 
 def _changes(was: _Judged, judged: _Judged) -> tuple[ArgumentChange, ...] | None:
@@ -146,16 +146,26 @@ def _changes(was: _Judged, judged: _Judged) -> tuple[ArgumentChange, ...] | None
     return tuple(change for change, _ in zip(found, range(_MOST_CHANGES)))
 
 
+class _Member(NamedTuple):
+    """A place in both calls' arguments, whether each of them has it, and its values."""
+
+    path: Path
+    was: bool
+    has: bool
+    before: Any
+    after: Any
+
+
 def _differing(before: Any, after: Any) -> Iterator[ArgumentChange]:
     """In the order of the first call, then what only the second one has."""
-    waiting: list[tuple[Path, bool, bool, Any, Any]] = [((), True, True, before, after)]
+    waiting = [_Member((), True, True, before, after)]
     while waiting:
         path, was, has, one, other = waiting.pop()
         if was and has and isinstance(one, list) and isinstance(other, list):
             one, other = dict(enumerate(one)), dict(enumerate(other))
         if was and has and isinstance(one, dict) and isinstance(other, dict):
             keys: list[str | int] = list(dict.fromkeys((*one, *other)))
-            inner = [((*path, k), k in one, k in other, one.get(k), other.get(k)) for k in keys]
+            inner = [_Member((*path, k), k in one, k in other, one.get(k), other.get(k)) for k in keys]
             waiting += reversed(inner)
         elif not (was and has) or not _same(one, other):
             yield ArgumentChange(to_pointer(path), was, has, one, other)

@@ -90,7 +90,7 @@ def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) 
 
 
 class _Cutting:
-    """The interface of an engine for `cut_after`, by the model's public methods."""
+    """A model as `cut_after` uses an engine: it tokenizes, and says how long each token is."""
 
     def __init__(self, model: Model, vocabulary: Vocabulary) -> None:
         self._model = model
@@ -104,7 +104,7 @@ class _Cutting:
 
 
 def compared(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> Boundaries:
-    """The places between two boundaries that both have, where the tokens are not the same."""
+    """The places between two common boundaries where the tokens differ; `own`: the number and bytes of each token."""
     found: list[BoundaryDiff] = []
     i = j = 0
     while i < len(steps) and j < len(own):

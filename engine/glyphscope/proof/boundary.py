@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from glyphscope.grammar.generate.example import example_arguments, example_value
 from glyphscope.proof.breaking import Candidate, broken, with_name
@@ -26,9 +26,17 @@ from glyphscope.text.figures import duration
 from glyphscope.validation.checker import Checker
 
 _EXAMPLES = 8
-_OWN = 5  # where alternatives share a place, the rest is for what breaks its neighbours
+"""Examples of one constraint; of these `_OWN` where alternatives share a place: the rest breaks its neighbours."""
+_OWN = 5
 _ENOUGH = 3
+"""Examples of one constraint of a schema that takes long, and those after which no longer arguments are tried."""
 _TRIES = 80
+"""Values that are tried with the same valid arguments."""
+_FROM_NEIGHBOURS, _NEIGHBOURS = 12, 20
+"""Values of each neighbour of a constraint that are tried, and neighbours."""
+_BRANCHES = 8
+"""Alternatives of a `oneOf` that are combined in pairs."""
+_CACHED_VERDICTS = 20_000
 _SECONDS = 20.0
 """Time for one tool, in which 2,000 constraints are tried; what is left then is reported as not tried."""
 _CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
@@ -95,6 +103,14 @@ def closed_schema(root: dict[str, Any]) -> dict[str, Any]:
 _NOTHING = object()
 
 
+class _Replacement(NamedTuple):
+    """The place (the steps to it), the value to be put there, and what is wrong with that."""
+
+    path: Path
+    value: Any
+    what: str
+
+
 @dataclass
 class _Found:
     """The examples found for one constraint."""
@@ -112,7 +128,7 @@ class _Finder:
         self._valid: dict[str, bool] = {}
         self._all: list[Constraint] = []
         self._by_steps: dict[Path, list[Constraint]] = {}
-        self._hurry = 0.0
+        self._hurry = 0.0  # the time from which on fewer examples are made
 
     def find(self) -> Boundaries:
         found: dict[str, _Found] = {}
@@ -143,6 +159,7 @@ class _Finder:
         )
 
     def _break(self, constraint: Constraint) -> tuple[list[Boundary], str]:
+        """Examples of the constraint; or why there are none, or none that break it alone."""
         if constraint.why_not:
             return [], constraint.why_not
         # copies of it make the same valid arguments once, when they are asked for
@@ -189,8 +206,8 @@ class _Finder:
         if not found and len(route) == 1 and self._own is not None:
             yield self._own
 
-    def _candidates(self, constraint: Constraint, base: Any) -> Iterator[tuple[Path, Any, str]]:
-        """The place, the value to be put there, and what is wrong with it."""
+    def _candidates(self, constraint: Constraint, base: Any) -> Iterator[_Replacement]:
+        """Changes of valid arguments that break the constraint."""
         steps = constraint.steps
         if constraint.keyword == FALSE:
             *_, name = steps
@@ -198,9 +215,9 @@ class _Finder:
             fillers: tuple[Any, ...] = ("text", 1, None, True, [], {})
             for filler in fillers:
                 if isinstance(name, str):
-                    yield steps[:-1], with_name(value, name, filler), f"{name!r} is there"
+                    yield _Replacement(steps[:-1], with_name(value, name, filler), f"{name!r} is there")
                 elif isinstance(value, list):
-                    yield steps[:-1], [*value[:name], filler], f"item {name} is there"
+                    yield _Replacement(steps[:-1], [*value[:name], filler], f"item {name} is there")
             return
         value = value_at(base, steps)
         if constraint.of_name:
@@ -210,11 +227,12 @@ class _Finder:
                 constraint.keyword, constraint.value, (names or ["name"])[0], constraint.schema
             ):
                 if isinstance(candidate.value, str):
-                    yield steps, with_name(value, candidate.value, filler), f"a name, {candidate.what}"
+                    named = with_name(value, candidate.value, filler)
+                    yield _Replacement(steps, named, f"a name, {candidate.what}")
             return
         schema = {**merged(self._root, constraint.route[-1]), **constraint.schema}
         for candidate in self._values(constraint, value, schema):
-            yield steps, candidate.value, candidate.what
+            yield _Replacement(steps, candidate.value, candidate.what)
 
     def _values(self, constraint: Constraint, value: Any, schema: dict[str, Any]) -> Iterator[Candidate]:
         keyword, expected = constraint.keyword, constraint.value
@@ -239,8 +257,8 @@ class _Finder:
 
     def _two_at_once(self, branches: list[Any], schema: dict[str, Any], value: Any) -> Iterator[Candidate]:
         rest = {keyword: part for keyword, part in schema.items() if keyword != "oneOf"}
-        for first in range(min(len(branches), 8)):
-            for second in range(first + 1, min(len(branches), 8)):
+        for first in range(min(len(branches), _BRANCHES)):
+            for second in range(first + 1, min(len(branches), _BRANCHES)):
                 both = {"allOf": [rest, branches[first], branches[second]]}
                 words = f"the alternatives {first} and {second} at once"
                 made = [example_value(self._root, both, optional=optional) for optional in (False, True)]
@@ -248,7 +266,7 @@ class _Finder:
                 if isinstance(value, dict) and all(isinstance(one, dict) for one in made):
                     yield from (Candidate({**value, **one}, words) for one in made)
 
-    def _pool(self, constraint: Constraint, base: Any) -> Iterator[tuple[Path, Any, str]]:
+    def _pool(self, constraint: Constraint, base: Any) -> Iterator[_Replacement]:
         """The values that break the constraints around it: where alternatives share a place, each needs the others'."""
         if constraint.keyword == FALSE or constraint.of_name:
             return
@@ -263,19 +281,22 @@ class _Finder:
                 and not other.of_name
             ):
                 schema = {**inner, **other.schema}
-                streams.append(itertools.islice(broken(other.keyword, other.value, value, schema), 12))
-        for turn in itertools.zip_longest(*streams[:20]):
+                streams.append(
+                    itertools.islice(broken(other.keyword, other.value, value, schema), _FROM_NEIGHBOURS)
+                )
+        for turn in itertools.zip_longest(*streams[:_NEIGHBOURS]):
             for candidate in turn:
                 if candidate is not None:
-                    yield steps, candidate.value, candidate.what
+                    yield _Replacement(steps, candidate.value, candidate.what)
 
     def _example(
         self,
         constraint: Constraint,
         base: Any,
-        candidate: tuple[Path, Any, str],
+        candidate: _Replacement,
         without: Callable[[Any], bool],
     ) -> Boundary | None:
+        """The verified example; `without` says whether the schema without the constraint accepts arguments."""
         steps, value, what = candidate
         arguments = with_value(base, steps, value)
         if self._is_valid(arguments):
@@ -304,7 +325,7 @@ class _Finder:
         except (TypeError, ValueError, RecursionError):
             return False
         if key not in self._valid:
-            if len(self._valid) > 20_000:
+            if len(self._valid) > _CACHED_VERDICTS:
                 self._valid.clear()
             self._valid[key] = _valid(self._checker, arguments, self._root)
         return self._valid[key]
@@ -317,7 +338,7 @@ def _valid(checker: Checker, value: Any, schema: Any) -> bool:
         return False
 
 
-def _some(candidates: Iterator[tuple[Path, Any, str]]) -> Iterator[tuple[Path, Any, str]]:
+def _some(candidates: Iterator[_Replacement]) -> Iterator[_Replacement]:
     """Each distinct one, up to a limit."""
     seen: set[str] = set()
     for candidate in candidates:

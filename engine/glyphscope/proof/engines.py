@@ -31,6 +31,7 @@ Cancelled: TypeAlias = Callable[[], bool]
 
 _BATCH = 200
 _BATCH_CHARACTERS = 200_000
+"""Texts that are read at a time, and their characters: about a second of the probe."""
 MOST_DEATHS = 3
 """Times that an engine may crash or use up its seconds over texts of a grammar; then it is not asked again."""
 
@@ -54,11 +55,11 @@ class Calls(NamedTuple):
         return build_call_grammar(registry, self.notation, self.shape, GrammarOptions(order=self.order))
 
 
-class Judge:
+class Engine:
     """One engine with the grammars of a registry's calls. Raises GlyphscopeError where it has none for these calls.
 
-    Our grammar is that of all tools; where one of them has none, each of the others is judged alone. An engine that
-    takes JSON Schema gets that of one tool's calls. When `cancelled` says so it asks its engine no more.
+    Our grammar is that of all tools; where one of them has none, each of the others has its own. An engine that
+    takes JSON Schema gets that of one tool's calls. Once `cancelled` is true, no more texts are read.
     """
 
     def __init__(
@@ -73,10 +74,10 @@ class Judge:
         if engine not in OURS and calls.notation != "json":
             raise GrammarError(f"it knows JSON only, not {calls.notation}")
         self._engine, self._calls, self._probe, self._cancelled = engine, calls, probe, cancelled
-        self._readers: dict[str, BatchedReader | GlyphscopeError] = {}
+        self._readers: dict[str, BatchedReader | GlyphscopeError] = {}  # by tool, "" for the grammar of all
 
     def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
-        """Which of the texts the engine would let through. Raises GlyphscopeError where it can judge none."""
+        """Which of the texts the engine would let through. Raises GlyphscopeError where it has no grammar for them."""
         reader = self._reader(None) if self._engine in OURS else self._reader(tool)
         if isinstance(reader, GlyphscopeError):
             reader = self._reader(tool)
@@ -145,7 +146,7 @@ class BatchedReader:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Few enough at a time that none takes the probe long: some 200,000 characters are a second."""
+    """The texts in batches; one that is longer than a batch is alone."""
     batch: list[str] = []
     size = 0
     for text in texts:

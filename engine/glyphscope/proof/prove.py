@@ -14,7 +14,7 @@ from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar import Ordered, emit_gbnf, lark_unenforced
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
-from glyphscope.proof.engines import ENGINES, OURS, Answer, Calls, Cancelled, EngineName, Judge
+from glyphscope.proof.engines import ENGINES, OURS, Answer, Calls, Cancelled, Engine, EngineName
 from glyphscope.proof.renderings import (
     Order,
     as_written,
@@ -137,17 +137,17 @@ def iterate_proofs(
     """Each proof as it is made, tool by tool. It asks `cancelled` between engines; closing it ends what it started."""
     calls = Calls(registry, notation, shape, order)
     with ExitStack() as stack:
-        judges = _judges(engines, calls, stack, cancelled)
+        opened = _opened(engines, calls, stack, cancelled)
         unenforced = {engine: _claims(engine, calls).reasons for engine in engines if engine in OURS}
         tools = registry.allowed
         for number, tool in enumerate(tools):
             if cancelled():
                 return
             case = _Case(calls, tool, unenforced)
-            for engine, judge in judges.items():
+            for name, engine in opened.items():
                 if cancelled():
                     return
-                made = list(case.proofs(engine, judge))
+                made = list(case.proofs(name, engine))
                 if cancelled():  # then it may have answered nothing
                     return
                 yield from made
@@ -155,22 +155,23 @@ def iterate_proofs(
                 progress(number + 1, len(tools))
 
 
-def _judges(
+def _opened(
     engines: Sequence[EngineName], calls: Calls, stack: ExitStack, cancelled: Cancelled
-) -> dict[EngineName, Judge | GlyphscopeError]:
+) -> dict[EngineName, Engine | GlyphscopeError]:
+    """The engines by name, or why one cannot be used."""
     probe: GrammarProbe | None = None
     if {"gbnf", "converter"} & set(engines):
         try:
             probe = stack.enter_context(GrammarProbe())
-        except ModelError:  # reported by each judge that needs it
+        except ModelError:  # reported by each engine that needs it
             probe = None
-    judges: dict[EngineName, Judge | GlyphscopeError] = {}
-    for engine in engines:
+    opened: dict[EngineName, Engine | GlyphscopeError] = {}
+    for name in engines:
         try:
-            judges[engine] = Judge(engine, calls, probe, cancelled)
+            opened[name] = Engine(name, calls, probe, cancelled)
         except GlyphscopeError as error:
-            judges[engine] = error
-    return judges
+            opened[name] = error
+    return opened
 
 
 class _Claims(NamedTuple):
@@ -211,13 +212,13 @@ class _Case:
     def __init__(self, calls: Calls, tool: Tool, unenforced: dict[EngineName, _Reasons]) -> None:
         self._calls, self._tool, self._unenforced = calls, tool, unenforced
         self._found = boundary_examples(tool, closed=calls.closed)
-        self._written: dict[str, tuple[_WrittenExample, ...]] = {}
+        self._written: dict[str, tuple[_WrittenExample, ...]] = {}  # by order: schema, required, reversed
         self._judged: dict[str, bool] = {}
 
-    def proofs(self, engine: EngineName, judge: Judge | GlyphscopeError) -> Iterator[Proof]:
+    def proofs(self, name: EngineName, engine: Engine | GlyphscopeError) -> Iterator[Proof]:
         """The engine's proof of each constraint, in the order of the schema."""
-        orders = ["required" if engine == "converter" else "schema"]
-        if engine in OURS and self._calls.order == "any":
+        orders = ["required" if name == "converter" else "schema"]
+        if name in OURS and self._calls.order == "any":
             orders.append("reversed")
         examples = [one for order in orders for one in self._texts(order)]
         by_pointer: dict[str, list[_WrittenExample]] = {}
@@ -226,17 +227,17 @@ class _Case:
         to_read = list(dict.fromkeys(text for one in examples for text in (one.valid, *one.broken)))
         reason = ""
         verdicts: dict[str, Answer] = {}
-        if isinstance(judge, GlyphscopeError):
-            reason = judge.message
+        if isinstance(engine, GlyphscopeError):
+            reason = engine.message
         elif to_read:
             try:
-                verdicts = dict(zip(to_read, judge.accepted(self._tool, to_read), strict=True))
+                verdicts = dict(zip(to_read, engine.accepted(self._tool, to_read), strict=True))
             except GlyphscopeError as error:
                 reason = str(error)
         for group in by_pointer.values():
-            yield self._proof(engine, group, verdicts, reason)
+            yield self._proof(name, group, verdicts, reason)
         for left in self._found.unreached:
-            yield self._unreached(engine, left)
+            yield self._unreached(name, left)
 
     def _texts(self, order: str) -> tuple[_WrittenExample, ...]:
         if order not in self._written:
@@ -287,6 +288,7 @@ class _Case:
         return msgspec.structs.replace(proof, status="enforced")
 
     def _leak(self, proof: Proof, leaks: list[tuple[str, _WrittenExample]]) -> Proof:
+        """The proof with the shortest text that the engine accepted though it breaks the constraint."""
         undecided = [(text, one) for text, one in leaks if self._valid(text)]
         text, one = min(undecided or leaks, key=lambda leak: len(leak[0]))
         return msgspec.structs.replace(
@@ -311,6 +313,7 @@ class _Case:
         return ""
 
     def _valid(self, text: str) -> bool:
+        """Whether the validator accepts the text."""
         if text not in self._judged:
             validator = CallValidator(self._calls.registry, self._calls.notation, self._calls.shape)
             validator.feed(text)

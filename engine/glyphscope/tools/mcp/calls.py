@@ -1,4 +1,4 @@
-"""The messages between the thread of a server and its callers."""
+"""A request to a server, and the replies to it: what the server's thread and its callers in other threads exchange."""
 
 from __future__ import annotations
 
@@ -22,36 +22,44 @@ class About:
 
 
 @dataclass(frozen=True)
-class Progressed:
+class CallProgress:
+    """`done` of `total` steps, in any unit of the tool; None: it does not know how many."""
+
     done: float
     total: float | None
     message: str
 
 
 @dataclass(frozen=True)
-class Answered:
+class CallResult:
+    """The result as the server sends it, plain JSON; that of a tool may be an error of the tool."""
+
     result: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Refused:
-    """The call was answered with an error of the protocol, or with none at all."""
+class CallFailure:
+    """The server sent an error of the protocol, or ended without an answer."""
 
     message: str
 
 
 def before_it_answered(why: str, stderr: str) -> str:
-    """The outcome of a call whose server ended."""
+    """The failure of a call whose server ended, as `why` says, with the last line of its standard error."""
     last = stderr.rstrip().rpartition("\n")[2].strip()
     return f"{why.rstrip('.')} before it answered." + (f" Its last words: {last[:300]}" if last else "")
 
 
 @dataclass(eq=False)
 class Call:
-    """A request under way; `replies` ends with the `Answered` or `Refused` of the server, unless it is abandoned."""
+    """A request under way. `replies` ends with a `CallResult` or a `CallFailure`, unless its caller no longer waits
+    (`abandoned`). `scope` cancels it in the server's loop.
+    """
 
     method: str
     params: dict[str, Any]
-    replies: queue.SimpleQueue[Progressed | Answered | Refused] = field(default_factory=queue.SimpleQueue)
+    replies: queue.SimpleQueue[CallProgress | CallResult | CallFailure] = field(
+        default_factory=queue.SimpleQueue
+    )
     scope: CancelScope | None = None
     abandoned: bool = False

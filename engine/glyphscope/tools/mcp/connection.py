@@ -48,7 +48,7 @@ from pydantic import FileUrl, ValidationError
 from glyphscope.errors import ServerError
 from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.asking import Asking
-from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
+from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, CallResult, before_it_answered
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
 from glyphscope.tools.mcp.http import Refusals, http_streams
@@ -117,8 +117,11 @@ class Connection:
         self._process: ServerProcess | None = None
         self._pipes: Pipes | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._jobs: asyncio.Queue[Call | None] = asyncio.Queue()
+        self._jobs: asyncio.Queue[Call | None] = (
+            asyncio.Queue()
+        )  # the calls to make; None ends the connection
         self._life: anyio.CancelScope | None = None
+        # set where that list has to be read again
         self._stale = {kind: asyncio.Event() for kind in ("tools", "resources", "prompts")}
         self._roots_changed = asyncio.Event()
         self._listening = Listening(self._reread)
@@ -126,7 +129,7 @@ class Connection:
         self._is_ready = False
         self.is_modern = False
         """Whether it speaks a version of 2026-07-28 or later: without `logging/setLevel` and `resources/subscribe`."""
-        self._lost = ""
+        self._lost = ""  # why the server ended by itself
         self.stopping = False
 
     # from any thread
@@ -190,7 +193,7 @@ class Connection:
                 return
             try:
                 async with self._streams() as streams:
-                    await self._hold(streams, seconds)
+                    await self._serve_calls(streams, seconds)
             except ServerError:
                 raise
             except Exception as error:
@@ -217,14 +220,16 @@ class Connection:
         self._lose(f"The server {self._process.ending or 'closed its standard output'}.")
 
     def _lose(self, why: str) -> None:
+        """The server ended by itself; the first reason is the one to report."""
         self._lost = self._lost or why
         self._jobs.put_nowait(None)
 
-    async def _hold(self, streams: TransportStreams, seconds: float) -> None:
+    async def _serve_calls(self, streams: TransportStreams, seconds: float) -> None:
+        """Opens the session, lists the tools, then makes calls until there is a None among them."""
         dispatcher = JSONRPCDispatcher(*streams)
         who = Implementation(name="glyphscope", version=version("glyphscope"))
         async with ClientSession(
-            dispatcher=dispatcher, client_info=who, message_handler=self._hear,
+            dispatcher=dispatcher, client_info=who, message_handler=self._notified,
             sampling_callback=self.asking.sample if self.asking else None,
             elicitation_callback=self.asking.elicit if self.asking else None,
             list_roots_callback=self._list_roots,
@@ -263,6 +268,7 @@ class Connection:
                 tasks.cancel_scope.cancel()
 
     async def _introduce(self, session: ClientSession, seconds: float) -> About:
+        """The handshake. Raises ServerError."""
         try:
             with anyio.fail_after(seconds):
                 await self._negotiate(session)
@@ -326,7 +332,7 @@ class Connection:
     def _no_tools(self, error: MCPError) -> str:
         return self._lost or f"The list of tools was not received: {self._words(error)}"
 
-    async def _hear(self, message: IncomingMessage) -> None:
+    async def _notified(self, message: IncomingMessage) -> None:
         match message:
             case ToolListChangedNotification():
                 self._stale["tools"].set()
@@ -352,6 +358,7 @@ class Connection:
         self._listed(await self._list(ask))
 
     async def _list_kind(self, ask: Ask, kind: str) -> None:
+        """Reads the lists of resources and their templates, or that of prompts."""
         lists = LISTS[kind]
         problems: list[str] = []
         for name, method, key, what in lists:
@@ -381,7 +388,7 @@ class Connection:
     async def _execute(self, session: ClientSession, ask: Ask, call: Call) -> None:
         async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             if math.isfinite(progress):
-                call.replies.put(Progressed(progress, total, message or ""))
+                call.replies.put(CallProgress(progress, total, message or ""))
 
         options: CallOptions = {"on_progress": report_progress}
         with anyio.CancelScope() as call.scope:
@@ -390,7 +397,7 @@ class Connection:
             try:
                 result = await self._complete(session, ask, call, options)
             except MCPError as error:
-                call.replies.put(Refused(self._words(error)))
+                call.replies.put(CallFailure(self._words(error)))
                 if error.code == CONNECTION_CLOSED and error.message == _ENDED_HERE:
                     self._lose("The connection to the server was lost.")
                 elif error.message == _SESSION_GONE and self._config.transport == "http":
@@ -399,9 +406,9 @@ class Connection:
                     )
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
-                call.replies.put(Refused(f"The server's request for input is not MCP: {first['msg']}."))
+                call.replies.put(CallFailure(f"The server's request for input is not MCP: {first['msg']}."))
             else:
-                call.replies.put(Answered(result))
+                call.replies.put(CallResult(result))
 
     async def _complete(
         self, session: ClientSession, ask: Ask, call: Call, options: CallOptions

@@ -15,7 +15,7 @@ import msgspec
 from glyphscope.errors import ServerError
 from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
-from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
+from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, CallResult, before_it_answered
 from glyphscope.tools.mcp.changes import ToolChanges, tool_changes
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
@@ -43,9 +43,11 @@ State: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended"]
 START_SECONDS = 60.0
 """A launcher such as npx or uvx may have to fetch the server first."""
 _STOP_SECONDS = 2.5
-_LOOK = 0.02
+"""Time for its thread to end, before and after its process is killed."""
+_POLL_SECONDS = 0.02
 """Seconds after which a call that waits looks whether it is to continue."""
 MOST_SUBSCRIPTIONS = 1_000
+"""Resources of one server."""
 
 
 class Updates(NamedTuple):
@@ -81,10 +83,10 @@ class McpServer:
         self._sign_in = sign_in
         self.needs_sign_in = False
         """Whether it failed for want of a sign-in with OAuth."""
-        self._unsaved = ""
+        self._unsaved = ""  # why the last connection's sign-in was not saved
         self._start_seconds = start_seconds
         self._lock = threading.Lock()
-        self._settled = threading.Event()
+        self._settled = threading.Event()  # it is ready, or has failed or ended
         self.state: State = "stopped"
         self.problem: ServerError | None = None
         """Why it failed or ended."""
@@ -100,7 +102,7 @@ class McpServer:
         """The least severe level of log messages that the server was asked to send; "" for its own choice."""
         self._connection: Connection | None = None
         self._thread: threading.Thread | None = None
-        self._calls: set[Call] = set()
+        self._calls: set[Call] = set()  # under way
         self._closed = False
 
     @property
@@ -220,8 +222,8 @@ class McpServer:
         if options["cancel"].is_set():
             return _cancelled()
         listing = self._listing
-        if refusal := self._refusal(listing, tool, arguments):
-            return refusal
+        if failure := self._uncallable(listing, tool, arguments):
+            return failure
         params = {"name": tool, "arguments": arguments}
         found = self._ask("tools/call", params, "tool", **options)
         return _read(found, lambda result: read_result(result, listing.outputs.get(tool)))
@@ -237,8 +239,8 @@ class McpServer:
         """The result of any request, as the server sends it, in `structured`, under the promises of `call`."""
         if options["cancel"].is_set():
             return _cancelled()
-        if refusal := self._unsendable(params):
-            return refusal
+        if failure := self._unsendable(params):
+            return failure
         return self._ask(method, params, "server", **options)
 
     def complete(
@@ -258,7 +260,7 @@ class McpServer:
         return read_completion(found.structured) if found.ok else Completion(problem=found.message)
 
     def _ask(self, method: str, params: dict[str, Any], who: str, **options: Unpack[CallOptions]) -> Outcome:
-        """The result of a request in `structured`, or why there is none.
+        """The result of a request in `structured`, or why there is none; `who` (tool or server) is for the message.
 
         Time in which a question is open does not count.
         """
@@ -280,13 +282,13 @@ class McpServer:
                     message = f"The {who} did not answer within {duration(seconds)}."
                     return Outcome(fault="timeout", message=message, waited=waited)
                 try:
-                    reply = call.replies.get(timeout=min(_LOOK, left))
+                    reply = call.replies.get(timeout=min(_POLL_SECONDS, left))
                 except queue.Empty:
                     continue
-                if isinstance(reply, Progressed):
+                if isinstance(reply, CallProgress):
                     if progress is not None:
                         progress(reply.done, reply.total, reply.message)
-                elif isinstance(reply, Answered):
+                elif isinstance(reply, CallResult):
                     return Outcome(structured=reply.result, waited=waited)
                 else:
                     fault: Fault = "cancelled" if self._closed else "protocol"
@@ -390,7 +392,7 @@ class McpServer:
             self._subscriptions = {}
         why = before_it_answered(problem.message, problem.log) if problem else "The server was closed."
         for call in calls:  # those that the connection's end left without an answer
-            call.replies.put(Refused(why))
+            call.replies.put(CallFailure(why))
         self._settled.set()
         self._report()
 
@@ -413,7 +415,8 @@ class McpServer:
                 return None
             return connection
 
-    def _refusal(self, listing: Listing, tool: str, arguments: dict[str, Any]) -> Outcome | None:
+    def _uncallable(self, listing: Listing, tool: str, arguments: dict[str, Any]) -> Outcome | None:
+        """The outcome of a call that cannot be sent; None where it can."""
         if self.state != "ready":
             return self._not_connected()
         if not any(known.name == tool for known in listing.tools):
