@@ -28,11 +28,11 @@ from glyphscope.sessions import read_record
 from glyphscope.sessions.bundle import (
     MANIFEST,
     encode_bundle,
-    handed_on,
     make_bundle,
     parse_bundle,
     read_bundle,
     read_run,
+    redacted,
     write_bundle,
 )
 from glyphscope.strategies.constraints import call_constraint
@@ -179,7 +179,7 @@ def test_a_failed_run_is_shared_without_the_home_folder(tmp_path):
     failed = RunFailed(
         code="MODEL_FAILED", message=f"{path}: no", hint=f"See {path}.", detail=f"load: from {path}\nx"
     )
-    (event,) = handed_on([failed])
+    (event,) = redacted([failed])
     assert (event.message, event.hint) == ("~/models/m.gguf: no", "See ~/models/m.gguf.")
     assert event.detail == "load: from ~/models/m.gguf\nx"
 

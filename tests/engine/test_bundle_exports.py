@@ -51,7 +51,7 @@ from glyphscope.grammar.match import match_text
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.sessions.bundle import encode_bundle, handed_on, make_bundle, parse_bundle, write_bundle
+from glyphscope.sessions.bundle import encode_bundle, make_bundle, parse_bundle, redacted, write_bundle
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.exports.curl_line import MOST_IN_A_LINE
 from glyphscope.sessions.exports.forms import EXPORTS
@@ -465,5 +465,5 @@ def test_no_form_has_a_servers_command_line_an_address_or_the_home_folder(tmp_pa
     events[0] = msgspec.structs.replace(started, request=request, model=model)
     events.append(LONG_RESULT)
     for form in EXPORTS:
-        text = exported(tuple(handed_on(events)), form)
+        text = exported(tuple(redacted(events)), form)
         assert "hunter2" not in text and str(Path.home()) not in text, form

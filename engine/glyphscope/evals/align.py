@@ -30,6 +30,15 @@ _WHOLE = ("call", "repair", "executor", "turn")
 """Kinds of stages that write calls or parts of them; the texts of others are not calls."""
 
 Standing: TypeAlias = Literal["same", "differs", "open"]
+"""Of a field in all compared runs; open while a run may still write it."""
+DifferencePlace: TypeAlias = tuple[str, int | None]
+"""The first difference of two values: its JSON Pointer in them, and the character of two strings."""
+LONGEST_WORD = 48
+"""Characters of a value in a sentence."""
+_MOST_NAMED = 4
+"""Further fields that differ and are named in a sentence."""
+_SHORT = 24
+"""Characters that are compared at a glance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +134,9 @@ def as_text(value: Any) -> str:
     return json_excerpt(value, LONGEST)
 
 
-def first_difference(one: Any, other: Any, place: str = "") -> tuple[str, int | None] | None:
-    """The first difference of two JSON values: its pointer, and the character between two strings.
-
-    None for equal values. Members of an object have no order.
+def first_difference(one: Any, other: Any, place: str = "") -> DifferencePlace | None:
+    """The first difference of two JSON values at the pointer `place`; None for equal values. Members of an object have
+    no order.
     """
     if isinstance(one, dict) and isinstance(other, dict):
         for name in dict.fromkeys((*one, *other)):
@@ -172,9 +180,9 @@ def _row(
 ) -> Row:
     decided = [cell for cell, part, end in zip(cells, compared, ended) if part and _is_decided(cell, end)]
     for other in decided[1:]:
-        parted = _parted(decided[0], other)
-        if parted is not None:
-            return Row(name, cells, "differs", *parted)
+        found = _cell_difference(decided[0], other)
+        if found is not None:
+            return Row(name, cells, "differs", *found)
     return Row(name, cells, "same" if len(decided) == sum(compared) else "open")
 
 
@@ -182,8 +190,8 @@ def _is_decided(cell: Cell | None, ended: bool) -> bool:
     return ended or (cell is not None and cell.closed)
 
 
-def _parted(one: Cell | None, other: Cell | None) -> tuple[str, int | None] | None:
-    """Where two decided cells part. Of a value that was broken off only what was written can be compared."""
+def _cell_difference(one: Cell | None, other: Cell | None) -> DifferencePlace | None:
+    """Where two decided cells differ. Of a value that was broken off only what was written can be compared."""
     if one is None or other is None:
         return None if one is other else ("", None)
     if one.closed and other.closed:
@@ -193,11 +201,7 @@ def _parted(one: Cell | None, other: Cell | None) -> tuple[str, int | None] | No
     return None if one.text == other.text else ("", None)
 
 
-LONGEST_WORD = 48
-"""Characters of a value in a sentence."""
-_MOST_NAMED = 4
-_SHORT = 24
-"""Characters that are compared at a glance."""
+# -- in words --------------------------------------------------------------------------------------------------
 
 
 def difference_words(alignment: Alignment, names: Sequence[str]) -> str:
@@ -223,9 +227,6 @@ def field_words(row: Row) -> str:
     return "tool" if row.name is TOOL else row.name or '""'
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _all_words(alignment: Alignment, count: int) -> str:
     who = "Both" if count == 2 else f"All {count}"
     tool = next((cell for row in alignment.rows if row.name is TOOL for cell in row.cells if cell), None)
@@ -241,7 +242,7 @@ def _first_words(row: Row, alignment: Alignment, names: Sequence[str]) -> str:
     for name, cell, part, end in zip(names, row.cells, alignment.compared, alignment.ended):
         if not (part and _is_decided(cell, end)):
             continue  # it may still write either
-        same = next((group for group in groups if _parted(group[0], cell) is None), None)
+        same = next((group for group in groups if _cell_difference(group[0], cell) is None), None)
         if same is None:
             groups.append((cell, [name]))
         else:

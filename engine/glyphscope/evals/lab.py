@@ -1,10 +1,10 @@
 """The mask-driven lab: an evaluation of the suite `mask-driven` whose calls an MCP server executes, in four files.
 
-The schema of a call's envelope is one layer above each tool's own schema.
-
-It says what a parsed call must be; no mask is made of it. While a call is decoded its two stages replace the `oneOf`:
-the name is chosen under a grammar of names, and decides whose schema constrains the arguments. A `oneOf` in one mask is
-the strategy direct.
+`MaskDrivenLab` makes the runs and an `Entry` of each; `write_lab` writes the transcript, the results, the timings and
+the manifest. A call is checked against the schema of its envelope `{"name": …, "arguments": …}`, one layer above each
+tool's (`build_tool_call_schema`). No mask is made of that. While a call is decoded its two stages replace the
+envelope's `oneOf`: the name is chosen under a grammar of names, and decides whose schema constrains the arguments. A
+`oneOf` in one mask is the strategy direct.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -42,38 +42,27 @@ from glyphscope.tools import ToolSource
 from glyphscope.validation.split_call import before_arguments
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-
-def build_tool_call_schema(tool_schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"name": …, "arguments": …}` of exactly one of the tools, by name and `parameters`.
-
-    A tool's schema keeps its references: it has a separate `$id`, from which `#/…` is resolved. Unknown arguments are
-    left to its schema.
-    """
-    return {
-        "$schema": DIALECT,
-        "type": "object",
-        "properties": {"name": {"enum": list(tool_schemas)}, "arguments": {"type": "object"}},
-        "required": ["name", "arguments"],
-        "additionalProperties": False,
-        "oneOf": [
-            {
-                "properties": {
-                    "name": {"const": name},
-                    "arguments": {**schema, "$id": f"urn:tool:{quote(name, safe='')}"},
-                }
-            }
-            for name, schema in tool_schemas.items()
-        ],
-    }
-
-
 SUITE = "mask-driven"
 CALL_SECONDS = 30.0
+"""Time for the server to answer one call."""
+TRANSCRIPT, RESULTS, TIMINGS, MANIFEST = "transcript.json", "results.json", "timings.json", "manifest.json"
+
+NOTES = {
+    "mask_construction_ms": "both stages: from schema to grammar text, and the mask compiled from it in the model's "
+    "process; each 0 where it was kept",
+    "generation_ms": "both stages: evaluating what is new of the prompt, and decoding; from the request to the last "
+    "token, without compiling masks",
+    "parse_ms": "json.loads of the whole call, and its envelope checked by jsonschema",
+    "dispatch_ms": "round trip to the MCP server over stdio: request, tool, answer, output schema",
+    "total_ms": "from the prompt to the tool's answer; more than the sum, by rendering prompts and judging tokens",
+    "percentiles": "interpolated between the two nearest samples",
+    "first_prompt": "has no cache of any kind to begin with: its prompt is evaluated whole",
+}
+"""How each figure of the timings is measured."""
 
 
 class Timings(msgspec.Struct, frozen=True):
-    """Milliseconds; `files.NOTES` says how each is measured."""
+    """Milliseconds; `NOTES` says how each is measured."""
 
     mask_construction: float
     generation: float
@@ -90,7 +79,8 @@ class CacheHit(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt's way. `tool_result` is the tool's text, `{"error": …}` a refusal, None where there was no call.
+    """One prompt with its call. `tool_result` is the tool's text, `{"error": …}` where the tool failed or did not run,
+    and None without a call.
 
     `parse_error`, `dispatch_error` and `tool_error` are empty where nothing went wrong; at most one is not.
     """
@@ -193,7 +183,7 @@ class MaskDrivenLab:
             (event for stage in state.stages for event in stage.outline if isinstance(event, ToolResult)),
             None,
         )
-        built, generation = _spent(state)
+        spent = _spent(state)
         message = "" if result is None or result.ok else result.message or result.fault
         of_tool = result is not None and result.fault == "tool"
         return Entry(
@@ -204,7 +194,11 @@ class MaskDrivenLab:
             parsed_tool_call=call,
             tool_result=_result_json(result),
             timings_ms=Timings(
-                built, generation, parse_ms, result.ms if result else 0.0, state.finished.total_ms + parse_ms
+                mask_construction=spent.masks_ms,
+                generation=spent.generation_ms,
+                parse=parse_ms,
+                dispatch=result.ms if result else 0.0,
+                total=state.finished.total_ms + parse_ms,
             ),
             expected_tool=expected.tools[0],
             expected_args=expected.arguments or {},
@@ -216,7 +210,7 @@ class MaskDrivenLab:
         )
 
     def _outputs(self, state: RunState) -> tuple[str, str | None, str | None]:
-        """The model's text: the whole call, its name, its arguments. An invalid call has the parts that were read."""
+        """The model's texts: the whole call, its name, its arguments. Of an invalid call, the parts that were read."""
         if state.call is None:
             named = state.stages[0].tool
             return "".join(stage.text for stage in state.stages), named.name if named else None, None
@@ -234,7 +228,32 @@ class MaskDrivenLab:
         return (call, "") if fault is None else (None, f"no call: {fault.message}")
 
 
+def build_tool_call_schema(tool_schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"name": …, "arguments": …}` of exactly one of the tools, by name and `parameters`.
+
+    A tool's schema keeps its references: it has a separate `$id`, from which `#/…` is resolved. Unknown arguments are
+    left to its schema.
+    """
+    return {
+        "$schema": DIALECT,
+        "type": "object",
+        "properties": {"name": {"enum": list(tool_schemas)}, "arguments": {"type": "object"}},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+        "oneOf": [
+            {
+                "properties": {
+                    "name": {"const": name},
+                    "arguments": {**schema, "$id": f"urn:tool:{quote(name, safe='')}"},
+                }
+            }
+            for name, schema in tool_schemas.items()
+        ],
+    }
+
+
 def _result_json(result: ToolResult | None) -> str | dict[str, Any] | None:
+    """The `tool_result` of an entry."""
     if result is None:
         return None
     if not result.ok:
@@ -248,29 +267,21 @@ def _hits(state: RunState) -> CacheHit:
     return CacheHit(found.get("name"), found.get("arguments"))
 
 
-def _spent(state: RunState) -> tuple[float, float]:
-    """The times of both masks, ours and the engine's, and of the generations without the engine's part."""
+class _Spent(NamedTuple):
+    """The times of making both masks, and of the generations without that."""
+
+    masks_ms: float
+    generation_ms: float
+
+
+def _spent(state: RunState) -> _Spent:
+    """A mask is built by Glyphscope and compiled by the engine, during the generation."""
     ready = [stage.constraint for stage in state.stages if stage.constraint is not None]
     texts = (stage for stage in state.stages if stage.kind != "tool")
     finished = [stage.finished for stage in texts if stage.finished is not None]
     compiled = sum(each.compile_ms for each in ready)
     built = sum(each.build_ms for each in ready) + compiled
-    return built, sum(each.ms for each in finished) - compiled
-
-
-TRANSCRIPT, RESULTS, TIMINGS, MANIFEST = "transcript.json", "results.json", "timings.json", "manifest.json"
-
-NOTES = {
-    "mask_construction_ms": "both stages: from schema to grammar text, and the mask compiled from it in the model's "
-    "process; each 0 where it was kept",
-    "generation_ms": "both stages: evaluating what is new of the prompt, and decoding; from the request to the last "
-    "token, without compiling masks",
-    "parse_ms": "json.loads of the whole call, and its envelope checked by jsonschema",
-    "dispatch_ms": "round trip to the MCP server over stdio: request, tool, answer, output schema",
-    "total_ms": "from the prompt to the tool's answer; more than the sum, by rendering prompts and judging tokens",
-    "percentiles": "interpolated between the two nearest samples",
-    "first_prompt": "has no cache of any kind to begin with: its prompt is evaluated whole",
-}
+    return _Spent(built, sum(each.ms for each in finished) - compiled)
 
 
 def write_lab(
@@ -288,7 +299,7 @@ def write_lab(
     """
     first = runs[0]
     documents: dict[str, Any] = {
-        TRANSCRIPT: [_entry(entry) for entry in first],
+        TRANSCRIPT: [_document(entry) for entry in first],
         RESULTS: results_of(first),
         TIMINGS: _timings(runs),
         MANIFEST: _manifest(lab, runs, model, server=server, command=command),
@@ -310,7 +321,8 @@ def check_folder(folder: Path) -> None:
         raise StorageError("The folder cannot be written to.", where=str(folder), hint="Choose another one.")
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _document(entry: Entry) -> dict[str, Any]:
+    """The entry for the transcript; an error that there is not is left out."""
     document: dict[str, Any] = msgspec.to_builtins(entry)
     return {key: value for key, value in document.items() if not (key.endswith("_error") and value == "")}
 

@@ -93,6 +93,7 @@ _SAME = (
     "prompt", "system", "preset", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on", "max_tokens",
     "thinking", "tool_choice", "constrain_from", "reasoning_budget",
 )  # fmt: skip
+"""Settings that are members of the request under the same name."""
 _BOUNDS: dict[str, tuple[float, float]] = {
     "max_tokens": (1, MOST_TOKENS),
     "repair": (0, 5),
@@ -105,6 +106,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "min_p": (0, 1),
     "repeat_penalty": (0.01, 10),
 }
+"""The least and the largest number of a setting."""
 
 
 def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

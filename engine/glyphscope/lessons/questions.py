@@ -27,7 +27,7 @@ Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
 """The events of the recorded run of a name."""
 ITEMS = 200_000
-"""The limit of matching the text before a token: some tenths of a second."""
+"""The limit of matching the text before a token, in the parser's items: some tenths of a second."""
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def _as_run(name: str, runs: dict[str, RunRequest], recorded: Recorded) -> RunRe
 
 
 def judge(asked: Sheet, chosen: frozenset[int]) -> Judgement:
-    """An answer against the right one."""
+    """The answer `chosen` (numbers of choices, or a character's place) compared with the right one."""
     missed, wrong = asked.right - chosen, chosen - asked.right
     if not chosen:
         words = "Nothing was chosen."

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -112,16 +112,26 @@ def _text(data: str | bytes, where: str) -> str:
     return data.removeprefix("\ufeff")
 
 
+class _Mention(NamedTuple):
+    """A run's name under a `key` of a block."""
+
+    run: str
+    block: Block
+    key: str
+
+
 @dataclass
 class _Reading:
-    """One lesson being read."""
+    """One lesson being read. `asked` are the settings of its runs by name, `runs` their requests, None for invalid
+    ones; `last` is the run that was named last, and `used` are all mentions of one.
+    """
 
     folder: Path | None
     problems: list[PlacedProblem] = field(default_factory=list)
     runs: dict[str, RunRequest | None] = field(default_factory=dict)
     asked: dict[str, dict[str, Any]] = field(default_factory=dict)
     last: str = ""
-    used: list[tuple[str, Block, str]] = field(default_factory=list)
+    used: list[_Mention] = field(default_factory=list)
 
     def read(self, text: str, name: str) -> Lesson | None:
         sections, left_open = cut(text)
@@ -175,9 +185,9 @@ class _Reading:
             return None
         for key in ("title", "about"):
             if not table[key].strip() or len(table[key]) > LONGEST_TEXT or "\n" in table[key]:
-                self._at(block, (key,), f"{key} is one line of words.")
+                self._report_at(block, (key,), f"{key} is one line of words.")
         if not 1 <= table["minutes"] <= 600:
-            self._at(block, ("minutes",), "minutes is how long the lesson takes, from 1 to 600.")
+            self._report_at(block, ("minutes",), "minutes is how long the lesson takes, from 1 to 600.")
         return msgspec.convert(table, LessonHead)
 
     def _step(self, section: Section) -> Step:
@@ -218,22 +228,24 @@ class _Reading:
             return None
         name, said = table["name"], {key: value for key, value in table.items() if key in NAMES}
         if said and name in self.asked:
-            self._at(block, ("name",), f'The run "{name}" is asked already: name it alone to watch it again.')
+            self._report_at(
+                block, ("name",), f'The run "{name}" is asked already: name it alone to watch it again.'
+            )
         elif said:
             self._ask(block, name, said)
-        self.used.append((name, block, "name"))
+        self.used.append(_Mention(name, block, "name"))
         self.last = name
         watch = msgspec.convert({key: value for key, value in table.items() if key not in NAMES}, LessonRun)
         if watch.start < 0 or (watch.stop is not None and watch.stop <= watch.start):
-            self._at(
+            self._report_at(
                 block,
                 ("to" if "to" in table else "from",),
                 "from and to are tokens counted from 0; to is larger.",
             )
         if watch.token is not None and watch.token < 0:
-            self._at(block, ("token",), "Tokens are counted from 0.")
+            self._report_at(block, ("token",), "Tokens are counted from 0.")
         if not 0.2 <= watch.pace <= 50:
-            self._at(block, ("pace",), "pace is tokens a second, from 0.2 to 50.")
+            self._report_at(block, ("pace",), "pace is tokens a second, from 0.2 to 50.")
         return Watch(
             run=name, caption=watch.caption, stage=watch.stage, start=watch.start, stop=watch.stop,
             token=watch.token, pace=watch.pace, show=watch.show, line=block.line,
@@ -245,10 +257,12 @@ class _Reading:
             return None
         name, of = table["name"], table.get("of", self.last)
         if name in self.asked:
-            self._at(block, ("name",), f'Another run has the name "{name}".')
+            self._report_at(block, ("name",), f'Another run has the name "{name}".')
             return None
         if of not in self.asked:
-            self._at(block, ("of",), f'There is no run "{of}" before this: an experiment departs from one.')
+            self._report_at(
+                block, ("of",), f'There is no run "{of}" before this: an experiment departs from one.'
+            )
             return None
         given = {key: value for key, value in table.items() if key in NAMES}
         self._ask(block, name, merged(self.asked[of], given), given)
@@ -263,7 +277,7 @@ class _Reading:
             elif value_at(request.registry, name_or_place) is None:
                 problem = f'There is nothing at "{name_or_place}" in the registry of this run.'
             if problem:
-                self._at(block, ("vary",), problem)
+                self._report_at(block, ("vary",), problem)
         return Experiment(
             run=name, of=of, title=table["title"], about=table.get("about", ""), given=given, vary=vary,
             show=tuple(table.get("show", ("alternatives",))), line=block.line,
@@ -275,7 +289,7 @@ class _Reading:
             return None
         kind = table.get("kind")
         if not isinstance(kind, str) or kind not in QUESTIONS:
-            self._at(block, ("kind",), 'A question has a kind: "next", "character" or "choice".')
+            self._report_at(block, ("kind",), 'A question has a kind: "next", "character" or "choice".')
             return None
         if not self._is_formed(block, QUESTIONS[kind], table):
             return None
@@ -283,25 +297,27 @@ class _Reading:
             return self._choice(block, table)
         run = table.get("run", self.last)
         if not run:
-            self._at(block, ("run",), "The question names the run that it is about.")
+            self._report_at(block, ("run",), "The question names the run that it is about.")
             return None
-        self.used.append((run, block, "run"))
+        self.used.append(_Mention(run, block, "run"))
         shared = {key: table.get(key, "") for key in ("stage", "ask", "why")}
         if kind == "character":
             if len(table.get("text", "")) > LONGEST_TEXT:
-                self._at(
+                self._report_at(
                     block, ("text",), f"A text to choose a character of has at most {LONGEST_TEXT:,} of them."
                 )
             return CharacterQuestion(run=run, text=table.get("text", ""), line=block.line, **shared)
         if table["token"] < 0:
-            self._at(block, ("token",), "Tokens are counted from 0.")
+            self._report_at(block, ("token",), "Tokens are counted from 0.")
         if not 2 <= table.get("most", 6) <= MOST_OPTIONS:
-            self._at(block, ("most",), f"most is how many tokens are offered, from 2 to {MOST_OPTIONS}.")
+            self._report_at(
+                block, ("most",), f"most is how many tokens are offered, from 2 to {MOST_OPTIONS}."
+            )
         tokens = tuple(table.get("tokens", ()))
         if tokens and (
             not 2 <= len(tokens) <= MOST_OPTIONS or len(set(tokens)) < len(tokens) or "" in tokens
         ):
-            self._at(block, ("tokens",), f"tokens are from 2 to {MOST_OPTIONS} different texts.")
+            self._report_at(block, ("tokens",), f"tokens are from 2 to {MOST_OPTIONS} different texts.")
         return NextQuestion(
             run=run, token=table["token"], most=table.get("most", 6), tokens=tokens, line=block.line, **shared
         )
@@ -310,16 +326,18 @@ class _Reading:
         options = tuple(msgspec.convert(each, Option) for each in table["option"])
         right = sum(option.right for option in options)
         if not 2 <= len(options) <= MOST_OPTIONS:
-            self._at(block, ("option",), f"A question has from 2 to {MOST_OPTIONS} options ([[option]]).")
+            self._report_at(
+                block, ("option",), f"A question has from 2 to {MOST_OPTIONS} options ([[option]])."
+            )
         elif right == 0:
-            self._at(block, ("option",), "No option is right: write right = true in one.")
+            self._report_at(block, ("option",), "No option is right: write right = true in one.")
         if len({option.text for option in options}) < len(options):
-            self._at(block, ("option",), "Two options have the same text.")
+            self._report_at(block, ("option",), "Two options have the same text.")
         for number, option in enumerate(options):
             if not option.text.strip():
-                self._at(block, ("option", number), "An option has a text.")
+                self._report_at(block, ("option", number), "An option has a text.")
             elif not option.why.strip() and not table.get("why", "").strip():
-                self._at(
+                self._report_at(
                     block,
                     ("option", number),
                     "An option says why it is right or wrong (why), or the question does.",
@@ -342,13 +360,13 @@ class _Reading:
     def _is_formed(self, block: Block, kind: type[msgspec.Struct], table: dict[str, Any]) -> bool:
         found = [*problems_of(kind, table)] or [*bound_problems(table)]
         for path, message in found:
-            self._at(block, path, message)
+            self._report_at(block, path, message)
         return not found
 
     def _is_name(self, block: Block, name: str) -> bool:
         if RUN_NAME.fullmatch(name):
             return True
-        self._at(
+        self._report_at(
             block, ("name",), "A run's name is small letters, digits and hyphens: it is the name of its file."
         )
         return False
@@ -361,14 +379,16 @@ class _Reading:
         self.asked[name], self.runs[name] = said, request
         for path, message in found:
             own = given is None or path[0] in given
-            self._at(block, path if own else (), message if own else f"{path[0]}: {message}")
+            self._report_at(block, path if own else (), message if own else f"{path[0]}: {message}")
 
     def _check_used(self) -> None:
         for name, block, key in self.used:
             if name not in self.asked:
-                self._at(block, (key,), f'The run "{name}" is nowhere asked for: one block has its prompt.')
+                self._report_at(
+                    block, (key,), f'The run "{name}" is nowhere asked for: one block has its prompt.'
+                )
 
-    def _at(self, block: Block, path: tuple[str | int, ...], message: str) -> None:
+    def _report_at(self, block: Block, path: tuple[str | int, ...], message: str) -> None:
         if len(self.problems) >= MAX_PROBLEMS:
             return  # finding the place of each of thousands would take minutes
         line, column = place(block.text, path)

@@ -30,7 +30,7 @@ from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
 
 ATTEMPT, REPAIR = "attempt", "repair"
-"""The parts of a repair's prompt: what was written before, and what is said to it."""
+"""The names of the parts of a repair's prompt: the failed text, and the words about it."""
 
 MOST_SHOWN = 4000
 """Characters of a failed attempt that the model is shown again: a long one fails early, and would fill its context."""

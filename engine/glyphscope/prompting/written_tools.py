@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from glyphscope.prompting.template import Part, add_part
 from glyphscope.registry.places import scan
@@ -11,6 +11,14 @@ from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.json_values import json_values
 
 TOOLS = "tools"
+
+
+class _Stretch(NamedTuple):
+    """Characters `start` to `end` (exclusive), and what they are of as in `PromptPart`; empty for other text."""
+
+    start: int
+    end: int
+    of: str
 
 
 def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
@@ -28,7 +36,7 @@ def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
     return parts
 
 
-def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[tuple[int, int, str]]:
+def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[_Stretch]:
     """Neighbouring stretches of the JSON text of one value, each with what it is of."""
     listed = isinstance(value, list)
     roots: dict[str, str] = {}
@@ -45,7 +53,7 @@ def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[tuple[int, int
         yield from _flat(len(text), _stretches(text, roots))
 
 
-def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[_Stretch]:
     """Of each tool, its arguments and all descriptions; those inside others lie in them. A name is of its value."""
     begins: dict[str, int] = {}
     for pointer, place, is_name in scan(text):
@@ -53,7 +61,7 @@ def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[tuple[int, int, 
             begins[pointer] = place.start
             continue
         if pointer in roots:
-            yield place.start, place.end, roots[pointer]
+            yield _Stretch(place.start, place.end, roots[pointer])
             continue
         steps = pointer.split("/")
         for size in range(len(steps) - 1, 0, -1):
@@ -65,22 +73,23 @@ def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[tuple[int, int, 
                     len(rest) == 4 and rest[:2] == ["parameters", "properties"] and rest[3] == "description"
                 )
                 if of_argument or describes:
-                    yield begins.get(pointer, place.start), place.end, f"{root}/{'/'.join(rest)}"
+                    start = begins.get(pointer, place.start)
+                    yield _Stretch(start, place.end, f"{root}/{'/'.join(rest)}")
                 break
 
 
-def _flat(size: int, stretches: Iterator[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+def _flat(size: int, stretches: Iterator[_Stretch]) -> Iterator[_Stretch]:
     """From stretches that lie in each other to neighbours, each of the innermost one; `size` characters in all."""
-    begins = sorted(stretches, key=lambda each: (each[0], -each[1]))
-    stack: list[tuple[int, str]] = [(size, "")]
+    begins = sorted(stretches, key=lambda each: (each.start, -each.end))
+    stack: list[tuple[int, str]] = [(size, "")]  # the end and the name of each stretch that is open
     at = 0
     for start, end, of in (*begins, (size, size, "")):
         while stack and stack[-1][0] <= start:
             upto, name = stack.pop()
             if upto > at:
-                yield at, upto, name
+                yield _Stretch(at, upto, name)
                 at = upto
         if start > at:
-            yield at, start, stack[-1][1]
+            yield _Stretch(at, start, stack[-1][1])
             at = start
         stack.append((end, of))

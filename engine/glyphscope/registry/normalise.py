@@ -8,7 +8,7 @@ root, so that no other module needs identifiers. A schema of draft 2020-12 witho
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import DRAFT_2020_12, draft_of
@@ -31,6 +31,7 @@ _SILENT = frozenset(
 """Keywords that decide nothing: they stay where `$ref` makes its neighbours void, and outside of a wrap."""
 
 _APPLICATORS = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "if", "not", "oneOf"})
+"""Keywords that may exclude null whatever `type` says: `nullable` is then an alternative to the whole schema."""
 
 
 def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
@@ -59,14 +60,22 @@ def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
     return root
 
 
-def _targets(places: Places) -> list[tuple[dict[str, Any], str, dict[str, Any] | bool]]:
-    """Each reference's (schema, keyword, target itself): what a reference means must outlive all renaming."""
+class _Reference(NamedTuple):
+    """A reference: its schema and keyword, and the schema that it means, itself: that outlives all renaming."""
+
+    schema: dict[str, Any]
+    keyword: str
+    target: dict[str, Any] | bool
+
+
+def _targets(places: Places) -> list[_Reference]:
+    """Every reference of the document that leads somewhere."""
     found = []
     for place in places.all:
         for keyword, ref in references(place.schema):
             target = places.resolve(place, ref)
             if target is not None and isinstance(place.schema, dict):
-                found.append((place.schema, keyword, target.schema))
+                found.append(_Reference(place.schema, keyword, target.schema))
     return found
 
 
@@ -131,9 +140,7 @@ def _nullable(node: dict[str, Any]) -> None:
         node["enum"] = [*values, None]
 
 
-def _point_again(
-    root: dict[str, Any], targets: list[tuple[dict[str, Any], str, dict[str, Any] | bool]]
-) -> None:
+def _point_again(root: dict[str, Any], targets: list[_Reference]) -> None:
     """Rewrite each reference, unless its text still leads to its target."""
     paths = _paths(root)
     for node, keyword, target in targets:

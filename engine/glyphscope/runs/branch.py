@@ -161,16 +161,16 @@ def branch_tree(runs: Iterable[Iterable[AnyEvent]]) -> list[Branch]:
             point = started.request.branch_of
             parent, token = (point.run, point.token) if point is not None else ("", 0)
             found[started.run] = Branch(started.run, started, parent, token)
-    ending = _ending(found)
+    has_root = _has_root(found)
     roots: list[Branch] = []
     for branch in sorted(found.values(), key=lambda branch: (branch.started.time, branch.token)):
-        known = branch.parent in found and ending[branch.run]
+        known = branch.parent in found and has_root[branch.run]
         (found[branch.parent].children if known else roots).append(branch)
     return roots
 
 
-def _ending(found: dict[str, Branch]) -> dict[str, bool]:
-    """Of each run, whether the way up from it ends."""
+def _has_root(found: dict[str, Branch]) -> dict[str, bool]:
+    """By run, whether the way up from it ends, and is not a circle."""
     ending: dict[str, bool] = {}
     for run in found:
         way: dict[str, None] = {}

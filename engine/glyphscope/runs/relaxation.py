@@ -31,7 +31,7 @@ KEYWORDS = frozenset(
 """Keywords that can be removed from a schema. Without `properties` or `prefixItems` it would accept less, not more."""
 
 _OPENED = frozenset({"additionalProperties", "unevaluatedProperties"})
-"""Gone, they would close the object again: what no property names is unknown unless the schema speaks of it."""
+"""They become true: without them the object would be closed, as what no property names is then unknown."""
 _NOTES = frozenset(
     {"$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
 )
@@ -49,8 +49,9 @@ _CONSTRAINING = (KEYWORDS | NAMED) - {
     "not",
     "x-grammar",
 }
+"""Keywords that imply a type: with one of them and without `type` a schema still accepts one type only."""
 _SHOWN = 5
-"""Places that a refusal names."""
+"""Places that an error names."""
 
 
 def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
@@ -70,7 +71,7 @@ def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
     root = _copy(found.parameters)
     path, keyword, name = _Finding(root, pointer, where).find()
     _refuse_shared(root, path, keyword, where)
-    _take_out(root, path, keyword, name, where)
+    _remove(root, path, keyword, name, where)
     return registry.with_tool(replace(found, parameters=root))
 
 
@@ -101,7 +102,7 @@ def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
     found = registry.get(tool)
     if found is None or not parts_of(pointer).name:
         return pointer
-    name = _Finding(_copy(found.parameters), pointer, f"{tool}: {pointer}").find()[2]
+    name = _Finding(_copy(found.parameters), pointer, f"{tool}: {pointer}").find().name
     return pointer.rpartition("/")[0] + to_pointer((name,)) if name else pointer
 
 
@@ -139,6 +140,14 @@ def check_relaxed(request: RunRequest) -> None:
         )
 
 
+class _Found(NamedTuple):
+    """A constraint: its schema's path, the keyword (none of a schema that is `false`), a name under `required`."""
+
+    path: Path
+    keyword: str = ""
+    name: str = ""
+
+
 class _Finding:
     """The way along a pointer: `root` gets a copy of a definition where the pointer goes through its `$ref`."""
 
@@ -147,8 +156,8 @@ class _Finding:
         self._pointer = pointer
         self._where = where
 
-    def find(self) -> tuple[Path, str, str]:
-        """The schema's path, the keyword in it (none of a schema that is `false`), and the name under a `required`."""
+    def find(self) -> _Found:
+        """The constraint at the pointer. Raises RegistryError for none."""
         if not self._pointer.startswith("/"):
             raise self._error("Not a JSON Pointer of a keyword.", "Write it as /properties/NAME/maximum.")
         path: list[str | int] = []
@@ -159,7 +168,7 @@ class _Finding:
             if not left and self._is_schema(path) and isinstance(value, dict):
                 return self._keyword(tuple(path), value, step)
             if len(left) == 1 and step == "required" and self._is_schema(path) and isinstance(value, dict):
-                return tuple(path), "required", self._required(value, left[0])
+                return _Found(tuple(path), "required", self._required(value, left[0]))
             if step == "$ref" and isinstance(value, dict) and isinstance(value.get("$ref"), str):
                 path += self._put_in_place(value)
                 value = self._at(path)
@@ -167,14 +176,14 @@ class _Finding:
             value, key = self._step(value, step)
             path.append(key)
         if value is False and self._is_schema(path):
-            return tuple(path), "", ""
+            return _Found(tuple(path))
         raise self._no_constraint(tuple(path), value)
 
-    def _keyword(self, path: Path, schema: dict[str, Any], keyword: str) -> tuple[Path, str, str]:
+    def _keyword(self, path: Path, schema: dict[str, Any], keyword: str) -> _Found:
         if keyword in schema and keyword in KEYWORDS:
-            return path, keyword, ""
+            return _Found(path, keyword)
         if keyword in _OPENED and (not path or "properties" in schema):
-            return path, "additionalProperties", ""
+            return _Found(path, "additionalProperties")
         if keyword in schema:
             raise self._error(f'"{keyword}" is not a constraint.', _hint(schema, to_pointer(path)))
         raise self._missing(path, schema, keyword)
@@ -300,7 +309,8 @@ def _in_definition(path: Path) -> bool:
     return False
 
 
-def _take_out(root: dict[str, Any], path: Path, keyword: str, name: str, where: str) -> None:
+def _remove(root: dict[str, Any], path: Path, keyword: str, name: str, where: str) -> None:
+    """Removes the constraint from `root`, in place."""
     schema: Any = root
     for step in path if keyword else path[:-1]:
         schema = schema[step]

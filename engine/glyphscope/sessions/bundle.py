@@ -101,7 +101,7 @@ def make_bundle(record: Record, where: str = "") -> Bundle:
     Raises RecordError for a record without the beginning of a run.
     """
     RecordedRun(record.events, where)
-    written = encode_record(list(handed_on(record.events)))
+    written = encode_record(list(redacted(record.events)))
     again = parse_record(written)  # what a reader will see: a record cannot have everything that memory can
     run = RecordedRun(again.events, where)
     files = {RECORD: written}
@@ -261,7 +261,7 @@ _PLAIN = re.compile(r"[\w.-]*")
 """A source's own name, such as `demo`: nothing that could be a command line or an address."""
 
 
-def handed_on(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+def redacted(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
     """The events without identities of servers and without the home folder's path."""
     for event in events:
         if isinstance(event, RunStarted):

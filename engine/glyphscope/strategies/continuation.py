@@ -83,8 +83,8 @@ def depends_on_text_only(request: RunRequest) -> bool:
     return request.constraint == "off" and greedy and not request.stop
 
 
-def _other(step: TokenStep, known: TokenStep) -> bool:
-    """Whether it is another token; an endpoint may not send the ids."""
+def _is_another(step: TokenStep, known: TokenStep) -> bool:
+    """Whether it is another token; an endpoint may not send the ids, so bytes are compared too."""
     return (step.id, step.data) != (known.id, known.data)
 
 
@@ -107,13 +107,14 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
     part = PromptPart("written", len(prompt.text), len(text), len(known))
     tokens = prompt.tokens + len(known)
     prompt = PromptRendered(text=text, tokens=tokens, cached=0, parts=(*prompt.parts, part))
-    drawn = sum(token.step.origin == "model" for token in known)
+    decoded = sum(token.step.origin == "model" for token in known)
     generation = _generation(context, prompt, written)
-    generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - drawn)
+    generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - decoded)
     return Decoding(context, generation, prompt, validator, known=known)
 
 
 def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
+    """The same generation again, with the prefix that the request gives."""
     validator = answer_validator(context.request, context.prepared.enforced)
     generation = _generation(context, prompt)
     generation = msgspec.structs.replace(generation, written=context.request.written)
@@ -121,6 +122,7 @@ def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
 
 
 def _generation(context: Context, prompt: PromptRendered, begun: str = "") -> GenerateRequest:
+    """The request for the model; `begun` is what an endpoint gets as the beginning of the answer."""
     request = context.request
     names = special_tokens(request, context.model)
     generation = generate_request(request, context.prepared.enforced, prompt.text, names=names)
@@ -134,7 +136,7 @@ def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]
         if isinstance(event, Token) and not new:
             index = event.step.index
             new = index >= len(known)
-            if not new and _other(event.step, known[index].step):
+            if not new and _is_another(event.step, known[index].step):
                 raise ModelError(
                     f"The model did not repeat its answer: token {index} is {event.step.text!r}, "
                     f"but was {known[index].step.text!r}.",

@@ -1,4 +1,4 @@
-"""The answer that a request asks for: the form of its turn, the grammar and the validator of that."""
+"""The answer that a request asks for: the form of its turn, the options of its grammar, and its validator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glyphscope.turns.validator import FormValidator
 from glyphscope.validation import TurnValidator, WordsValidator, validator_of
 
 
-class AnswerValidator(Validator, Protocol):
+class FullValidator(Validator, Protocol):
     """A validator that has all its violations, and takes the bytes of tokens too."""
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
@@ -94,7 +94,7 @@ def form_validator(form: TurnForm, request: RunRequest, registry: ToolRegistry) 
     )
 
 
-def answer_validator(request: RunRequest, registry: ToolRegistry) -> AnswerValidator:
+def answer_validator(request: RunRequest, registry: ToolRegistry) -> FullValidator:
     """The validator of a run's answer. Raises NotationError for a tool that the shape cannot write, PromptError."""
     form = turn_form(request)
     if form is not None and request.native == "template":

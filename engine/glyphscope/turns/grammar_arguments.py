@@ -33,6 +33,7 @@ _WORD = chars.union(chars.WORD, chars.of(".-"))
 _SHORTEST_TAG = 4  # characters of an opening that no raw text holds, whatever key follows it
 _LONGEST_KEY = 200
 _DEEPEST = 20
+"""Alternatives in each other that are looked into for the types of a value."""
 _STRUCTURE = seq(repeat(CharClass(chars.of(" \t\r\n"))), CharClass(chars.of("[{(")))
 _ONLY_TEXT = frozenset(("string",))
 _DATA = frozenset(TYPES) - _ONLY_TEXT

@@ -41,7 +41,9 @@ _GAP = repeat(CharClass(chars.of(" \t\r\n")), 0, MOST_WHITE)
 _MARK = CharClass(chars.of("\"'"))
 _NAME = chars.union(chars.WORD, chars.of(".-"))
 _SHORTEST_TAG = 4
+"""Characters of a tag that stops a text by itself, whatever follows it in the marker."""
 _LONGEST_BRACKET = 3
+"""Characters of an opening that is mere brackets, which texts have too."""
 SPACE = terminal(repeat(CharClass(chars.of(" \t\r\n")), 1, MOST_WHITE))
 
 

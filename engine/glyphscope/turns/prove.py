@@ -28,7 +28,7 @@ _SCHEMAS: dict[str, Any] = {
     "array": {"type": "array", "items": {"type": "string"}},
     "object": {"type": "object", "additionalProperties": {"type": "string"}},
 }
-_KINDS: tuple[tuple[str, str, Any], ...] = (
+_KINDS: tuple[tuple[str, str, Any], ...] = (  # the kind in words, its type in _SCHEMAS, an example
     ("a text", "string", "plain words"),
     ("an empty text", "string", ""),
     ("a text with spaces around", "string", "  two spaces  "),
@@ -56,8 +56,6 @@ _KINDS: tuple[tuple[str, str, Any], ...] = (
     ("an empty object", "object", {}),
     ("a nested object", "object", {"k": {"m": ["x", {"p": "q"}]}}),
 )
-
-
 _SCHEMA_OF = {kind: schema for kind, schema, _ in _KINDS}
 
 
@@ -101,6 +99,8 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Plan(NamedTuple):
+    """A turn to render; `kind` is its content in words, as in `Proof.counts`."""
+
     text: str
     calls: tuple[SampleCall, ...]
     reasoning: str

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glyphscope.events import AnyEvent, RunStarted
-from glyphscope.sessions.bundle import SUFFIX, Manifest, handed_on
+from glyphscope.sessions.bundle import SUFFIX, Manifest, redacted
 from glyphscope.sessions.exports import ExportForm, RecordedRun
 from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.text.figures import byte_size
@@ -130,7 +130,7 @@ def bundle_summary(path: Path, manifest: Manifest, size: int) -> str:
 
 def record_summary(path: Path, events: Sequence[AnyEvent]) -> str:
     """The same of a record, which is written unchanged."""
-    if tuple(handed_on(events)) == tuple(events):
+    if tuple(redacted(events)) == tuple(events):
         return tr(
             "{name} was saved. It contains the prompt, the answers and the results of tools, but "
             "no API keys.",

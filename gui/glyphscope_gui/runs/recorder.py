@@ -11,7 +11,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.resources import names, read_bytes
 from glyphscope.sessions import History, Record, atomic_write
-from glyphscope.sessions.bundle import SUFFIX, handed_on, read_run, write_bundle
+from glyphscope.sessions.bundle import SUFFIX, read_run, redacted, write_bundle
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.records import encode_record, header_of, parse_record
 from glyphscope_gui.runs.copy_menu import copied_words
@@ -97,7 +97,7 @@ class Recorder(QObject):
         """Convert the run to another program's form, without details of this computer."""
 
         def work() -> Exported:
-            run = tuple(handed_on(events))
+            run = tuple(redacted(events))
             return exported(run, form, export(RecordedRun(run), form))
 
         self._background.start("export", work, then, self.failed.emit)
@@ -106,7 +106,7 @@ class Recorder(QObject):
         """Put the run in that form on the clipboard; where that is not possible, `noticed` says why."""
 
         def work() -> str:
-            return export(RecordedRun(tuple(handed_on(events))), form)
+            return export(RecordedRun(tuple(redacted(events))), form)
 
         def done(text: str) -> None:
             copy_text(text.removesuffix("\n") if form != "prompt" else text)

@@ -50,6 +50,12 @@ from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import byte_size, percent, plain_number
 
 _FOLDER = "report"
+"""The report's template, style and script among the resources."""
+SUMMARY = "summary.json"
+BY_SCENARIO = "summary_by_scenario.json"
+BY_STRATEGY = "summary_by_scenario_and_strategy.json"
+TABLE = "summary.csv"
+REPORT = "report.html"
 
 
 def report_html(
@@ -86,7 +92,7 @@ def report_html(
         judged_more=judged_more,
         comparisons=compared(manifest, summary, labels),
         sensitivity=[sensitivity_words(each, labels) for each in summary.sensitivity],
-        drawn=_drawn(summary, labels),
+        drawn=_charts(summary, labels),
         suite_notes=[(suite.name, note) for suite in suites for note in suite.notes],
         tables=[
             (table, table.suite not in {each.suite for each in tables[:n]}) for n, table in enumerate(tables)
@@ -110,12 +116,12 @@ def _arm(manifest: Manifest, arm: ArmFigures, labels: dict[str, str]) -> dict[st
     }
 
 
-def _drawn(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
+def _charts(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
     """The charts, each as an axis and rows of (name, drawing, words)."""
     arms = [arm for arm in summary.arms if arm.tools.n]
     saved = [(arm, arm.tools.saving) for arm in arms if arm.tools.saving.measured]
     most = charts.scale_of([float(saving.would_have) for _, saving in saved])
-    success = [(arm, charts.interval_row(labels[arm.arm], arm.tools.ok), _success(arm)) for arm in arms]
+    success = [(arm, charts.interval_row(labels[arm.arm], arm.tools.ok), _success_words(arm)) for arm in arms]
     return {
         "success": {"axis": charts.axis(["0", "25", "50", "75", "100%"]), "rows": success},
         "tokens": _spreads([(arm, arm.tools.decoded) for arm in arms], labels, "tokens"),
@@ -136,7 +142,7 @@ def _drawn(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _success(arm: ArmFigures) -> str:
+def _success_words(arm: ArmFigures) -> str:
     ok = arm.tools.ok
     return f"{percent(ok.share, 0)} {interval_words(ok)}, {ok.correct:,} of {ok.n:,}" if ok.n else "–"
 
@@ -149,13 +155,14 @@ def _spreads(
     return {
         "axis": _axis(most, on_axis),
         "rows": [
-            (arm, charts.spread_row(labels[arm.arm], spread, most, unit), _spread(spread))
+            (arm, charts.spread_row(labels[arm.arm], spread, most, unit), _spread_words(spread))
             for arm, spread in rows
         ],
     }
 
 
-def _spread(spread: Spread | None) -> str:
+def _spread_words(spread: Spread | None) -> str:
+    """Median, mean and 95th percentile."""
     if spread is None:
         return "–"
     return f"{plain_number(spread.p50)} · {plain_number(spread.mean)} · {plain_number(spread.p95)}"
@@ -172,7 +179,7 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_seen,
+        finalize=_visible_text,
     )
     environment.filters["number"] = plain_number
     environment.filters["size"] = byte_size
@@ -183,20 +190,13 @@ def _template() -> jinja2.Template:
     return environment.from_string(resources.read_text(f"{_FOLDER}/report.jinja"))
 
 
-def _seen(value: Any) -> Any:
+def _visible_text(value: Any) -> Any:
     """Every text that is put into the page, except markup."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value, 2000)
 
 
-SUMMARY = "summary.json"
-BY_SCENARIO = "summary_by_scenario.json"
-BY_STRATEGY = "summary_by_scenario_and_strategy.json"
-TABLE = "summary.csv"
-REPORT = "report.html"
-
-
 def write_summaries(folder: ResultFolder, samples: Iterable[Sample], suites: Sequence[Suite] = ()) -> Summary:
-    """Writes all of them into the result's folder; the report comes last.
+    """Writes the summaries, the table and the report into the result's folder; the report comes last.
 
     The report shows the tables that the folder keeps, and of a suite that it keeps none of, new ones without tokens: no
     model need be open for a report. Raises StorageError (what was there before is untouched), and RecordError where the

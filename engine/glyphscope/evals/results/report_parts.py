@@ -21,17 +21,22 @@ from glyphscope.evals.results.words import (
 from glyphscope.evals.statistics import Share
 
 MOST_OF_A_REASON = 40
+"""Samples that are listed of one reason to fail."""
 MOST_JUDGED = 200
+"""Verdicts of judge models that are listed."""
 MOST_MARKS = 30_000
 """Samples with individual marks; of more, the scenarios have only counts."""
 SHADES = 6
+"""Colours of the matrix, from nothing right to all."""
 
 CONTROL = "control: no call expected"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Of the matrix. `shade` is from 0 (nothing right) to SHADES - 1, None without samples; `place` has its runs."""
+    """A cell of the matrix. `shade` is from 0 (nothing right) to SHADES - 1, None without samples; `place` is the
+    anchor of its runs; `asked`: there are samples at all.
+    """
 
     share: Share
     shade: int | None
@@ -41,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """Of the matrix: a suite's group, or its control samples. `place` is its anchor, `number` its place from 0."""
+    """A column of the matrix: a suite's group, or its controls. `place` is its anchor, `number` is from 0 on."""
 
     suite: str
     name: str

@@ -12,18 +12,18 @@ from typing import TypeAlias
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.progress import Control, SampleBegun, SampleGrew
-from glyphscope.evals.running.run_sample import MadeRuns, run_sample
+from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.events import AnyEvent
 from glyphscope.models import Model
 
-Maker: TypeAlias = Callable[[Planned, Model, threading.Event, Callable[[SampleGrew], object]], MadeRuns]
+Maker: TypeAlias = Callable[[Planned, Model, threading.Event, Callable[[SampleGrew], object]], SampleAndRuns]
 """`run_sample` with its other arguments."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A sample and the events of its runs. `stopped`: it was cancelled, and its last run is incomplete."""
+    """A sample and the events of each of its runs, made in `seconds`. `stopped`: it was cancelled in its last run."""
 
     planned: Planned
     sample: Sample

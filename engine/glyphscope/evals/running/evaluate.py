@@ -82,11 +82,11 @@ def evaluate(
         opened = {judge.name: judge.info for judge in judges.values()}
         if opened:
             folder.keep(msgspec.structs.replace(folder.manifest, judges=opened))
-        there = {sample.id for sample in folder.samples() if sample.answered or not again}
-        missing = [planned for planned in plan.samples() if planned.id not in there]
-        yield Begun(folder.path, folder.manifest, len(there))
+        present = {sample.id for sample in folder.samples() if sample.answered or not again}
+        missing = [planned for planned in plan.samples() if planned.id not in present]
+        yield Begun(folder.path, folder.manifest, len(present))
         assertors = Assertors(allow_python, judges)
-        work = _Work(plan, folder, writer, control, opener, assertors, Forecast(missing), done=len(there))
+        work = _Work(plan, folder, writer, control, opener, assertors, Forecast(missing), done=len(present))
         for name in plan.matrix.models:
             todo = [planned for planned in missing if planned.arm.model == name]
             if todo and not control.stopped.is_set():
@@ -142,7 +142,7 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
 
 @dataclass
 class _Work:
-    """The shared state of all models' samples: the folder, their number, and the estimate for the others."""
+    """The shared state of all models' samples: the folder, the number of those `done`, the forecast for the others."""
 
     plan: Plan
     folder: ResultFolder
@@ -178,7 +178,7 @@ class _Work:
                 yield item
                 continue
             if item.stopped or (why and not item.sample.answered):
-                continue  # nothing is kept of it, or it says nothing new; what other jobs answered meanwhile is kept
+                continue  # a stopped one is dropped, and one that failed after the patience was over says nothing new
             sample = self.writer.add(item.sample, item.runs)
             self.done += 1
             self.forecast.add(sample.id, item.seconds)
@@ -200,13 +200,13 @@ class _Work:
         """Save the facts about an open model: itself, its arms' sampling, and its token counts of calls."""
         manifest = self.folder.manifest
         arms = [arm for arm in manifest.arms if arm.model == name]
-        drawn = {arm.id: profile(arm.profile).of(model.info.name, manifest.seed) for arm in arms}
+        sampling = {arm.id: profile(arm.profile).of(model.info.name, manifest.seed) for arm in arms}
         missing = {other: why for other, why in manifest.missing.items() if other != name}
         self.folder.keep(
             msgspec.structs.replace(
                 manifest,
                 models={**manifest.models, name: model.info},
-                profiles={**manifest.profiles, **drawn},
+                profiles={**manifest.profiles, **sampling},
                 missing=missing,
             )
         )

@@ -18,7 +18,7 @@ from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
-from glyphscope.evals.scoring.assertions import NOBODY, Assertors, assert_all
+from glyphscope.evals.scoring.assertions import NO_ASSERTORS, Assertors, assert_all
 from glyphscope.evals.scoring.scorer import Verdict, score
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import AnyEvent, RunRequest, Token
@@ -31,7 +31,7 @@ from glyphscope.text.shorten import shorten
 from glyphscope.tools.demo import DemoTools
 
 ALTERNATIVES = 5
-"""Of each token, kept in the records: enough to see what else it could have been, in a third of the room of ten."""
+"""Recorded alternatives of each token: enough to see what else it could have been, in a third of the room of ten."""
 
 MAX_TEXT = 4_000
 """Characters of a text in `samples.jsonl`; the record has all of it."""
@@ -43,19 +43,22 @@ OF_THE_USER = frozenset({"user", "template", "history", "begun"})
 """The parts of a prompt other than instructions."""
 
 
-MadeRuns: TypeAlias = tuple[Sample, list[list[AnyEvent]]]
+SampleAndRuns: TypeAlias = tuple[Sample, list[list[AnyEvent]]]
+"""A sample, and the events of each of its runs."""
 Interact: TypeAlias = Callable[[threading.Event], Interaction]
 """Makes the host of a run that the event cancels."""
 
 
 class Runs:
-    """The runs of a sample: events of each turn, and what they come to. `grew` hears of the text as it is written."""
+    """The runs of a sample, one for each turn: events and states. `grew` gets the text as it is written."""
 
     def __init__(self, id: str = "", grew: Callable[[SampleGrew], object] | None = None) -> None:
         self.events: list[list[AnyEvent]] = []
         self.states: list[RunState] = []
         self._id, self._grew = id, grew
-        self._tokens, self._next, self._judge = 0, 0.0, ""
+        self._tokens = 0
+        self._next = 0.0  # when the next report is due
+        self._judge = ""  # the name of the judge model, while it writes
 
     def make(self, request: PreparedRequest, model: Model, interaction: Interaction) -> RunState:
         """One turn's run, from its first event to its last."""
@@ -97,14 +100,14 @@ def run_sample(
     grew: Callable[[SampleGrew], object] | None = None,
     *,
     savings: float = 0.0,
-    assertors: Assertors = NOBODY,
+    assertors: Assertors = NO_ASSERTORS,
     interact: Interact | None = None,
-) -> MadeRuns:
+) -> SampleAndRuns:
     """The sample, and the events of its runs, then of its judge's. One that was cancelled in the middle has the outcome
     `cancelled`, and no verdict.
 
     Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
-    continued, where that can be done; which ones, the sample's id decides. `grew` hears of the text as it is written.
+    continued, where that can be done; which ones, the sample's id decides. `grew` gets the text as it is written.
     `interact` replaces the scripted tools.
     """
     runs = Runs(planned.id, grew)
@@ -219,12 +222,13 @@ def _stopped(planned: Planned) -> Sample:
 
 
 def _instructions(state: RunState) -> int:
+    """The tokens of the prompt that are instructions or tools."""
     prompt = state.stages[0].prompt
     return 0 if prompt is None else sum(part.tokens for part in prompt.parts if part.name not in OF_THE_USER)
 
 
 def _chosen(id: str, share: float) -> bool:
-    """Of all samples that share, always the same ones."""
+    """Whether a sample is among that share of all; always the same ones are."""
     place = int.from_bytes(hashlib.sha256(f"savings {id}".encode()).digest()[:4], "big")
     return place < share * 2**32
 

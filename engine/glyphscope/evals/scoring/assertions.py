@@ -32,7 +32,8 @@ class Assertors:
     judges: Mapping[str, ModelJudge] = field(default_factory=dict)
 
 
-NOBODY = Assertors()
+NO_ASSERTORS = Assertors()
+"""Without Python and without judges: assertions that need them give no verdict."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from glyphscope.evals.checking.service import CheckFailed
 from glyphscope.evals.results.sample import NO_ANSWER, Failure, Made, Reason
@@ -29,6 +29,12 @@ MOST_DETAIL = 300
 """Characters of a failure's words."""
 MOST_FAILURES = 20
 """Reported failures of one turn: enough for a model with a hundred calls too many."""
+_MISSED: dict[str, Reason] = {
+    "tool_use": "MISSING_CALL",
+    "failure_policy": "TOOL_FAILED",
+    "fix_empty_final": "FINAL_TEXT",
+}
+"""The reasons of loops that missed a requirement, by its setting."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +67,7 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
     matcher = Matcher()
     prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
     judged = [
-        _TurnJudge(expect, RunReading(state), number, matcher, subject(prompt, RunReading(state), workspace))
+        _TurnScore(expect, RunReading(state), number, matcher, subject(prompt, RunReading(state), workspace))
         for number, (expect, prompt, state) in enumerate(zip(expected, prompts, turns), 1)
     ]
     failures = [each for turn in judged for each in turn.failures]
@@ -74,10 +80,10 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
     stops = [stop for turn in judged if (stop := turn.reading.stopped) is not None]
     last = judged[-1].reading
     return Verdict(
-        parsed=_all([turn.parsed for turn in judged]),
+        parsed=_all_known([turn.parsed for turn in judged]),
         valid=all(turn.valid for turn in judged),
-        right_tool=_both(turn.right_tool for turn in judged),
-        right_arguments=_both(turn.right_arguments for turn in judged),
+        right_tool=_all_given(turn.right_tool for turn in judged),
+        right_arguments=_all_given(turn.right_arguments for turn in judged),
         ok=not failures,
         failures=tuple(failures),
         calls=tuple(made for turn in judged for made in turn.made),
@@ -89,19 +95,31 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
     )
 
 
-def _all(parsed: Sequence[bool | None]) -> bool | None:
-    """False where one is, else None where one is not known."""
+def _all_known(parsed: Sequence[bool | None]) -> bool | None:
+    """False where one is, else None where one is None."""
     return False if False in parsed else None if None in parsed else True
 
 
-def _both(verdicts: Iterator[bool | None]) -> bool | None:
-    """Of those turns that ask for it; None where none does."""
+def _all_given(verdicts: Iterator[bool | None]) -> bool | None:
+    """Whether all are true but for those that are None; None where all are."""
     given = [verdict for verdict in verdicts if verdict is not None]
     return all(given) if given else None
 
 
-class _TurnJudge:
-    """One prompt's run against what is expected of it."""
+class _TextError(NamedTuple):
+    """The error of a text without a result, as the fields of its failure."""
+
+    reason: Reason
+    detail: str
+    code: Code
+    path: str
+
+
+class _TurnScore:
+    """One prompt's run against what is expected of it: the verdicts, and the failures in their order.
+
+    `_calls` are the calls that were made, `_hidden` those in a text where none was expected.
+    """
 
     def __init__(
         self,
@@ -173,14 +191,14 @@ class _TurnJudge:
         yield from self._of_paths()
 
     @property
-    def _fault(self) -> tuple[Reason, str, Code, str] | None:
+    def _fault(self) -> _TextError | None:
         """The error of the text without a result."""
         fault = self.reading.fault
         if fault is None or self._words_will_do:
             return None
         violation = fault.violation
         reason: Reason = "LENGTH" if fault.cut else "PARSE" if fault.syntax else "SCHEMA"
-        return reason, violation.message, violation.code, violation.path
+        return _TextError(reason, violation.message, violation.code, violation.path)
 
     def _of_text(self) -> Iterator[Failure]:
         if self._fault is not None:
@@ -207,6 +225,7 @@ class _TurnJudge:
 
     def _of_calls(self) -> Iterator[Failure]:
         """The choice of tools, arguments and missing calls; then those that are too many."""
+        # places in `expected` and in `counted`: pairs of right calls, then of calls whose tool alone is right
         expected, counted = self.expect.calls, self._counted
         pairs = self._pairs(counted, self._same_call(counted))
         left = [number for number in range(len(counted)) if number not in pairs.values()]
@@ -254,7 +273,7 @@ class _TurnJudge:
         if finished.reason == "limit":
             yield self._failure("LIMIT", f"{last.limit}: {last.message}")
         elif finished.reason == "refused":
-            reason = _REFUSED.get(last.limit, "LIMIT")
+            reason = _MISSED.get(last.limit, "LIMIT")
             if reason not in {each.reason for each in found}:
                 yield self._failure(reason, last.message)
 
@@ -299,6 +318,7 @@ class _TurnJudge:
         )
 
     def _pairs(self, made: Sequence[MadeCall], fits: Callable[[int, int], bool]) -> dict[int, int]:
+        """The place of the made call by that of the expected one."""
         return pair_up(len(self.expect.calls), len(made), fits, ordered=self.expect.ordered)
 
     def _same_tool(self, made: Sequence[MadeCall]) -> Callable[[int, int], bool]:
@@ -355,14 +375,6 @@ def failure(
         shorten(visible(text[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL) for text in (detail, path)
     )
     return Failure(reason=reason, detail=words, code=code, path=place, turn=turn)
-
-
-_REFUSED: dict[str, Reason] = {
-    "tool_use": "MISSING_CALL",
-    "failure_policy": "TOOL_FAILED",
-    "fix_empty_final": "FINAL_TEXT",
-}
-"""The reasons of loops that missed a requirement, by its setting."""
 
 
 def _final_faults(rule: FinalText, said: str | None) -> Iterator[str]:

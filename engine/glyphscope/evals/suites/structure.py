@@ -17,6 +17,7 @@ from glyphscope.registry.pointer import Path
 from glyphscope.text.shorten import shorten
 
 Found = tuple[Path, str]
+"""A problem: the steps to its place in the data, and a sentence."""
 
 _SHOWN = 60
 _JSON_KINDS: tuple[tuple[type, tuple[type[inspect.Type], ...], str], ...] = (

@@ -1,4 +1,5 @@
-"""Known names in a prompt, also misspelt: a cheap look before anything is asked of the model.
+"""Known names in a prompt, also misspelt: a cheap look before anything is asked of the model; and the router's
+settings, which list the names.
 
 Every run of words in the prompt is compared with every known name, in lower case and without apostrophes; rapidfuzz
 says how alike they are. The same prompt and names give the same candidates, and what is looked at has limits.
@@ -26,19 +27,20 @@ LEAST_SCORE = 84.0
 LEAST_FUZZY = 5
 """Characters: a shorter name is one letter away from too many words, so it has to be written as it is."""
 MOST_CHARACTERS = 4_000
-"""Of the prompt, from its beginning."""
+"""Characters of the prompt that are searched, from its beginning."""
 MOST_WORDS = 6
-"""In a name; of a longer one only the whole is found, never a misspelling."""
+"""Words of a name that is found misspelt; a longer one is found only as it is written."""
 MOST_COMPARISONS = 8_000_000
 """Half a second or so; beyond it the last names are found only as they are written."""
 MOST_CANDIDATES = 12
+"""Reported names, the best."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’‘ʼ\-][^\W_]+)*")
 _APOSTROPHES = str.maketrans("", "", "'’‘ʼ")
 
 
 class _Piece(NamedTuple):
-    """Some words of the prompt, one after the other."""
+    """Some words of the prompt, one after the other; `key` is their text as it is compared."""
 
     key: str
     start: int
@@ -46,12 +48,20 @@ class _Piece(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """`place` is its place in what was given: of equals, the first one counts."""
+    """A known name; `place` is its place in the settings, as of equals the first one counts."""
 
     key: str
     name: str
     kind: str
     place: int
+
+
+class _Match(NamedTuple):
+    """A name that words of the prompt may mean; `score` says how alike they are, up to 100."""
+
+    piece: _Piece
+    score: float
+    known: _Known
 
 
 def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[NameCandidate, ...]:
@@ -69,9 +79,9 @@ def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[Na
     pieces = list(_pieces(prompt[:MOST_CHARACTERS], longest))
     found = sorted(
         {*_written(pieces, known), *_alike(pieces, known)},
-        key=lambda one: (-one[1], one[0].start - one[0].end, one[0].start, one[2].place),
+        key=lambda one: (-one.score, one.piece.start - one.piece.end, one.piece.start, one.known.place),
     )
-    taken: list[tuple[int, int, float]] = []
+    taken: list[tuple[int, int, float]] = []  # start, end, score
     candidates: list[NameCandidate] = []
     for piece, score, one in found:
         mine = (piece.start, piece.end, score)
@@ -104,17 +114,17 @@ def _pieces(text: str, longest: int) -> Iterable[_Piece]:
             yield _Piece(" ".join(keys[first : last + 1]), words[first].start(), words[last].end())
 
 
-def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[tuple[_Piece, float, _Known]]:
+def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Match]:
     """The names that are there as they are."""
     by_key: dict[str, list[_Known]] = {}
     for one in known:
         by_key.setdefault(one.key, []).append(one)
     for piece in pieces:
         for one in by_key.get(piece.key, ()):
-            yield piece, 100.0, one
+            yield _Match(piece, 100.0, one)
 
 
-def _alike(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[tuple[_Piece, float, _Known]]:
+def _alike(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Match]:
     """The names that something there is like. A piece may have a word more than the name: `gjallar horn`."""
     compared = [one for one in known if len(one.key) >= LEAST_FUZZY and one.key.count(" ") < MOST_WORDS]
     asked = [piece for piece in pieces if len(piece.key) >= LEAST_FUZZY - 1]
@@ -125,8 +135,10 @@ def _alike(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[tuple[
             piece.key, keys, scorer=fuzz.ratio, score_cutoff=LEAST_SCORE, limit=3
         ):
             if score < 100:
-                yield piece, score, compared[place]
+                yield _Match(piece, score, compared[place])
 
+
+# the router's settings
 
 _FOLDER, _SUFFIX = "routers", ".json"
 

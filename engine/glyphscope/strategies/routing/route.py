@@ -35,6 +35,9 @@ from glyphscope.strategies.routing.candidates import LIBRARY, find_candidates
 from glyphscope.validation import ValueValidator
 from glyphscope.validation.reasons import Reason, values_in_words
 
+ROUTER: Literal["router"] = "router"
+EXECUTOR: Literal["executor"] = "executor"
+"""The names of the two stages."""
 LONGEST_QUESTION = 200
 """Characters: a router that cannot stop asking ends there."""
 
@@ -62,10 +65,11 @@ def _answer(choice: str, tool: dict[str, Any], question: dict[str, Any]) -> dict
 
 
 def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator:
-    """Judges a router's answer. A name that no allowed tool has is an UNKNOWN_TOOL, as in a call."""
+    """The validator of a router's answer. A name that no allowed tool has is an UNKNOWN_TOOL, as in a call."""
     names = [tool.name for tool in registry.allowed]
 
     def explain(reason: Reason, path: str, typed: str, possible: int | None) -> tuple[Reason, str]:
+        """`typed` is the value's text so far, of which the first `possible` characters may begin a name."""
         if path != "/tool" or reason.code != "CONSTRAINT_ENUM":
             return reason, path
         fitting, wrong = (typed, typed) if possible is None else (typed[:possible], typed[: possible + 1])
@@ -76,10 +80,6 @@ def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator
 
     schema = choice_schema(registry, may_ask=may_ask)
     return ValueValidator(schema, whole="the router's answer", explain=explain)
-
-
-ROUTER: Literal["router"] = "router"
-EXECUTOR: Literal["executor"] = "executor"
 
 
 def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
@@ -100,7 +100,7 @@ def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
             return Ending("no-tool", True)
         if routed.choice == "call_tool":
             return (yield from _execute(context, routed.tool, candidates, exchanges))
-        answer = yield from _asked_user(context, routed.question, len(exchanges))
+        answer = yield from _answer_of_user(context, routed.question, len(exchanges))
         if context.interaction.cancelled.is_set():
             return Ending("cancelled", False)
         if answer is None:
@@ -145,7 +145,7 @@ def _routing_task(context: Context, candidates: tuple[NameCandidate, ...], excha
     )
 
 
-def _asked_user(context: Context, question: str, asked: int) -> Generator[AnyEvent, None, str | None]:
+def _answer_of_user(context: Context, question: str, asked: int) -> Generator[AnyEvent, None, str | None]:
     """The user's answer, or the one given beforehand; None for a blank one."""
     yield context.emitter.stamp(QuestionAsked(question=question))
     given = context.request.router.answers

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.errors import RegistryError, ServerError
 from glyphscope.registry import Tool, make_tool
@@ -128,16 +128,26 @@ class OfferReader:
         return tuple(self._found.values())
 
 
-LISTS: dict[str, tuple[tuple[str, str, str, OfferKind], ...]] = {
+class OfferList(NamedTuple):
+    """A list of a server: its name in `Offers`, the method, the key of its entries in a page, and their kind."""
+
+    name: str
+    method: str
+    key: str
+    kind: OfferKind
+
+
+LISTS: dict[str, tuple[OfferList, ...]] = {
     "resources": (
-        ("resources", "resources/list", "resources", "resource"),
-        ("templates", "resources/templates/list", "resourceTemplates", "template"),
+        OfferList("resources", "resources/list", "resources", "resource"),
+        OfferList("templates", "resources/templates/list", "resourceTemplates", "template"),
     ),
-    "prompts": (("prompts", "prompts/list", "prompts", "prompt"),),
+    "prompts": (OfferList("prompts", "prompts/list", "prompts", "prompt"),),
 }
-"""Of each kind its lists: their name in Offers, method, key of a page, and kind of entry."""
+"""By what a server declares."""
 
 _Read: TypeAlias = tuple[str, Offer | None]
+"""The entry, or the reason why it cannot be used; the reason is then not empty."""
 
 
 def _resource(entry: dict[str, Any]) -> _Read:
