@@ -228,7 +228,7 @@ def test_recursion_through_the_value_is_accepted():
         ("", "line 1, column 1", "empty"),
         ('{"tools": [', "line 1, column 12", "still open"),
         ('{"tools": [{} {}]}', "line 1, column 15", "comma is missing"),
-        ('{"a": True}', "line 1, column 7", "small"),
+        ('{"a": True}', "line 1, column 7", "lowercase"),
     ],
 )
 def test_text_that_is_not_json_is_reported_with_line_column_and_a_hint(text, place, hint):

@@ -268,7 +268,7 @@ def test_a_run_and_a_question_work_by_keyboard(without_model, qtbot, tmp_path):
     QTest.keyClick(following, Qt.Key.Key_1)
     QTest.keyClick(following, Qt.Key.Key_3)
     QTest.keyClick(following, Qt.Key.Key_Return)
-    assert following.result.text().startswith("✓") and "continues" in following.rows[0].why.text()
+    assert following.result.text().startswith("✓") and "allows" in following.rows[0].why.text()
     QTest.keyClick(choice, Qt.Key.Key_1)
     QTest.keyClick(choice, Qt.Key.Key_2)  # one of them is right: the first is no longer chosen
     assert choice.chosen == {1}

@@ -217,7 +217,7 @@ class _Before:
         if not self._state.alive:
             return Choice(token, False, "No valid call begins as the text does already.", raw)
         if self._state.feed(token).alive:
-            return Choice(token, True, "The grammar continues from it.", raw)
+            return Choice(token, True, "The grammar allows it.", raw)
         return Choice(token, False, self._reason(self._state, token), raw)
 
     def by_mask(self, token: str, recorded: Alternative) -> Choice | None:
@@ -226,9 +226,8 @@ class _Before:
         """
         raw, final = recorded.raw, recorded.final
         if recorded.allowed:
-            chance = f"{percent(final)} after mask and sampler" if final else "the sampler left it no chance"
-            more = "" if final is None else f", {chance}"
-            return Choice(token, True, f"The mask left it: {percent(raw)} by the model itself{more}.", raw)
+            more = "" if final is None else f", final probability {percent(final)}"
+            return Choice(token, True, f"The mask allows it: raw probability {percent(raw)}{more}.", raw)
         if self._state is None:
             return Choice(token, False, "It is masked.", raw)
         if self._state.feed(token).alive:
@@ -249,8 +248,8 @@ class _Before:
         accepted = (dead.failed_at or state.position) - state.position
         expected = " or ".join(dead.expected(4))
         if accepted > 0:
-            return f"After {token[:accepted]!r} the grammar wants {expected}."
-        return f"The grammar wants {expected}."
+            return f"After {token[:accepted]!r} the grammar expects {expected}."
+        return f"The grammar expects {expected}."
 
 
 # -- which character decides -----------------------------------------------------------------------------------

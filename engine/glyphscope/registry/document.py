@@ -72,13 +72,13 @@ def _hint(text: str, at: int) -> str:
     if before.endswith(",") and not here.startswith('"'):
         return "Remove the last comma, or quote the name with double quotes."
     if here.startswith("'"):
-        return "JSON wants double quotes."
+        return "JSON needs double quotes."
     if here in ("//", "/*") or here.startswith("#"):
         return "JSON has no comments."
     if here.startswith("/"):
         return "Write a pattern as a string in double quotes, with \\\\ for \\."
     if re.match(r"[A-Za-z_]", here):
-        return "JSON wants names and texts in double quotes; true, false and null are small."
+        return "JSON needs names and texts in double quotes; true, false and null are lowercase."
     if not here:
         return "The text ends too early: a bracket, a brace or a quote is still open."
     if before and before[-1] in '}]"' and here[:1] in '{["':

@@ -144,7 +144,7 @@ class SigningIn:
             raise self._failed("The stored sign-in is no longer valid.", "Sign in again.")
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
             raise self._failed(
-                f"The server wants the sign-in at an unsafe address: {parts.scheme}://{parts.hostname}.",
+                f"The server requests the sign-in at an unsafe address: {parts.scheme}://{parts.hostname}.",
                 "It must begin with https://.",
             )
         self._result = asyncio.get_running_loop().create_future()

@@ -232,7 +232,7 @@ def _short_hex(raw: str, offset: int, c: Character, digits: int) -> Diagnostic:
     given = _HEX.match(raw, c.end, c.end + digits)
     count = len(given[0]) if given else 0
     start, end = offset + c.start, offset + c.end
-    message = f"`{escape}` wants exactly {digits} hexadecimal digits, and there "
+    message = f"`{escape}` needs exactly {digits} hexadecimal digits, and there "
     message += f"{'is' if count == 1 else 'are'} {count or 'none'}. Fill up with zeros in front."
     if count:
         repair = fix("Fill up with zeros", (end, end, "0" * (digits - count)))
