@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from examples import at_most
 from glyphscope.cli.app import app
-from glyphscope.evals.distribution import distribution, drawn_of, option_words, parting_words
+from glyphscope.evals.distribution import distribution, option_words, parting_words, seed_run
 from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
@@ -30,7 +30,7 @@ REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), cons
 def drawn(seed, text, **changes):
     pieces = text if isinstance(text, list) else [character.encode() for character in text]
     request = RunRequest(prompt="p", registry=REQUEST.registry, constraint="off", **changes)
-    return drawn_of(seed, run_state(run(request, ScriptedModel(turns=[pieces]))))
+    return seed_run(seed, run_state(run(request, ScriptedModel(turns=[pieces]))))
 
 
 @cache
@@ -58,7 +58,7 @@ def test_a_boolean_and_a_number_are_different_arguments():
     registry = {"tools": [{"name": "t", "description": "d", "inputSchema": schema}]}
     request = RunRequest(prompt="p", registry=registry, constraint="off", notation="json")
     runs = [
-        drawn_of(seed, run_state(run(request, ScriptedModel(json.dumps({"action": "t", "a": value})))))
+        seed_run(seed, run_state(run(request, ScriptedModel(json.dumps({"action": "t", "a": value})))))
         for seed, value in enumerate((1, True, 1.0))
     ]
     assert [group.seeds for group in distribution(runs).groups] == [(0, 2), (1,)]
@@ -87,7 +87,7 @@ def test_the_probabilities_at_a_divergence_are_those_of_the_runs():
             tokens[at].step, logprob=math.log(probability / 2), probability=probability
         )
         tokens[at] = msgspec.structs.replace(tokens[at], step=step)
-    (parting,) = distribution([drawn_of(run_.seed, run_.state) for run_ in runs]).partings
+    (parting,) = distribution([seed_run(run_.seed, run_.state) for run_ in runs]).partings
     assert [(option.text, option.final) for option in parting.options] == [("1", 0.75), ("7", 0.25)]
     assert [option.raw for option in parting.options] == pytest.approx([0.375, 0.125])
 
@@ -101,7 +101,7 @@ def test_an_invalid_answer_is_a_group_by_its_error_and_a_failed_run_is_not_count
     broken = drawn(2, CALL % 500)
     stopped = drawn(4, CALL % 10)
     stopped.state.failed = RunFailed(code="MODEL_DIED", message="gone", hint="", t=0.0)
-    result = distribution([drawn(1, CALL % 10), broken, drawn(3, CALL % 10), drawn_of(4, stopped.state)])
+    result = distribution([drawn(1, CALL % 10), broken, drawn(3, CALL % 10), seed_run(4, stopped.state)])
     assert [(group.label.partition(" {")[0], group.ok) for group in result.groups] == [
         ("search", True),
         ("No valid call: CONSTRAINT_MAX /max_results", False),
@@ -125,7 +125,7 @@ def test_no_run_and_one_run_have_no_divergence():
 @given(st.lists(st.sampled_from([CALL % n for n in (1, 10, 15, 100)]), min_size=1, max_size=8))
 @at_most(20)
 def test_every_group_but_the_largest_has_its_divergence_and_the_counts_add_up(texts):
-    result = distribution([drawn_of(seed, state_of(text)) for seed, text in enumerate(texts)])
+    result = distribution([seed_run(seed, state_of(text)) for seed, text in enumerate(texts)])
     assert sum(group.share.correct for group in result.groups) == result.n == len(texts)
     assert [group.parting is None for group in result.groups] == [True] + [False] * (len(result.groups) - 1)
     for parting in result.partings:

@@ -27,7 +27,7 @@ from glyphscope.models.gguf import read_special_texts
 from glyphscope.models.turn_forms import TemplateRenderer, template_turn_form
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
-from glyphscope.strategies.chat_tool_format import settled
+from glyphscope.strategies.adapted_request import settled
 from glyphscope.strategies.request import first_prompt
 from glyphscope.turns import TurnForm, form_of
 

@@ -44,6 +44,7 @@ from glyphscope.sessions.bundle import read_run
 from glyphscope.text.figures import percent
 
 _LEAST_CONTEXT = 16
+"""The context of a model that is opened only to tokenize."""
 _PLACES = 12
 """Places of other tokens that are listed one by one."""
 
@@ -88,8 +89,8 @@ def explain(
     impacts = [(stage, mask_impact(state, stage)) for stage in stages]
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
-        source, why = _source(stack, state, model, as_json) if tokens else (None, "--no-tokens was given")
-        compared = [_boundaries(stage, source, why) for stage in stages]
+        writer, why = _writer(stack, state, model, as_json) if tokens else (None, "--no-tokens was given")
+        compared = [_boundaries(stage, writer, why) for stage in stages]
     if as_json:
         answer: dict[str, Any] = {
             "run": state.started.run,
@@ -116,7 +117,7 @@ def print_cost(cost: RelaxationCost) -> None:
         print_text(line)
 
 
-def _source(stack: ExitStack, state: RunState, name: str | None, quiet: bool) -> tuple[Model | None, str]:
+def _writer(stack: ExitStack, state: RunState, name: str | None, quiet: bool) -> tuple[Model | None, str]:
     """The model that wrote the run, or why it is not here."""
     assert state.started is not None, "it was looked at"
     info = state.started.model
@@ -129,23 +130,23 @@ def _source(stack: ExitStack, state: RunState, name: str | None, quiet: bool) ->
     asked = state.started.request.model
     where = info.path if Path(info.path).is_file() or not asked else asked
     try:
-        source = stack.enter_context(
+        writer = stack.enter_context(
             opened(name or where, options=LoadOptions(context=_LEAST_CONTEXT), quiet=quiet)
         )
     except GlyphscopeError as error:
         if name is not None:
             raise
         return None, f"{error.message.rstrip('.')} (name the model with --model)"
-    if not same_model(source.info, info):
-        return None, f"{source.info.name} is not the file that wrote the run"
-    return source, ""
+    if not same_model(writer.info, info):
+        return None, f"{writer.info.name} is not the file that wrote the run"
+    return writer, ""
 
 
-def _boundaries(stage: StageState, source: Model | None, why: str) -> Boundaries:
-    if source is None:
+def _boundaries(stage: StageState, writer: Model | None, why: str) -> Boundaries:
+    if writer is None:
         return Boundaries(unknown=why)
     prompt = stage.prompt.text if stage.prompt is not None else ""
-    return boundaries_of(prompt, [token.step for token in stage.tokens], source)
+    return boundaries_of(prompt, [token.step for token in stage.tokens], writer)
 
 
 def _print(impact: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | None) -> None:

@@ -103,7 +103,11 @@ def _module(requirement: Requirement) -> str:
 
 
 def _broken(modules: Iterable[str]) -> dict[str, str]:
-    """The error of each package that cannot be imported, in a separate process, which a broken wheel can crash."""
+    """The error of each module that cannot be imported, in a separate process, which a broken wheel can crash.
+
+    The process answers for one module after the other: where it ends early, the next one was the cause, and another
+    process continues behind that.
+    """
     names = list(dict.fromkeys(name for name in modules if name))
     problems: dict[str, str] = {}
     while names:
@@ -129,11 +133,14 @@ def _text(data: bytes | str | None) -> str:
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else data or ""
 
 
+# the requirements, from the metadata of the installed program
+
 DISTRIBUTION = "glyphscope"
 _LINE = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*([^;]*?)\s*(?:;\s*(.*))?$")
 _EXTRA = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
 _BOUND = re.compile(r"(>=|<=|==|!=|~=|<|>)\s*([\w.]+)")
 _ALL = "all"
+"""The extra that only names the others."""
 
 
 class Requirement(NamedTuple):

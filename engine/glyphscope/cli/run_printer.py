@@ -30,7 +30,7 @@ _SIGNS: dict[Status, tuple[str, str]] = {
     "open": ("•", "bold yellow"),
     "impossible": ("✗", "bold red"),
 }
-"""Of how a run ended without a call."""
+"""The sign and the style of an ending without a call."""
 
 
 class RunView:
@@ -155,7 +155,7 @@ def _with_marks(stream: Text, marks: dict[int, tuple[str, str]]) -> Text:
 
 
 def _leaves(call: CallState) -> list[FieldState]:
-    """The fields that hold no other field: a whole object's colour would hide those of its parts."""
+    """The fields without fields in them: a whole object's colour would hide those of its parts."""
     paths = list(call.fields)
     return [
         field

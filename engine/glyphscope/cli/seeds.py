@@ -14,9 +14,9 @@ from glyphscope.evals.distribution import (
     Distribution,
     Parting,
     distribution,
-    drawn_of,
     option_words,
     parting_words,
+    seed_run,
 )
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
 from glyphscope.evals.results.words import interval_words
@@ -52,7 +52,7 @@ def print_distribution(
         print_note("At temperature 0 all seeds give the same tokens: one run.")
     samples = seed_samples({"seed": request}, seeds)
     runs = list(run_all(samples, model, records, quiet=as_json))
-    result = distribution([drawn_of(planned.seed, state) for planned, state in runs])
+    result = distribution([seed_run(planned.seed, state) for planned, state in runs])
     print_json(result) if as_json else _print(result)
     if interrupted([state for _, state in runs], samples):
         return INTERRUPTED

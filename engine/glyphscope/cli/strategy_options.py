@@ -19,9 +19,11 @@ from glyphscope.text.json_values import json_or_text
 from glyphscope.tools.approval import parse_approvals
 
 _LISTS = frozenset({"allow", "deny", "transforms"})
+"""Settings of the loop that are lists: --set takes them with commas, too."""
 _CALLS = "no call is executed without --strategy loop or --dispatch"
 _ASKS = "only --strategy route-execute has a router"
 _REPAIRS = "the loop reports errors to the model itself, see max_invalid_turns"
+"""Reasons why an option has no effect."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +134,7 @@ def _loop_settings(presets: Sequence[str], settings: Iterable[str]) -> LoopSetti
 
 
 def _with(loop: LoopSettings, text: str) -> LoopSettings:
+    """The settings with one `NAME=VALUE`."""
     name, equals, value = text.partition("=")
     if not equals or name not in loop.__struct_fields__:
         raise InputError(

@@ -65,6 +65,7 @@ def list_suites(as_json: JsonOption = False) -> None:
 SuiteArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A bundled suite, or a suite file.")]
 
 _LONGEST = 90
+"""Characters of a prompt or of its expected calls in the table."""
 
 
 def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
@@ -95,6 +96,7 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
 
 
 def _right(scenario: Scenario) -> str:
+    """The expectations of all turns, in short."""
     turns = [scenario.expect, *(turn.expect for turn in scenario.turns)]
     return " / ".join(_expected(each) for each in turns)
 
@@ -139,6 +141,7 @@ def check(
 OutOption = Annotated[Path, out_option("The suite file to write.")]
 
 _LISTED = 20
+"""Skipped entries that are listed in the terminal."""
 
 
 def bfcl(

@@ -28,9 +28,13 @@ from glyphscope.visible import visible
 BEFORE = 32
 """Characters of the text before a parting that are kept."""
 _LONGEST = 60
+"""Characters of an answer in a sentence."""
 
 Step: TypeAlias = tuple[object, Token | None]
-"""The compared value of a token, and the token; None for a character of an endpoint's stream, and for the end."""
+"""The value by which texts are compared, which begins with the number of the stage, and the token.
+
+The token is None for a character of an endpoint's stream, both are None for the end.
+"""
 _END: Step = (None, None)
 
 
@@ -94,7 +98,7 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SeedRun:
     """A run of a seed, as far as it is counted: the `answer` it is grouped by, None where it failed or was stopped."""
 
     seed: int
@@ -105,10 +109,10 @@ class Drawn:
     state: RunState
 
 
-def drawn_of(seed: int, state: RunState) -> Drawn:
+def seed_run(seed: int, state: RunState) -> SeedRun:
     """A run that ended. Costs its tokens."""
     if state.failed is not None or state.finished is None or state.outcome == "cancelled":
-        return Drawn(seed, None, "", False, (), state)
+        return SeedRun(seed, None, "", False, (), state)
     ok = state.outcome == "valid"
     calls = (state.present.calls or ([state.call] if state.call is not None else [])) if ok else []
     if calls:
@@ -116,16 +120,16 @@ def drawn_of(seed: int, state: RunState) -> Drawn:
         label = "; ".join(f"{call.tool} {as_text(call.arguments)}" for call in calls)
     else:
         answer = label = _without_call(state)
-    return Drawn(seed, answer, label, ok, tuple(_steps(state)), state)
+    return SeedRun(seed, answer, label, ok, tuple(_steps(state)), state)
 
 
-def distribution(runs: Sequence[Drawn]) -> Distribution:
+def distribution(runs: Sequence[SeedRun]) -> Distribution:
     """The groups of those runs and their partings. Costs the tokens of all runs."""
     counted_runs = [run for run in runs if run.answer is not None]
     order = [answer for answer, _ in Counter(run.answer for run in counted_runs).most_common()]
     place = {answer: at for at, answer in enumerate(order)}
     of_run = [place[run.answer] for run in counted_runs]
-    found = sorted(_partings(counted_runs, of_run), key=_order)
+    found = sorted(_partings(counted_runs, of_run), key=_place_in_text)
     groups = []
     for at, answer in enumerate(order):
         same = [run for run in counted_runs if run.answer == answer]
@@ -174,7 +178,7 @@ class _Found:
     groups: frozenset[int]
 
 
-def _order(found: _Found) -> tuple[int, int, int]:
+def _place_in_text(found: _Found) -> tuple[int, int, int]:
     """By the place in the text; the one that most runs come by first."""
     return found.parting.stage_index, found.parting.char, -found.parting.runs
 
@@ -209,7 +213,7 @@ def _steps(state: RunState) -> Iterator[Step]:
             yield (number, token.step.data or token.step.id), token
 
 
-def _partings(runs: Sequence[Drawn], of_run: Sequence[int]) -> Iterator[_Found]:
+def _partings(runs: Sequence[SeedRun], of_run: Sequence[int]) -> Iterator[_Found]:
     """Each place in which runs of several groups part, down the tree of their tokens."""
     waiting = [(list(range(len(runs))), 0)]
     while waiting:
@@ -235,7 +239,7 @@ def _partings(runs: Sequence[Drawn], of_run: Sequence[int]) -> Iterator[_Found]:
 
 
 def _found(
-    runs: Sequence[Drawn], here: list[int], ways: list[list[int]], leads: list[frozenset[int]], depth: int
+    runs: Sequence[SeedRun], here: list[int], ways: list[list[int]], leads: list[frozenset[int]], depth: int
 ) -> _Found:
     longer = next(runs[run] for run in here if depth < len(runs[run].steps))
     number = _stage_of(longer.steps[depth])
@@ -265,7 +269,7 @@ def _stage_of(step: Step) -> int:
     return int(step[0][0])
 
 
-def _option(run: Drawn, depth: int, drawn: int, groups: tuple[int, ...]) -> Option:
+def _option(run: SeedRun, depth: int, drawn: int, groups: tuple[int, ...]) -> Option:
     if depth >= len(run.steps):
         return Option(text="", end=True, drawn=drawn, groups=groups)
     key, token = run.steps[depth]

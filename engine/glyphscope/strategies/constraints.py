@@ -1,5 +1,6 @@
-"""A cache of constraints' texts: what a grammar is built from is its key, and nothing else.
+"""The constraint of an answer: its grammar, built from the request and the registry, and written for the engine.
 
+Texts are cached; what a grammar is built from is the key, and nothing else.
 A tool's arguments are cached by that tool's own schema, so an edit of another tool costs them nothing; the names
 by the names. The engine keeps what it compiles of a text for itself (`decoding/mask.py`).
 """
@@ -30,6 +31,7 @@ from glyphscope.turns.grammar import build_turn_grammar
 
 MOST_TEXTS = 64
 MOST_CHARACTERS = 16 << 20
+"""Cached texts, and their characters together."""
 
 _Key: TypeAlias = tuple[Any, ...]
 
@@ -48,7 +50,7 @@ class BuiltGrammar(NamedTuple):
 
 
 class TextCache:
-    """Texts by what they are made from, the last used longest. From any thread."""
+    """Texts by what they are made from; the least recently used goes first. From any thread."""
 
     def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
         self._built = BoundedCache[_Key, BuiltGrammar](texts, characters, _size)
@@ -181,6 +183,7 @@ def emitted(grammar: Grammar, kind: ConstraintKind) -> BuiltGrammar:
 
 
 def _own_text(text: str, kind: ConstraintKind) -> BuiltGrammar:
+    """A custom grammar, in GBNF."""
     own = load_gbnf(text)
     return emitted(own, kind) if kind == "mask" else BuiltGrammar(text)
 

@@ -26,9 +26,9 @@ from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
 from glyphscope.runs.run_state import CONTINUATION, run_state
-from glyphscope.strategies.chat_tool_format import settled
+from glyphscope.strategies.adapted_request import settled
 from glyphscope.strategies.decode import Decoding, ending_of
-from glyphscope.strategies.request import generate_request, sent, special_tokens
+from glyphscope.strategies.request import generate_request, special_tokens, with_messages
 from glyphscope.strategies.run import finished
 from glyphscope.strategies.turns import answer_validator
 
@@ -126,7 +126,7 @@ def _generation(context: Context, prompt: PromptRendered, begun: str = "") -> Ge
     request = context.request
     names = special_tokens(request, context.model)
     generation = generate_request(request, context.prepared.enforced, prompt.text, names=names)
-    return sent(generation, render_messages(request, context.registry), begun)
+    return with_messages(generation, render_messages(request, context.registry), begun)
 
 
 def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:

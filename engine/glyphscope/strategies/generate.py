@@ -15,7 +15,7 @@ from glyphscope.prompting import RenderedMessages
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context
 from glyphscope.strategies.decode import Decoding, Generated, Validator
-from glyphscope.strategies.request import generate_request, priced_prompt, sent
+from glyphscope.strategies.request import generate_request, priced_prompt, with_messages
 from glyphscope.strategies.turns import answer_validator
 from glyphscope.validation import CallValidator
 
@@ -62,5 +62,7 @@ def generate(
 ) -> Generator[AnyEvent, None, Generated]:
     """One generation in the present stage; `written` is what the answer begins with already."""
     prompt = priced_prompt(task.messages, context.model, thinking=context.request.thinking)
-    generation = msgspec.structs.replace(sent(task.generation(prompt.text), task.messages), written=written)
+    generation = msgspec.structs.replace(
+        with_messages(task.generation(prompt.text), task.messages), written=written
+    )
     return (yield from Decoding(context, generation, prompt, task.validator()).events())

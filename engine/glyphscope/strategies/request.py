@@ -17,7 +17,7 @@ from glyphscope.prompting import Part, RenderedMessages, render_messages
 from glyphscope.prompting.written_tools import tool_parts
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
-from glyphscope.strategies.chat_tool_format import check_native, settled
+from glyphscope.strategies.adapted_request import check_native, settled
 from glyphscope.strategies.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
 from glyphscope.strategies.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
 from glyphscope.strategies.turns import text_only, triggers
@@ -77,8 +77,10 @@ def priced_prompt(
     return PromptRendered(text=text, tokens=tokens, cached=0, parts=parts, note=prompt.note, lengths=lengths)
 
 
-def sent(generation: GenerateRequest, messages: RenderedMessages, begun: str = "") -> GenerateRequest:
-    """The same with the messages of its prompt, which are sent to endpoints, as they have their own template."""
+def with_messages(
+    generation: GenerateRequest, messages: RenderedMessages, begun: str = ""
+) -> GenerateRequest:
+    """The request with the messages of its prompt: endpoints get these, as they have their own template."""
     return msgspec.structs.replace(
         generation,
         messages=tuple(messages.messages),
@@ -111,7 +113,7 @@ def generate_request(
 def generate_under(
     request: RunRequest, prompt: str, grammar: Callable[[], Grammar], schema: dict[str, Any]
 ) -> GenerateRequest:
-    """The same under a grammar of any kind, made only if the request has a constraint; `schema` says it too."""
+    """The request under a grammar of any kind, made only if it has a constraint; `schema` is the same for endpoints."""
     given = schema if request.constraint == "endpoint" else None
     return _generation(request, prompt, lambda: timed(lambda: emitted(grammar(), request.constraint)), given)
 

@@ -19,7 +19,7 @@ from glyphscope.runs.interaction import Interaction, NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
 from glyphscope.runs.relaxation import check_relaxed
 from glyphscope.runs.sampling import check_sampling
-from glyphscope.strategies.chat_tool_format import check_native, check_tool_choice, settled
+from glyphscope.strategies.adapted_request import check_native, check_tool_choice, settled
 from glyphscope.strategies.decode import ending_of
 from glyphscope.strategies.generate import call_task
 from glyphscope.strategies.loop.tool_loop import loop

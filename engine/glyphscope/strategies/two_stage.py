@@ -30,7 +30,7 @@ from glyphscope.strategies.constraints import white_space
 from glyphscope.strategies.decode import Decoding, Generated, ending_of
 from glyphscope.strategies.generate import call_task
 from glyphscope.strategies.repair.repair import repaired
-from glyphscope.strategies.request import generate_request, priced_prompt, sent
+from glyphscope.strategies.request import generate_request, priced_prompt, with_messages
 from glyphscope.validation import CallValidator
 from glyphscope.validation.split_call import (
     ArgumentsValidator,
@@ -105,7 +105,7 @@ def _part(
     messages = render_messages(request, registry)
     prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
     generation = generate_request(request, registry, prompt.text, options, after=after)
-    return sent(generation, messages, begun), prompt
+    return with_messages(generation, messages, begun), prompt
 
 
 def _once_more(

@@ -45,11 +45,14 @@ from glyphscope.turns.tools import TurnTools
 _ID = repeat(CharClass(chars.union(chars.WORD, chars.of("-"))), 1, 40)
 _INDEX = terminal(repeat(CharClass(chars.DIGITS), 1, 4))
 _SAFE = chars.union(chars.WORD, chars.of(".-"))
+"""Characters of names that every form can write."""
 
 
 @dataclass
 class CallRules:
-    """Makes the rules of calls. `unenforced`, `ordered`, `loose` and `lexed` are for the grammar."""
+    """Makes the rules of calls, at most `most` of them. `unenforced`, `ordered`, `loose` and `lexed` are for the
+    grammar.
+    """
 
     form: TurnForm
     book: RuleBook

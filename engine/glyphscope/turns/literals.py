@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from glyphscope.notation.scalars import MAX_NUMBER_LENGTH
 from glyphscope.text.json_values import read_json
 
 MAX_DEPTH = 200
@@ -103,7 +104,7 @@ class Literals:
         if after.isalnum() or after == "_":
             raise NotAValue(found.start())
         word = found.group()
-        if len(word) > 4000:
+        if len(word) > MAX_NUMBER_LENGTH:
             raise NotAValue(found.start())
         if set(word) <= set("+-0123456789"):
             return int(word), found.end()

@@ -51,12 +51,16 @@ _MOST_TOKENS = 3000
 """Tokens of the differing stretch that are compared one by one; a longer one is marked as a whole."""
 
 
+Marks = tuple[tuple[int, int], ...]
+"""Stretches of a text: from and to (exclusive)."""
+
+
 class Side(msgspec.Struct, frozen=True):
-    """A rendering: its name among `Derived.renderings`, and the stretches (from, to) that only it has."""
+    """A rendering: its name among `Derived.renderings`, and the stretches that only it has."""
 
     name: str
     text: str
-    marks: tuple[tuple[int, int], ...] = ()
+    marks: Marks = ()
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -73,6 +77,8 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class _PairKind(NamedTuple):
+    """A pair by the names of its two renderings; `shows` says what their difference is."""
+
     key: str
     first: str
     second: str
@@ -212,9 +218,6 @@ def _sides(first: str, second: str, renderings: dict[str, str]) -> tuple[Side, S
     one, other = readable(renderings[first]), readable(renderings[second])
     marks = differences(one, other)
     return Side(first, one, marks[0]), Side(second, other, marks[1])
-
-
-Marks = tuple[tuple[int, int], ...]
 
 
 def differences(one: str, other: str) -> tuple[Marks, Marks]:

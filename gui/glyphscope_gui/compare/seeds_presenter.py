@@ -8,7 +8,7 @@ import msgspec
 from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.distribution import Distribution, Drawn, Parting, distribution, drawn_of
+from glyphscope.evals.distribution import Distribution, Parting, SeedRun, distribution, seed_run
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest
@@ -30,7 +30,7 @@ class SeedRuns(AsideRuns):
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
         super().__init__(runs, tr("Stopped: the figures cover the finished runs."), parent)
-        self._drawn: list[Drawn] = []
+        self._drawn: list[SeedRun] = []
         self.seeds: tuple[int, ...] = ()
         self.events: dict[int, tuple[AnyEvent, ...]] = {}
         self.result: Distribution = distribution(())
@@ -53,7 +53,7 @@ class SeedRuns(AsideRuns):
         return True
 
     def _count(self, run: AsideRun) -> None:
-        self._drawn.append(drawn_of(run.key, run.state))
+        self._drawn.append(seed_run(run.key, run.state))
         self.events[run.key] = run.events
         self.result = distribution(self._drawn)
 

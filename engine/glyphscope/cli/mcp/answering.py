@@ -25,10 +25,11 @@ from glyphscope.visible import visible
 SamplerOption: TypeAlias = Annotated[
     str | None, model_option("The model that may answer requests for sampling, with --ask.")
 ]
-_LOOK = 0.05
+_POLL_SECONDS = 0.05
 _ATTEMPTS = 3
 """Times that a form may be filled in before it is cancelled."""
 _SHOWN = 4_000
+"""Characters of a text of the server that are printed."""
 _BY_HAND = "human"
 """The name of the model in an answer that a person typed."""
 
@@ -55,7 +56,7 @@ def answering(
         while thread.is_alive():
             for question in server.questions:
                 question.answer(_answer(question, sampler))
-            thread.join(_LOOK)
+            thread.join(_POLL_SECONDS)
     finally:
         cancel.set()
         thread.join()

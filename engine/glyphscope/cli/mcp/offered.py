@@ -30,9 +30,11 @@ from glyphscope.tools.mcp.offers import Completion, Offer
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 
-_LOOK = 0.05
+_POLL_SECONDS = 0.05
 _SHOWN = 100
+"""Characters of a description in the list."""
 _NAMED = 40
+"""Prompts that an error names."""
 SecondsOption = Annotated[
     float, typer.Option(min=0.1, help="Time limit for the server's answer, in seconds.")
 ]
@@ -185,7 +187,7 @@ def _updates(server: McpServer, uri: str, most: int) -> Iterator[int]:
         if times > seen:
             seen, count = times, count + 1
             yield count
-        time.sleep(_LOOK)
+        time.sleep(_POLL_SECONDS)
     if server.state != "ready":
         print_failure(server)
         raise typer.Exit(1)

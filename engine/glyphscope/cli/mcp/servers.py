@@ -179,11 +179,11 @@ def started(
     asks: bool = False,
     sign_in: Callable[[str], None] | None = None,
 ) -> Iterator[list[McpServer]]:
-    """All of them, side by side, each ready or failed; afterwards none of their processes is left.
+    """The servers, started side by side, each ready or failed; afterwards none of their processes is left.
 
     `asks`: somebody looks at their questions; else they are not offered to ask. `sign_in` shows an address.
     """
-    asked = _heard if asks else None
+    asked = _leave_to_caller if asks else None
     servers = [McpServer(config, asked=asked, sign_in=sign_in, start_seconds=seconds) for config in configs]
     with closing_when_ended(), ExitStack() as stack:
         for server in servers:
@@ -195,8 +195,8 @@ def started(
         yield servers
 
 
-def _heard(_server: McpServer) -> None:
-    """Whoever waits for a call looks at its server's questions."""
+def _leave_to_caller(_server: McpServer) -> None:
+    """Nothing to do for a new question: whoever waits for a call looks at its server's questions (`answering`)."""
 
 
 def print_file_problems(problems: Sequence[Problem]) -> None:

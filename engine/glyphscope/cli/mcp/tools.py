@@ -43,6 +43,7 @@ WordsArgument = Annotated[
 ]
 SecondsOption = Annotated[float, typer.Option(min=0.1, help="Time limit for starting a server, in seconds.")]
 _SHOWN = 100
+"""Characters of a description in the list."""
 
 
 @with_groups(only=("server", "yes", "root"))

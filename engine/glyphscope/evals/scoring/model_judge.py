@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.sample import Judged
@@ -34,8 +34,9 @@ from glyphscope.text.shorten import shorten
 from glyphscope.validation import ValueValidator
 
 LONGEST_REASON = 400
+"""Characters of a verdict's reason."""
 MAX_TOKENS = 512
-"""Of a verdict; the reason alone has at most `LONGEST_REASON` characters."""
+"""Tokens of a verdict."""
 MOST_PROMPT = 8_000
 """Characters of a judge's prompt in `samples.jsonl`; the record has all of it."""
 STAGE = "judge"
@@ -109,16 +110,16 @@ class ModelJudge:
                 reduce_event(state, event)
                 if isinstance(event, Token):
                     wrote(self.name, state.stages[-1].text)
-        passed, reason, error = _verdict(state)
+        verdict = _verdict(state)
         return (
             Judged(
                 turn=turn,
                 model=self.name,
                 rubric=rubric,
                 prompt=shorten(request.prompt, MOST_PROMPT),
-                passed=passed,
-                reason=reason,
-                error=error,
+                passed=verdict.passed,
+                reason=verdict.reason,
+                error=verdict.error,
                 tokens=0 if state.finished is None else state.finished.tokens,
             ),
             events,
@@ -191,15 +192,23 @@ def _task(request: RunRequest) -> Task:
     )
 
 
-def _verdict(state: RunState) -> tuple[bool | None, str, str]:
-    """Whether it passed, the reason, and the error in place of both."""
+class _Verdict(NamedTuple):
+    """Whether the result passed, and why; or the error in place of both."""
+
+    passed: bool | None = None
+    reason: str = ""
+    error: str = ""
+
+
+def _verdict(state: RunState) -> _Verdict:
+    """The verdict in the text of the judge's run."""
     if state.failed is not None:
-        return None, "", f"{state.failed.message} {state.failed.detail}".strip()
+        return _Verdict(error=f"{state.failed.message} {state.failed.detail}".strip())
     stage = state.stages[-1]
     if state.finished is None or not state.finished.valid:
-        return None, "", _no_verdict(state.finished.reason if state.finished else "", stage.violations)
+        return _Verdict(error=_no_verdict(state.finished.reason if state.finished else "", stage.violations))
     verdict = json.loads(stage.text)
-    return verdict["pass"], verdict["reason"], ""
+    return _Verdict(verdict["pass"], verdict["reason"])
 
 
 def _no_verdict(reason: str, violations: Sequence[Any]) -> str:

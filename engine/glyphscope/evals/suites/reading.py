@@ -110,7 +110,9 @@ def suite_registry(suite: Suite, scenario: Scenario | None, folder: FilePath | N
 
 @dataclass
 class _Reading:
-    """One suite being read. Files that are named more than once are read once."""
+    """One suite being read. Files that are named more than once are read once: registries as tools with the reasons why
+    they cannot be used (JSON Pointers and sentences) and as documents; the problem of each function; sources by file.
+    """
 
     folder: FilePath | None
     _opened: dict[str, tuple[KnownTools | None, list[tuple[str, str]]]] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from glyphscope.models.remote.fields import body_of, constraint_of, with_written
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.prompting import render_messages
 from glyphscope.sessions.exports.recorded_run import RecordedRun
-from glyphscope.strategies.request import generate_request, sent
+from glyphscope.strategies.request import generate_request, with_messages
 
 ADDRESS = "http://localhost:8080"
 """Where llama-server listens by default."""
@@ -47,7 +47,7 @@ def curl_line(run: RecordedRun) -> str:
     native: NativeForm | Literal[""] = ENDPOINTS_OWN if request.native else ""
     request = msgspec.structs.replace(under_constraint(request, kind), strategy="direct", native=native)
     messages = render_messages(request, run.registry)
-    generation = sent(generate_request(request, run.enforced, ""), messages)
+    generation = with_messages(generate_request(request, run.enforced, ""), messages)
     generation = with_written(msgspec.structs.replace(generation, written=request.written), LLAMA_SERVER)
     constraint = constraint_of(generation, LLAMA_SERVER)
     model = run.started.model.name

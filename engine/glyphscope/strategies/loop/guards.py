@@ -37,7 +37,7 @@ def calls_per_turn(settings: LoopSettings) -> int | None:
 
 
 class Guards:
-    """Counts, and says which limit is reached. The events are not stamped."""
+    """Counts turns, tokens and calls; methods return the event of a limit that is reached, not stamped, or None."""
 
     def __init__(self, context: Context) -> None:
         """Raises GlyphscopeError for settings under which no conversation can be."""
@@ -50,7 +50,7 @@ class Guards:
                     f"The setting {name} of the loop is at least 1, not {value}.", where="loop"
                 )
         self._calls: Counter[str] = Counter()
-        self._unused = 0
+        self._unused = 0  # turns without a valid call, in a row
 
     @property
     def tokens_left(self) -> int:

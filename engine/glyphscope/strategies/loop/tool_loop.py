@@ -17,7 +17,7 @@ from glyphscope.runs.tool_access import check_names, visible_registry, without_t
 from glyphscope.runs.transforms import chain_of
 from glyphscope.strategies.loop.guards import Guards, calls_per_turn
 from glyphscope.strategies.loop.history_policy import EMPTY_NOTE, Conversation, fault_note
-from glyphscope.strategies.loop.turn import FoundCall, Plan, Said, take_turn
+from glyphscope.strategies.loop.turn import FoundCall, Plan, TurnResult, take_turn
 
 _OUTGROWN = (
     "The conversation no longer fits: allow smaller results (max_tool_output_bytes, the "
@@ -46,7 +46,7 @@ class _Loop:
         self._guards = Guards(context)
         self._enforced = self._settings.tool_use == "enforced"
         self._turns = 0
-        self._asking_again = self._asked_again = False
+        self._asking_again = self._asked_again = False  # for the last answer, which was empty
         self._outcomes: dict[str, bool] = {}  # of every tool, whether its last call went well
         self._any_ok = False
         if self._enforced and not self._tools.registry.allowed:
@@ -91,7 +91,7 @@ class _Loop:
         most = calls_per_turn(settings) if registry.allowed else 0
         return Plan(registry, most, words=words, last=self._asking_again)
 
-    def _after(self, plan: Plan, said: Said) -> Generator[AnyEvent, None, Ending | None]:
+    def _after(self, plan: Plan, said: TurnResult) -> Generator[AnyEvent, None, Ending | None]:
         """The ending after a turn; None for another turn."""
         if said.generated.reason == "cancelled":
             late = self._guards.late(self._turns)
@@ -99,12 +99,12 @@ class _Loop:
         if said.calls:
             return (yield from self._executed(plan, said))
         if said.fault is not None and not plan.last:
-            return (yield from self._came_to_nothing(plan, said.fault))
+            return (yield from self._without_progress(plan, said.fault))
         if said.fault is not None or not said.text.strip():
             return (yield from self._empty(said.fault))
         return (yield from self._answered(plan, said))
 
-    def _executed(self, plan: Plan, said: Said) -> Generator[AnyEvent, None, Ending | None]:
+    def _executed(self, plan: Plan, said: TurnResult) -> Generator[AnyEvent, None, Ending | None]:
         self._asking_again = False
         self._guards.used_turn()
         if plan.most_calls is not None and said.found > plan.most_calls:
@@ -140,7 +140,8 @@ class _Loop:
             )
         )
 
-    def _came_to_nothing(self, plan: Plan, fault: Violation) -> Generator[AnyEvent, None, Ending | None]:
+    def _without_progress(self, plan: Plan, fault: Violation) -> Generator[AnyEvent, None, Ending | None]:
+        """A turn without a valid call: the model gets the error, unless there were too many such turns."""
         self._conversation.note(fault_note(fault, may_answer=plan.words))
         limit = self._guards.unused_turn(fault.message)
         if limit is None:
@@ -164,7 +165,7 @@ class _Loop:
         )
         return Ending("refused", False)
 
-    def _answered(self, plan: Plan, said: Said) -> Generator[AnyEvent, None, Ending]:
+    def _answered(self, plan: Plan, said: TurnResult) -> Generator[AnyEvent, None, Ending]:
         if said.generated.reason == "length":
             if self._guards.tokens_left <= 0:
                 return (yield from self._stopped(self._guards.tokens()))

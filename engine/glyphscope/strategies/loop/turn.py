@@ -22,7 +22,7 @@ from glyphscope.runs.transforms import Chain
 from glyphscope.strategies.decode import Decoding, Generated, Validator
 from glyphscope.strategies.loop.guards import Guards
 from glyphscope.strategies.loop.history_policy import Conversation
-from glyphscope.strategies.request import generate_request, priced_prompt, sent, special_tokens
+from glyphscope.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
 from glyphscope.strategies.turns import form_validator, native_form
 from glyphscope.turns.validator import FormValidator
 from glyphscope.validation import TurnValidator, WordsValidator
@@ -44,7 +44,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class FoundCall:
-    """A valid call; `end` is where it ends in the turn's text."""
+    """A valid call as it is written in the turn; `end` is the place after it in the turn's text."""
 
     tool: str
     arguments: dict[str, Any]
@@ -53,7 +53,7 @@ class FoundCall:
 
 
 @dataclass(frozen=True)
-class Said:
+class TurnResult:
     """The outcome of a turn. `calls` are the valid ones to execute, `found` all that were begun; `fault` the error of
     one that was to be executed, or of a missing call. `text` is the text after the transforms; `content` and
     `reasoning` are its parts other than calls.
@@ -70,7 +70,7 @@ class Said:
 
 def take_turn(
     context: Context, conversation: Conversation, chain: Chain, guards: Guards, plan: Plan, number: int
-) -> Generator[AnyEvent, None, Said]:
+) -> Generator[AnyEvent, None, TurnResult]:
     """The events of a turn, to its stage's end and what acted on it."""
     emitter, request = context.emitter, _of_turn(context.request, plan)
     kind: StageKind = "final" if plan.last else "turn"
@@ -80,7 +80,9 @@ def take_turn(
         yield emitter.stamp(event)
     prompt = priced_prompt(messages, context.model, thinking=request.thinking)
     options, names = _options(request, plan), special_tokens(request, context.model)
-    generation = sent(generate_request(request, plan.registry, prompt.text, options, names=names), messages)
+    generation = with_messages(
+        generate_request(request, plan.registry, prompt.text, options, names=names), messages
+    )
     most = max(1, min(request.max_tokens, guards.tokens_left))
     generation = msgspec.structs.replace(generation, max_tokens=most)
     validator = _validator(request, plan)
@@ -89,7 +91,7 @@ def take_turn(
     generated = yield from _in_time(context, decoding, guards)
     validator.finish()  # where the text was broken off, the last call is still open
     if not isinstance(validator, TurnValidator | FormValidator):
-        return Said(generated, generated.text, (), 0, None)
+        return TurnResult(generated, generated.text, (), 0, None)
     text, acted = chain.response(generated.text)
     if acted:
         for event in acted:
@@ -161,7 +163,9 @@ def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[
     return decoding.generated
 
 
-def _read(generated: Generated, text: str, validator: TurnValidator | FormValidator, plan: Plan) -> Said:
+def _read(
+    generated: Generated, text: str, validator: TurnValidator | FormValidator, plan: Plan
+) -> TurnResult:
     calls: list[FoundCall] = []
     fault: Violation | None = next(iter(validator.violations), None) if not validator.calls else None
     for call in validator.calls[: plan.most_calls or None]:
@@ -173,4 +177,4 @@ def _read(generated: Generated, text: str, validator: TurnValidator | FormValida
         calls.append(FoundCall(call.tool, call.arguments, text[call.start : call.end], call.end))
     reasoning = validator.reasoning if isinstance(validator, FormValidator) else ""
     found = len(validator.calls)
-    return Said(generated, text, tuple(calls), found, fault, validator.content, reasoning)
+    return TurnResult(generated, text, tuple(calls), found, fault, validator.content, reasoning)

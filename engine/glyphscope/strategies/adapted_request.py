@@ -23,10 +23,11 @@ from glyphscope.turns import TurnForm
 from glyphscope.turns.form import ENDPOINT_FORM, state_of
 
 STRATEGIES = ("direct", "two-stage")
-"""Those whose prompts are the request's: a model's own template can ask for them."""
+"""The strategies whose prompts are the request's: a model's own template can ask for them."""
 TEMPLATE_STRATEGIES = ("direct", "loop")
-"""Those that leave the whole answer to the form of the model's turns. Others begin it, or take it in parts."""
+"""The strategies that leave the whole answer to the form of the model's turns. Others begin it, or take it in parts."""
 _SHOWN = 20
+"""Tools that an error names."""
 
 
 def settled(request: RunRequest, model: Model) -> RunRequest:
@@ -41,7 +42,7 @@ def settled(request: RunRequest, model: Model) -> RunRequest:
     if not request.native:
         return _with_reasoning(request, model)
     if remote and model.info.tool_calls == ENDPOINTS_OWN:
-        request = replace(request, native=ENDPOINTS_OWN, form=_built(ENDPOINT_FORM))
+        request = replace(request, native=ENDPOINTS_OWN, form=_as_data(ENDPOINT_FORM))
     elif request.native in ("auto", "template"):
         request = _with_form(request, model)
     known = native_format(request.native)
@@ -58,7 +59,7 @@ def _with_form(request: RunRequest, model: Model) -> RunRequest:
             return replace(request, native="template")
         form = _form_of(model)
         if form is not None and _writes_calls(form) and form.describes_tools:
-            return replace(request, native="template", form=_built(form))
+            return replace(request, native="template", form=_as_data(form))
     named = model.info.tool_calls if request.native == "auto" else ""
     return replace(request, native=named) if named in NATIVE else request
 
@@ -77,7 +78,7 @@ def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
         return request
     part = form.reasoning.prompt.get(state_of(THINKING[request.thinking]))
     reasons = part == "opens" or (part == "leaves" and request.thinking != "off")
-    return replace(request, form=_built(replace(form, calls=(), corrections=()))) if reasons else request
+    return replace(request, form=_as_data(replace(form, calls=(), corrections=()))) if reasons else request
 
 
 def _form_of(model: Model) -> TurnForm | None:
@@ -93,9 +94,10 @@ def _writes_calls(form: TurnForm) -> bool:
     return any(call.strict for call in form.calls)
 
 
-def _built(form: TurnForm) -> dict[str, Any]:
-    built: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(form))
-    return built
+def _as_data(form: TurnForm) -> dict[str, Any]:
+    """The form as plain data, as a request has it."""
+    data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(form))
+    return data
 
 
 def check_native(request: RunRequest, model: Model) -> None:
