@@ -274,3 +274,29 @@ def test_the_next_prompt_replaces_that_of_a_record_when_the_record_is_left(panel
     assert dock.rendered_view.toPlainText().startswith(last[:40])
     context.record.leave()
     qtbot.waitUntil(lambda: not dock.rendered_view.toPlainText().startswith(last[:40]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("undone", [False, True])
+@pytest.mark.parametrize("state", ["direct", "loop", "no model"])
+def test_a_record_that_was_left_leaves_neither_its_prompt_nor_its_token_counts(panel, qtbot, state, undone):
+    """Also where the project's prompt cannot be counted, and where the settings are undone at once."""
+    dock, context, project = panel.dock, panel.context, panel.project
+    project.prompt.set_user("Mine.")
+    if state == "loop":
+        project.set_options(strategy="loop")
+    elif state == "no model":
+        context.runs.unload_model()
+    qtbot.waitUntil(lambda: "Mine." in dock.rendered_view.toPlainText())
+    qtbot.waitUntil(lambda: dock.costs.isHidden() is (state != "direct"))
+    own = dock.caption.text()
+    with qtbot.waitSignal(context.runs.ended):
+        context.runs.show_record(bundled_run("search-mask.jsonl"))
+    qtbot.waitUntil(lambda: "466 tokens" in dock.caption.text())
+    if undone:
+        context.record.use()
+        project.tools.undo_stack.undo()
+    else:
+        context.record.leave()
+    qtbot.waitUntil(lambda: "Mine." in dock.rendered_view.toPlainText())
+    assert dock.caption.text() == own and dock.costs.isHidden() is (state != "direct")

@@ -42,7 +42,10 @@ class PromptContext:
 
 
 class PromptDocument(QObject):
-    """`changed` carries the new PromptState, `rendered` the messages, `failed` why there are none ("" when fine)."""
+    """`changed` carries the new PromptState, `rendered` the messages, `failed` why there are none ("" when fine).
+
+    `messages` are those of the present state; None until they are rendered.
+    """
 
     changed = Signal(object)
     rendered = Signal(object)
@@ -163,7 +166,7 @@ class PromptDocument(QObject):
     def _change(self, state: PromptState, before: PromptState | None) -> None:
         if state == self._state:
             return
-        self._state, self._before = state, before
+        self._state, self._before, self.messages = state, before, None
         self.changed.emit(state)
         self._timer.start()
 
@@ -171,7 +174,7 @@ class PromptDocument(QObject):
         """The tools or the way of writing changed: the prompt follows."""
         if context == self._context:
             return
-        self._context = context
+        self._context, self.messages = context, None
         self.contextChanged.emit(context)
         self._timer.start()
 

@@ -101,10 +101,13 @@ class PromptDock(QWidget):
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
-    def show_prompt(self, shown: ShownPrompt) -> None:
-        """Show the prompt with its costs, its changes and the cache, as far as they are known."""
+    def show_prompt(self, shown: ShownPrompt, *, is_own: bool = True) -> None:
+        """Show the prompt with its costs, its changes and the cache, as far as they are known.
+
+        One that is not the project's own (`is_own`) stays only until the project's messages are shown.
+        """
         prompt = shown.prompt
-        self._costs_of = self._document.messages
+        self._costs_of = self._document.messages if is_own else None
         self._sent = prompt.text
         self.rendered_view.show_prompt(prompt.text)
         self.caption.setText(self._caption(shown))
@@ -134,7 +137,7 @@ class PromptDock(QWidget):
         self.tabs.setCurrentIndex(RENDERED)
 
     def show_messages(self) -> None:
-        """Show the messages of a prompt that could not be counted."""
+        """Show the messages of a prompt that could not be counted; the same ones as a run sent them stay."""
         if self._document.messages is not None:
             self.expects_price = False
             self._show_messages(self._document.messages)

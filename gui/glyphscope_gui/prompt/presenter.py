@@ -67,7 +67,8 @@ class PromptPresenter(QObject):
         self._expect()
 
     def _ask_price(self) -> None:
-        """Count the next run's prompt; of strategies that make it during a run, the last one sent stays.
+        """Count the next run's prompt; of strategies that make it during a run, the last one sent stays while its
+        messages do.
 
         Their messages are counted too: they have the same tokens in the prompt of the strategy direct.
         """
@@ -84,20 +85,18 @@ class PromptPresenter(QObject):
         self._runs.queries.ask("next prompt", partial(priced_prompt_of, prepared=prepared), self._priced)
 
     def _priced(self, priced: Priced | None) -> None:
-        if priced is None:  # no model can say, and what is in sight stays
-            self._dock.conversation.show_counted(None)
+        counted = priced or Priced(None)  # no model can say
+        self._dock.conversation.show_counted(counted.prompt, counted.problem)
+        if self._context.record.started is not None:  # it was opened meanwhile
             return
-        self._dock.conversation.show_counted(priced.prompt, priced.problem)
-        if not self._is_direct:
-            return
-        if priced.prompt is not None:
-            self.watch.show_next(priced.prompt, self._project.options.thinking)
+        if counted.prompt is not None and self._is_direct:
+            self.watch.show_next(counted.prompt, self._project.options.thinking)
         else:
             self._dock.show_messages()
 
     def _show(self, shown: ShownPrompt) -> None:
         self._shown = shown
-        self._dock.show_prompt(shown)
+        self._dock.show_prompt(shown, is_own=self._context.record.started is None)
         self._choose(self._dock.costs.chosen())
 
     def _show_run(self) -> None:
