@@ -115,7 +115,7 @@ def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, qtbot):
     view.seeds.setText("1-9")
     view.run_button.click()
     qtbot.waitUntil(lambda: not ab.is_running)
-    assert len(ab.pairs) == 1 and "One pair" in view.words.text() and "tools" in view.words.text()
+    assert len(ab.results.pairs) == 1 and "One pair" in view.words.text() and "tools" in view.words.text()
     assert "briefly" not in ab.states[0, 0].prompt.text and "briefly" in ab.states[1, 0].prompt.text
     view.temperature.setValue(0.5)
     view.run_button.click()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
@@ -22,24 +22,11 @@ MAX_LINES = 5
 NOT_GIVEN = tr("not set")
 
 
-class ArgumentField(Protocol):
-    """`changed` after every edit of the user's."""
+def make_field(schema: Any, value: Any, parent: QWidget | None = None) -> TextArgument | ChoiceArgument:
+    """The field that suits the schema and the value: a choice, a text as it is, or JSON.
 
-    changed: Signal
-
-    @property
-    def is_edited(self) -> bool:
-        """Whether it means another value than the one that came."""
-
-    def value(self) -> Any:
-        """The value of the text; MISSING for an argument that is not given. Raises ValueError with the reason."""
-
-    def take_back(self) -> None:
-        """Restore the original argument."""
-
-
-def make_field(schema: Any, value: Any, parent: QWidget | None = None) -> QWidget:
-    """The field that suits the schema and the value: a choice, a text as it is, or JSON."""
+    A field's `changed` is emitted after each edit; `is_edited` is whether its value is another one than `value`.
+    """
     schema = schema if isinstance(schema, dict) else {}
     choices = schema.get("enum")
     if schema.get("type") == "boolean":
@@ -56,7 +43,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class TextArgument(GrowingEdit):
-    """A text as it is, or any other value as JSON; Esc takes an edit back."""
+    """A text as it is, or any other value as JSON; Esc undoes all edits."""
 
     changed = Signal()
 
@@ -83,6 +70,7 @@ class TextArgument(GrowingEdit):
         return self.toPlainText() != self._shown
 
     def value(self) -> Any:
+        """The value of the text; MISSING for an argument that is not given. Raises ValueError with the reason."""
         if not self.is_edited:
             return self._value
         text = self.toPlainText()
@@ -95,9 +83,6 @@ class TextArgument(GrowingEdit):
         except (ValueError, RecursionError) as error:
             raise ValueError(tr("Invalid JSON: {error}", error=error)) from None
 
-    def take_back(self) -> None:
-        self.setPlainText(self._shown)
-
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and _is_escape(event) and self.is_edited:
             event.accept()  # else it would stop the run
@@ -106,7 +91,7 @@ class TextArgument(GrowingEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if _is_escape(event) and self.is_edited:
-            self.take_back()
+            self.setPlainText(self._shown)
         else:
             super().keyPressEvent(event)
 
@@ -141,9 +126,6 @@ class ChoiceArgument(QComboBox):
 
     def value(self) -> Any:
         return self._values[self.currentIndex()]
-
-    def take_back(self) -> None:
-        self.setCurrentIndex(self._at)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Rolling over the card scrolls it and changes no argument."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QObject
 
-from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Pair, Place, Trial, place_of
+from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Place, Trial, place_of
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
 from glyphscope_gui.compare.aside_queue import AsideRun, AsideRuns
@@ -39,10 +39,6 @@ class AbRuns(AsideRuns):
     @property
     def states(self) -> dict[Place, RunState]:
         return {} if self.results is None else self.results.states
-
-    @property
-    def pairs(self) -> dict[int, Pair]:
-        return {} if self.results is None else self.results.pairs
 
     @property
     def at(self) -> Place | None:

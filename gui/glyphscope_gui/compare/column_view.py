@@ -87,7 +87,6 @@ class CompareColumn(QFrame):
         self._number = number
         self._column: Column | None = None
         self._state: RunState | None = None
-        self._stages: list[str] = []
         self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title")
         self.title.setMinimumHeight(26)
         self.pill = Pill(self)

@@ -13,7 +13,6 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.progress import (
     Begun,
-    Ended,
     ModelMissing,
     ModelOpened,
     SampleBegun,
@@ -62,7 +61,6 @@ class EvalProgress:
     now: dict[str, SampleNow] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     ok: int = 0
-    complete: bool = False
 
 
 class Evaluations(QObject):
@@ -181,8 +179,6 @@ class Evaluations(QObject):
                     progress.done, progress.left = done, left
                     progress.ok += sample.ok
                     progress.now.pop(sample.id, None)
-                case Ended(complete=complete):
-                    progress.complete = complete
         if samples and self.result is not None:
             self.grew.emit(self.result, self.result.add(samples))
         self.progressed.emit(progress)

@@ -29,6 +29,8 @@ HIGHEST_LINE = 20_000
 """Characters of a line that are coloured; a longer line is not for reading."""
 LONGEST_LINE = 50_000
 """Characters of a line that an editor still shows at once; a key press in one of 5 million took 1.7 s."""
+BROKEN_LINE = 2000
+"""Characters after which a line that is too long is broken."""
 
 
 class Word(NamedTuple):
@@ -83,18 +85,18 @@ def is_name(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9-]+", text) is not None
 
 
-def break_long_lines(text: str, longest: int = LONGEST_LINE, row: int = 2000) -> str:
+def break_long_lines(text: str) -> str:
     """The same grammar; lines that no editor can show are broken after a `|`, where llama.cpp lets them continue."""
-    if len(text) <= longest:
+    if len(text) <= LONGEST_LINE:
         return text
-    return "\n".join(_broken(line, row) if len(line) > longest else line for line in text.split("\n"))
+    return "\n".join(_broken(line) if len(line) > LONGEST_LINE else line for line in text.split("\n"))
 
 
-def _broken(line: str, row: int) -> str:
+def _broken(line: str) -> str:
     pieces, start = [], 0
     for match in _ALTERNATIVE.finditer(line):
         end = match.end()
-        if match.lastgroup and end - start >= row:
+        if match.lastgroup and end - start >= BROKEN_LINE:
             pieces.append(line[start:end])
             start = end
     return "\n ".join([*pieces, line[start:]])

@@ -55,10 +55,10 @@ class GrammarProblem:
     edits: tuple[tuple[int, int, str], ...] = ()
 
 
-def to_problems(text: str, diagnostics: Iterable[Diagnostic], most: int = MOST) -> tuple[GrammarProblem, ...]:
+def to_problems(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[GrammarProblem, ...]:
     """The first of them, in the text's order."""
     places = TextPositions(text)
-    return tuple(_problem(places, found) for found in islice(diagnostics, most))
+    return tuple(_problem(places, found) for found in islice(diagnostics, MOST))
 
 
 def _problem(places: TextPositions, found: Diagnostic) -> GrammarProblem:

@@ -127,12 +127,12 @@ def judge(
 
 @dataclass(frozen=True)
 class StepView:
-    """A text up to a character: the rules being read, and what may come next. `failed_at` is of the whole text."""
+    """The grammar's state after some characters of a text: the rules being read, the characters expected next, and
+    whether any text can follow (`alive`). `failed_at` is the first rejected character of the whole text, or None.
+    """
 
-    at: int
     rules: tuple[str, ...]
     expected: tuple[str, ...]
-    accepted: bool
     alive: bool
     failed_at: int | None
 
@@ -142,10 +142,8 @@ def step(grammar: Grammar, text: str, at: int, cancel: Callable[[], bool]) -> St
     state = compile_grammar(grammar).start(EXAMPLE_LIMITS).feed(text[:at], cancel=cancel)
     whole = state.feed(text[at:], cancel=cancel)
     return StepView(
-        at,
         tuple(active.name for active in state.active_rules()),
         state.expected(),
-        state.accepted,
         state.alive,
         whole.failed_at,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -17,9 +17,7 @@ _GAP = 1.55
 
 
 class CharacterLine(QWidget):
-    """`chosen` carries the place of the character under the cursor. After `reveal` nothing can be chosen."""
-
-    chosen = Signal(int)
+    """`at` is the place of the chosen character, -1 for none. After `reveal` no other can be chosen."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,7 +41,6 @@ class CharacterLine(QWidget):
         self.at = min(max(place, 0), len(self._text) - 1)
         self._notify()
         self.update()
-        self.chosen.emit(self.at)
 
     def reveal(self, right: int) -> None:
         self._right = right

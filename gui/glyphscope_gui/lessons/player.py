@@ -110,7 +110,6 @@ class LessonPlayer(QObject):
 
     def set_pace(self, tokens_a_second: float) -> None:
         pace = min(max(tokens_a_second, SLOWEST), FASTEST)
-        self.pace = pace
         self._timer.setInterval(round(1000 / pace))
 
     def close(self) -> None:

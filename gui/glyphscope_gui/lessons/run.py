@@ -103,7 +103,6 @@ class LessonRun(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._views = show
         self._characters = 0
-        self._token: int | None = None
         self.player = LessonPlayer(self)
         self.choice = StageChoice(self)
         self.caption = LessonLabel(caption, "title", self)
@@ -197,7 +196,6 @@ class LessonRun(QFrame):
     # -- the run's events --------------------------------------------------------------------------------------
 
     def _began(self, state: RunState) -> None:
-        self._token = None
         self.outcome.set_words("")
         self.banner.hide()
         self.choice.begin(state)
@@ -230,7 +228,6 @@ class LessonRun(QFrame):
                 state.registry, shape_of(started.request), named if stage.kind == "arguments" else ""
             )
         self.banner.hide()
-        self._token = None
         self.stream.begin(stage, started.request if started is not None else None)
         self._grow_stage(stage, events_of(stage))
 
@@ -260,7 +257,6 @@ class LessonRun(QFrame):
     def _choose(self, index: int | None) -> None:
         """The token of the stage whose alternatives are shown."""
         stage, started = self.choice.stage, self.player.state.started
-        self._token = index
         if index is None or index >= len(stage.tokens) or started is None:
             self.stream.select_token(None)
             self.alternatives_model.show((), (), -1)

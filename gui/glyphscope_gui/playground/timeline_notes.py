@@ -6,7 +6,7 @@ Of a long text only the beginning is a block; a block of kind `link` opens all o
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -273,17 +273,17 @@ def _repair(event: RepairTried) -> Iterator[Block]:
 def _difference(before: str, after: str) -> Block:
     """A difference, character by character where both texts are short enough, else line by line and cut."""
     if max(len(before), len(after)) <= LONGEST_DIFFERENCE:
-        return Block("difference", pieces=tuple(_pieces(before, after, "")))
+        return Block("difference", pieces=tuple(_pieces(before, after)))
     old, new = before[:LONGEST].splitlines(keepends=True), after[:LONGEST].splitlines(keepends=True)
-    return Block("difference", pieces=tuple(_pieces(old, new, "")))
+    return Block("difference", pieces=tuple(_pieces(old, new)))
 
 
-def _pieces(before: Any, after: Any, join: str) -> Iterator[Piece]:
+def _pieces(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
     for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=True).get_opcodes():
         if kind == "equal":
-            yield "same", join.join(before[a:b])
+            yield "same", "".join(before[a:b])
             continue
         if b > a:
-            yield "gone", join.join(before[a:b])
+            yield "gone", "".join(before[a:b])
         if d > c:
-            yield "new", join.join(after[c:d])
+            yield "new", "".join(after[c:d])

@@ -50,7 +50,6 @@ class PromptDocument(QObject):
     changed = Signal(object)
     rendered = Signal(object)
     failed = Signal(object)
-    contextChanged = Signal(object)
 
     def __init__(
         self, context: PromptContext, state: PromptState | None = None, parent: QObject | None = None
@@ -175,7 +174,6 @@ class PromptDocument(QObject):
         if context == self._context:
             return
         self._context, self.messages = context, None
-        self.contextChanged.emit(context)
         self._timer.start()
 
     # -- rendering ---------------------------------------------------------------------------------------------

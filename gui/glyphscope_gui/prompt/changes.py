@@ -27,7 +27,6 @@ class PromptChanges(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._prompt: ShownPrompt | None = None
         self.words = words_label(role="", parent=self, name="promptChangesWords")
         self.cache = words_label(role="", parent=self, name="promptCacheWords")
         self.advice = words_label(parent=self)
@@ -53,7 +52,6 @@ class PromptChanges(QWidget):
 
     def show_prompt(self, shown: ShownPrompt | None) -> None:
         """Show the changes of a prompt as far as they are known; None: nothing yet."""
-        self._prompt = shown
         changes = shown.changes if shown is not None else None
         self.words.setText(self._changes_words(shown, changes))
         show_words(self.cache, self._cache_words(shown))

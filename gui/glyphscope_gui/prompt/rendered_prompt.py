@@ -54,11 +54,11 @@ class RenderedPrompt(CodeEdit):
         self._mark()
         self._reports_cursor = True
 
-    def mark(self, spans: Spans, *, scroll: bool = True) -> None:
+    def mark(self, spans: Spans) -> None:
         """Mark these characters, and scroll to the first of them."""
         self._spans = self._places(spans)
         self._mark()
-        if spans and scroll and not self.hasFocus():
+        if spans and not self.hasFocus():
             cursor = self.textCursor()
             cursor.setPosition(self._spans[0][0])
             self._reports_cursor = False

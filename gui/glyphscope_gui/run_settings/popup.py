@@ -23,7 +23,7 @@ class SettingsPopup(QFrame):
         named(self, name, title)
         self.body = named(QWidget(), "settingsBody")
         self.column = vbox(parent=self.body, margins=(PAD, 12, PAD, 14), spacing=14)
-        self._scroll = scroll = QScrollArea(self, widgetResizable=True)
+        scroll = QScrollArea(self, widgetResizable=True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self.body)

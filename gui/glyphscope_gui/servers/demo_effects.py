@@ -63,10 +63,9 @@ VIEWS = (
 
 
 class DemoEffects(Card):
-    """`fileChosen` carries the path of a file in the scratch folder to show; `viewChanged` the shown place."""
+    """`fileChosen` carries the path of a file in the scratch folder to show."""
 
     fileChosen = Signal(str)
-    viewChanged = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.views = named(Segmented(VIEWS, small=True), "", tr("Outbox, scratch folder or workspace"))
@@ -98,7 +97,6 @@ class DemoEffects(Card):
         self.views.set_value(name)
         self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))
         self.heading.hint.setText(self._counts[name])
-        self.viewChanged.emit(name)
 
     def show_mails(self, mails: Sequence[Mail]) -> None:
         """The newest is shown, unless another is being read."""

@@ -71,8 +71,3 @@ class TextPlaces:
             else:
                 high = middle - 1
         return low
-
-    def is_cut(self, position: int) -> bool:
-        """Whether the line end at this position of the document is not the text's own."""
-        character = self.character(position)
-        return character < self.characters and self.position(character) == position + 1

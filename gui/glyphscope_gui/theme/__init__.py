@@ -1,7 +1,7 @@
 """How the window looks: colours by role, fonts, icons and the one style sheet."""
 
 from glyphscope_gui.theme.fonts import mono_font, ui_font
-from glyphscope_gui.theme.load import Theme, load_theme, theme_names
+from glyphscope_gui.theme.load import Theme, load_theme
 from glyphscope_gui.theme.manager import Looks, ThemeManager, theme
 
-__all__ = ["Looks", "Theme", "ThemeManager", "load_theme", "mono_font", "theme", "theme_names", "ui_font"]
+__all__ = ["Looks", "Theme", "ThemeManager", "load_theme", "mono_font", "theme", "ui_font"]

@@ -6,13 +6,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from glyphscope.resources import names, read_text
+from glyphscope.resources import read_text
 
 FOLDER = "themes"
 _SCALES = (1, 2, 3)
@@ -23,7 +23,6 @@ class Theme:
     """The colours of a theme. `roles` maps a role to #rrggbb; a role that is not there is a KeyError, never a guess."""
 
     name: str
-    scheme: Literal["light", "dark"]
     roles: Mapping[str, str]
 
     def color(self, role: str) -> QColor:
@@ -46,9 +45,9 @@ class Theme:
         pixmap.setDevicePixelRatio(scale)
         return pixmap
 
-    def icon(self, name: str, role: str = "text", disabled: str = "text-disabled", size: int = 16) -> QIcon:
+    def icon(self, name: str, role: str = "text", size: int = 16) -> QIcon:
         icon = QIcon()
-        for mode, colour in ((QIcon.Mode.Normal, role), (QIcon.Mode.Disabled, disabled)):
+        for mode, colour in ((QIcon.Mode.Normal, role), (QIcon.Mode.Disabled, "text-disabled")):
             for scale in _SCALES:
                 icon.addPixmap(self.pixmap(name, colour, size, scale), mode)
         return icon
@@ -89,10 +88,6 @@ def _drawing(icon: str) -> str:
     return read_text(f"icons/{icon}.svg")
 
 
-def theme_names() -> list[str]:
-    return [name.removesuffix(".toml") for name in names(FOLDER, ".toml")]
-
-
 @cache
 def load_theme(name: str) -> Theme:
     """The theme of that name. Raises FileNotFoundError, and KeyError for a base colour that is not there."""
@@ -101,4 +96,4 @@ def load_theme(name: str) -> Theme:
     roles = {
         role: value if value.startswith("#") else base[value] for role, value in document["roles"].items()
     }
-    return Theme(name, document["scheme"], roles)
+    return Theme(name, roles)

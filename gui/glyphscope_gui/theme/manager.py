@@ -124,10 +124,6 @@ class ThemeManager(QObject):
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
         self._apply()
 
-    @property
-    def choice(self) -> Choice:
-        return self._choice
-
     def choose(self, choice: Choice, font_size: int = 0, code_font: str = "") -> None:
         """Another scheme, size of text (points; 0 is the system's) or family of code (empty: ours), at once."""
         self._choice = choice

@@ -55,7 +55,9 @@ class BranchBar(QWidget):
         self._special: frozenset[int] = frozenset()
         self.words = words_label(name="branchWords")
         self.field = BranchField(self)
-        self.take_button = self._button("branchTakeButton", self._take)
+        self.take_button = push_button(
+            "", self, name="branchTakeButton", clicked=lambda _checked=False: self._take()
+        )
         self.box = MaskedBox("branch", self)
         self.box.relaxRequested.connect(lambda relax: self.relaxRequested.emit(self._chosen, relax))
         self.box.unconstrainedRequested.connect(lambda: self.unconstrainedRequested.emit(self._chosen))
@@ -152,10 +154,6 @@ class BranchBar(QWidget):
     def can_branch(self) -> bool:
         return self._token is not None and not self._why_not
 
-    @property
-    def chosen(self) -> Alternative | None:
-        return self._chosen
-
     def go(self) -> None:
         """Take the chosen alternative; for a masked one, focus the button that relaxes its constraint."""
         if not self.can_branch or self._chosen is None:
@@ -226,9 +224,6 @@ class BranchBar(QWidget):
         self._shut_field()
         self._show()
         self.link_buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def _button(self, name: str, slot: Callable[[], None]) -> QPushButton:
-        return push_button("", self, name=name, clicked=lambda _checked=False: slot())
 
     def _action(self, words: str, keys: str, tip: str, slot: Callable[[], None]) -> QAction:
         action = QAction(words, self)

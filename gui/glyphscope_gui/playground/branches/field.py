@@ -63,12 +63,11 @@ class BranchField(QWidget):
         vbox(row, self.pieces, parent=self, spacing=4)
         self.hide()
 
-    def open(self, text: str = "") -> None:
-        """Show the field, empty or with a text to change."""
-        self.edit.setText(text)
-        self._changed(text)
+    def open(self) -> None:
+        """Show the field, empty."""
+        self.edit.setText("")
+        self._changed("")
         self.show()
-        self.edit.selectAll()
         self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def close_field(self) -> None:
