@@ -151,7 +151,7 @@ PARTS = {
     "notationPicker": HeaderPart.CALL,
     "constraintPicker": HeaderPart.CALL,
     "strategyPicker": HeaderPart.STRATEGY,
-    "seedSpin": HeaderPart.DRAW,
+    "seedSpin": HeaderPart.SEED,
     "samplingButton": HeaderPart.SAMPLING,
     "runButton": HeaderPart.RUN,
     "stepButton": HeaderPart.RUN,
@@ -161,7 +161,7 @@ SHOWN = {
     PageId.GRAMMAR: {HeaderPart.MODEL, HeaderPart.CALL, HeaderPart.RUN},
     PageId.SERVERS: set(),
     PageId.EVALUATE: {HeaderPart.MODEL},
-    PageId.COMPARE: {HeaderPart.MODEL, HeaderPart.DRAW, HeaderPart.SAMPLING},
+    PageId.COMPARE: {HeaderPart.MODEL, HeaderPart.SEED, HeaderPart.SAMPLING},
     PageId.TEMPLATE: {HeaderPart.MODEL},
     PageId.LESSONS: {HeaderPart.MODEL},
 }

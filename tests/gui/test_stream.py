@@ -96,7 +96,7 @@ def test_the_deciding_character_stays_marked_when_more_text_is_added(qtbot):
     view = StreamView()
     qtbot.addWidget(view)
     state = feed(view, events_of(BAD))
-    view.say(" and so on")
+    view.append_continuation(" and so on")
     marks = view.extraSelections()
     assert [mark.cursor.selectedText() for mark in marks] == [state.text[state.aborted.char]]
     assert view.toPlainText() == f"{state.text}\n and so on"
@@ -136,7 +136,7 @@ def test_a_smaller_stream_still_follows_the_text(qtbot):
     qtbot.addWidget(view)
     view.resize(900, 400)
     view.show()
-    view.say("word " * 4000)
+    view.append_continuation("word " * 4000)
     bar = view.verticalScrollBar()
     bar.setValue(bar.maximum())
     view.resize(300, 100)

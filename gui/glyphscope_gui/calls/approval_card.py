@@ -82,7 +82,7 @@ class VerdictPill(QWidget):
 
 @dataclass
 class _Row:
-    """The parts of one argument."""
+    """The parts of one argument. `field` is a TextArgument or ChoiceArgument."""
 
     name: str
     field: Any
@@ -108,7 +108,9 @@ class ApprovalCard(Card):
         self._closed = True
         self._rows: list[_Row] = []
         self._unshown: dict[str, Any] = {}
+        """The arguments beyond `MOST_ARGUMENTS`, which run unchanged."""
         self._settled = False
+        """Whether the card keeps its height: its call has been checked."""
         self.title = PlainLabel(body, role="title")
         self.identity = named(QLabel(body), role="mono")
         self.claims = PlainLabel(body, role="hint")
@@ -122,7 +124,9 @@ class ApprovalCard(Card):
     # -- what can be done --------------------------------------------------------------------------------------
 
     def ask(self, needed: ApprovalNeeded, tool: Tool | None, *, closed: bool = True) -> None:
-        """Show a call. `tool` is None where its schema is not known: it is then not checked, which is said."""
+        """Show a call. `tool` is None where its schema is not known: the call is then not checked, as the card says.
+        `closed`: arguments that the schema does not name are invalid.
+        """
         self._needed, self._tool, self._closed = needed, tool, closed
         self.title.setText(
             tr(
@@ -153,7 +157,7 @@ class ApprovalCard(Card):
         self.show()
 
     def dismiss(self) -> None:
-        """The call no longer waits."""
+        """Hide the card: the call no longer waits."""
         self._background.wait("check")
         self._needed = None
         self.hide()

@@ -76,8 +76,8 @@ class ComparePresenter(Page):
     def header(self) -> frozenset[HeaderPart]:
         """The columns have their settings, the two prompts and the seeds a temperature and seeds."""
         if self.tabs.shows_prompts or self.tabs.shows_seeds:
-            return frozenset(HeaderPart) - {HeaderPart.DRAW, HeaderPart.RUN}
-        return frozenset({HeaderPart.MODEL, HeaderPart.DRAW, HeaderPart.SAMPLING})
+            return frozenset(HeaderPart) - {HeaderPart.SEED, HeaderPart.RUN}
+        return frozenset({HeaderPart.MODEL, HeaderPart.SEED, HeaderPart.SAMPLING})
 
     def run(self) -> None:
         """Run the shown tab: all columns, both prompts on their seeds, or one setting on its seeds."""

@@ -23,13 +23,13 @@ from glyphscope_gui.shared.table_model import TableModel
 
 NOTHING = tr("Select a line to compare both calls by field.")
 _NAMES = (tr("first"), tr("second"))
-
-
+"""Of the arms in sentences, where they have no short names."""
 SCENARIO, TRIAL, FIRST, SECOND = range(4)
+"""The columns of the table."""
 
 
 class EvalPairsModel(TableModel[Pair]):
-    """A row a pair."""
+    """A row for each pair of samples: the same trial of a scenario in both arms."""
 
     titles: Sequence[str] = (tr("Scenario"), tr("Trial"), tr("First"), tr("Second"))
     figures = frozenset({TRIAL})
@@ -98,7 +98,8 @@ class EvalPair(QWidget):
         named(self, "evalCompare", tr("Two arms side by side"))
         self._pairs, self._fields = pairs, fields
         self._names = _NAMES
-        self._shared = False
+        self._was_split = False
+        """Whether table and fields have got equal heights, which happens once: then the user decides."""
         self.first = choice_box(self, "evalFirstArm", tr("First arm"), least=20)
         self.second = choice_box(self, "evalSecondArm", tr("Second arm"), least=20)
         for box in (self.first, self.second):
@@ -125,7 +126,7 @@ class EvalPair(QWidget):
                 box.setCurrentIndex(box.findData(picked[place]) if are_there else min(place, len(arms) - 1))
 
     def choose_arms(self, first: str, second: str) -> None:
-        """Pick two, with a signal."""
+        """Choose two arms, with `armsChosen`."""
         for box, arm in ((self.first, first), (self.second, second)):
             box.setCurrentIndex(box.findData(arm))
         self._arms_changed()
@@ -135,7 +136,7 @@ class EvalPair(QWidget):
         return str(self.first.currentData() or ""), str(self.second.currentData() or "")
 
     def show_counted(self, words: str, names: tuple[str, str] = _NAMES) -> None:
-        """How many pairs there are; the table was filled. `names` are the arms', as short as can be."""
+        """Show how many pairs there are, after the table was filled. `names` are short names of the arms."""
         self.counted.setText(words)
         self._names = names
         self.words.setText(NOTHING if self._pairs.rowCount() else "")
@@ -146,8 +147,8 @@ class EvalPair(QWidget):
         self._fields.show(alignment, self._names)
         self.words.setText(difference_words(alignment, self._names))
         self.aligned.show()
-        if not self._shared:
-            self._shared = True
+        if not self._was_split:
+            self._was_split = True
             half = self._splitter.height() // 2
             self._splitter.setSizes([half, half])
         row = next((n for n, row in enumerate(alignment.rows) if row is alignment.first), -1)
@@ -155,7 +156,7 @@ class EvalPair(QWidget):
             self.aligned.scrollTo(self._fields.index(row, 0))
 
     def show_words(self, words: str) -> None:
-        """Instead of an alignment."""
+        """Show words in place of an alignment."""
         self.words.setText(words)
         self.aligned.hide()
 

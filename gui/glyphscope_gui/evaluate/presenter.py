@@ -42,7 +42,11 @@ MOST_LINES = 6
 
 
 class EvaluatePresenter(Page):
-    """The contents of the view, and `result_presenter` with them, are made when the page is first shown."""
+    """Connects the page with its parts: `reading` (files, prices, results), `evaluations` (the running one),
+    `result_presenter` (the result that is shown), `comparing` and `suite_editing`.
+
+    The contents of the view, and the last three with them, are made when the page is first shown.
+    """
 
     id = PageId.EVALUATE
     title = tr("Evaluate")
@@ -55,10 +59,15 @@ class EvaluatePresenter(Page):
         self.widget = self.view = EvalPage()
         self._results = EvalResultsModel(self)
         self._model = ""
+        """The window's model, in the list of models."""
         self._priced: Priced | None = None
-        self._begun = False
+        """The price of the set-up; None while it is computed."""
+        self._is_made = False
+        """Whether the page was shown, and so has contents."""
         self._run_shown: OpenedRun | None = None
+        """The run of a sample that the playground is about to show."""
         self._allowed: set[PythonFile] = set()
+        """The Python files that the user allowed while the window is open."""
         self.evaluations = Evaluations(context.services.open_model, self)
         self.reading = EvalReading(self)
         self._price_timer = QTimer(self, singleShot=True, interval=PRICE_MS)
@@ -67,13 +76,13 @@ class EvaluatePresenter(Page):
 
     def run(self) -> None:
         """Run the evaluation that is set up, if the set-up is shown."""
-        if self._begun and self.view.setup.isVisible():
+        if self._is_made and self.view.setup.isVisible():
             self.view.setup.go.click()
 
     def close(self) -> None:
         """Stop an evaluation that runs; it can be resumed."""
         self._price_timer.stop()
-        if self._begun:
+        if self._is_made:
             self.result_presenter.close()
         self.evaluations.close()
         self.reading.close()
@@ -143,7 +152,7 @@ class EvaluatePresenter(Page):
         """Read suites and models when the page is first shown, and the list of results each time."""
         if page is not PageId.EVALUATE:
             return
-        first, self._begun = not self._begun, True
+        first, self._is_made = not self._is_made, True
         if first:
             self._make()
         self.reading.find_suites(self.context.services.places.suites, self._suites_found)
@@ -339,9 +348,9 @@ class EvaluatePresenter(Page):
 
     def _show_opened(self, opened: Opened) -> None:
         page, result = self.view, opened.result
-        going = self.evaluations.result
-        if self.evaluations.is_busy and going is not None and going.path == result.path:
-            self.result_presenter.show(going, growing=True)
+        running = self.evaluations.result
+        if self.evaluations.is_busy and running is not None and running.path == result.path:
+            self.result_presenter.show(running, growing=True)
         else:
             self.result_presenter.show(result)
             page.resume.setVisible(opened.may_resume)

@@ -127,9 +127,8 @@ class TicksModel(ListModel[Tickable]):
 
 BESIDE = 52
 """Pixels of a line that are neither words nor note."""
-
-LEAST_ROWS = 3
-"""Rows that are visible at least, if there are that many."""
+LEAST_ROWS, MOST_ROWS = 3, 6
+"""Rows that are visible at least, if there are that many, and rows for which the list asks for room."""
 
 
 class _TickDelegate(QStyledItemDelegate):
@@ -198,7 +197,7 @@ class TickList(TakesFiles, QListView):
         model.modelReset.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        rows = min(max(self.model().rowCount(), 1), 6)
+        rows = min(max(self.model().rowCount(), 1), MOST_ROWS)
         return QSize(200, rows * max(self.sizeHintForRow(0), self.fontMetrics().height() + 8) + 8)
 
     def minimumSizeHint(self) -> QSize:

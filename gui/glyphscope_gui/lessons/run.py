@@ -46,9 +46,13 @@ WIDE = 640
 ROOMY = 860
 """From which on the fields are below the text alone, to the left of the alternatives."""
 SIDE = 300
+"""Pixels of width of the alternatives beside the stream, at least."""
 MOST_ROWS = 7
+"""Alternatives that are shown."""
 MOST_LINES = 8
+"""Lines of the stream before it scrolls."""
 _PACES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
+"""Tokens per second: the steps of the slider."""
 
 
 def shown_rows(token: Token) -> tuple[Alternative, ...]:
@@ -94,7 +98,9 @@ class LessonStream(StreamView):
 
 
 class LessonRun(QFrame):
-    """`player` moves it; `caption` is above it, the source of the run below."""
+    """`player` moves it; `caption` is above it, the source of the run below. `show` are the views that the lesson
+    requests besides the stream.
+    """
 
     def __init__(self, caption: str, show: tuple[View, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -138,7 +144,7 @@ class LessonRun(QFrame):
     def show_run(
         self, events: tuple[AnyEvent, ...], first: int = 0, last: int | None = None, token: int | None = None
     ) -> None:
-        """Show a recorded run; with a `token`, only up to it, with it chosen."""
+        """Show a recorded run, from its token `first` to `last`; with a `token`, only up to it, with it chosen."""
         self._characters = sum(len(event.step.text) for event in events if isinstance(event, Token))
         parts = sum(isinstance(event, SegmentOpened) for event in events)
         self.stream.make_room(self._characters, parts)
@@ -149,6 +155,12 @@ class LessonRun(QFrame):
         self.stream.make_room(max(self._characters, 60))
         self.player.begin_live()
         self.source.set_words(source_words(request, None, live=True))
+
+    def set_pace(self, pace: float) -> None:
+        """Play at the offered pace that is nearest to so many tokens per second."""
+        nearest = min(range(len(_PACES)), key=lambda n: abs(_PACES[n] - min(max(pace, SLOWEST), FASTEST)))
+        self.pace_slider.setValue(nearest)
+        self._change_pace(nearest)
 
     def advance(self) -> bool:
         """The next thing that one key does: play, then the end. False where there is nothing more to do."""
@@ -286,11 +298,6 @@ class LessonRun(QFrame):
     def _change_pace(self, place: int) -> None:
         self.player.set_pace(_PACES[place])
         self.pace_label.setText(rate(_PACES[place]))
-
-    def set_pace(self, pace: float) -> None:
-        nearest = min(range(len(_PACES)), key=lambda n: abs(_PACES[n] - min(max(pace, SLOWEST), FASTEST)))
-        self.pace_slider.setValue(nearest)
-        self._change_pace(nearest)
 
     def _make_transport(self) -> None:
         self.play_button = push_button(

@@ -23,13 +23,19 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import mono_font
 
 STEPS = 1000
-"""Of the bar: sizes in bytes do not fit its numbers."""
+"""Steps of the bar: sizes in bytes do not fit its numbers."""
 MOST_ROWS = 6
+"""Rows of a table before it scrolls."""
 MOST_UNFINISHED = 3
+"""Incomplete downloads that are offered."""
 
 
 class HubPanel(QWidget):
-    """`useRequested` carries the path of a model that was got; `discardRequested` an Unfinished."""
+    """The search on the Hub, the files of a repository, and the download of one: `getting` does the work.
+
+    `useRequested` carries the path of a downloaded model; `discardRequested` an Unfinished; `grew`: the panel may be
+    higher than before.
+    """
 
     useRequested = Signal(str)
     discardRequested = Signal(object)
@@ -97,7 +103,7 @@ class HubPanel(QWidget):
         self._show_phase()
 
     def lowest(self) -> QWidget:
-        """The lowest visible widget."""
+        """The lowest visible widget, to scroll to when the panel has grown."""
         shown = (self.use_button, self.load_button, self.cancel_button, self.words, self.name_edit)
         return next(widget for widget in shown if not widget.isHidden())
 

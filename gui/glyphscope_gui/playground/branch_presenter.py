@@ -18,7 +18,7 @@ from glyphscope.models.remote import is_address
 from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BUSY
-from glyphscope_gui.playground.branches.branches import Branches, Events, Wish
+from glyphscope_gui.playground.branches.branches import Branches, Events, Replacement
 from glyphscope_gui.playground.branches.panel import CostLine
 from glyphscope_gui.playground.branches.refusal_text import MaskReason, mask_reason
 from glyphscope_gui.playground.branches.words import (
@@ -157,7 +157,7 @@ class BranchPresenter(QObject):
         else:  # of an endpoint without token ids: its text can be sent
             self._start(text=one.text, constraint=constraint, relax=relax)
 
-    def _start(self, *, after: int = 0, **wish: Any) -> None:
+    def _start(self, *, after: int = 0, **replacement: Any) -> None:
         token = self._page.current_token()
         if token is None or not self._bar.can_branch:
             return
@@ -167,7 +167,7 @@ class BranchPresenter(QObject):
             self._bar.show_words(" ".join((error.message, error.hint)))
             return
         events = tuple(self._runs.events)
-        self.branches.start(events, Wish(token.step.index + after, **wish), self._model_of)
+        self.branches.start(events, Replacement(token.step.index + after, **replacement), self._model_of)
 
     def _run(self, request: RunRequest) -> None:
         if self._runs.is_busy:

@@ -124,7 +124,7 @@ class RunPage(QWidget):
         """Show the run's new events; those of its stage come by `grow_stage`."""
         if applied.kind == "continuation":
             text = "".join(event.step.text for event in applied.of(Token))
-            self.stream.say(text)
+            self.stream.append_continuation(text)
             return
         for event in applied.of(RunStarted, PromptRendered):
             match event:

@@ -111,8 +111,11 @@ class TimelineTable(PlainTable):
         super().__init__(model, stretch=WORDS, parent=parent)
         self._timeline = model
         self._announces = True
+        """Whether a new current row is the user's choice: False while `show_row` sets it."""
         self._is_announcing = False
+        """Whether `rowChosen` is being emitted."""
         self.following = True
+        """Whether the end stays in sight while rows are added."""
         named(self, "timelineTable", tr("Timeline of the run"))
         self.setAccessibleDescription(tr("Up and Down select a stage to show below."))
         self.setItemDelegate(TimelineDelegate(self))

@@ -24,9 +24,10 @@ from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
 SEED_MAX = 2**31 - 1
-
 SEED_DIGITS = 4
-"""Room for a seed; longer ones get more."""
+"""Digits of a seed for which there is room; longer ones get more."""
+TWO_LINES_BRAND, TWO_LINES_SHORT = 1240, 1140
+"""With two lines: pixels of width from which on the name is shown, and below which words are shortened."""
 
 
 class Header(QFrame):
@@ -260,8 +261,8 @@ class Header(QFrame):
         return max(self.fontMetrics().height(), 14)
 
     def _lay_out(self) -> None:
-        self._first = (self.logo, self.brand, self.picker, self.notation, self.shape, self.constraint)
-        self._second = (
+        self._upper = (self.logo, self.brand, self.picker, self.notation, self.shape, self.constraint)
+        self._lower = (
             self.strategy,
             self.settings_button,
             self.seed,
@@ -273,29 +274,29 @@ class Header(QFrame):
             HeaderPart.MODEL: (self.picker,),
             HeaderPart.CALL: (self.notation, self.shape, self.constraint),
             HeaderPart.STRATEGY: (self.strategy, self.settings_button),
-            HeaderPart.DRAW: (self.seed, self.temperature),
+            HeaderPart.SEED: (self.seed, self.temperature),
             HeaderPart.SAMPLING: (self.sampling_button,),
             HeaderPart.RUN: self._buttons,
         }
         self._parts = frozenset(HeaderPart)
         self._lines = (QHBoxLayout(), QHBoxLayout())
         self._column = vbox(*self._lines, parent=self, margins=None, spacing=0)
-        self._two: bool | None = None
-        self._share(two=False)
+        self._has_two_lines: bool | None = None
+        self._set_lines(two=False)
 
-    def _share(self, *, two: bool) -> None:
+    def _set_lines(self, *, two: bool) -> None:
         """One line, or two where large letters leave no room for all in one."""
-        if two == self._two:
+        if two == self._has_two_lines:
             return
-        self._two = two
+        self._has_two_lines = two
         upper, lower = self._lines
         for line in self._lines:
             while line.count():
                 line.takeAt(0)
-        for widget in self._first:
+        for widget in self._upper:
             upper.addWidget(widget)
         last = lower if two else upper
-        for widget in self._second:
+        for widget in self._lower:
             last.addWidget(widget)
         for line in {id(line): line for line in (upper, last)}.values():
             line.addStretch(1)
@@ -307,13 +308,13 @@ class Header(QFrame):
         """As high with few parts as with a line of them, so that nothing below moves from page to page."""
         inner, outer = self._column.contentsMargins(), self.contentsMargins()
         around = inner.top() + inner.bottom() + outer.top() + outer.bottom()
-        widgets = (*self._first, *self._second, *self._buttons)
+        widgets = (*self._upper, *self._lower, *self._buttons)
         heights = (min(widget.sizeHint().height(), widget.maximumHeight()) for widget in widgets)
         return max(hint.height(), max(heights) + around)
 
     def _needs(self) -> int:
         """Pixels of width that all of it takes in one line."""
-        widgets = [w for w in (*self._first, *self._second, *self._buttons) if not w.isHidden()]
+        widgets = [w for w in (*self._upper, *self._lower, *self._buttons) if not w.isHidden()]
         widths = [min(max(w.minimumSizeHint().width(), w.minimumWidth()), w.maximumWidth()) for w in widgets]
         margins = self._column.contentsMargins()
         return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
@@ -323,15 +324,15 @@ class Header(QFrame):
 
         Two lines are the last resort, and have what fits the width.
         """
-        ways = ((True, False), (False, False), (False, True))
+        ways = ((True, False), (False, False), (False, True))  # brand, short
         whole = HeaderPart.CALL in self._parts  # otherwise there is room for all
         for brand, short in ways if whole else ways[:1]:
-            self._dress(brand=brand, short=short)
+            self._set_form(brand=brand, short=short)
             if self._needs() <= width:
-                self._share(two=False)
+                self._set_lines(two=False)
                 return
-        self._dress(brand=width >= 1240 or not whole, short=width < 1140 and whole)
-        self._share(two=self._needs() > width)
+        self._set_form(brand=width >= TWO_LINES_BRAND or not whole, short=width < TWO_LINES_SHORT and whole)
+        self._set_lines(two=self._needs() > width)
 
     def _fit_seed(self) -> None:
         """Fit again if the seed has more digits than there is room for, or fewer."""
@@ -340,7 +341,8 @@ class Header(QFrame):
             self._seed_digits = digits
             self._fit(self.width())
 
-    def _dress(self, *, brand: bool, short: bool) -> None:
+    def _set_form(self, *, brand: bool, short: bool) -> None:
+        """Show or hide the program's name; `short`: without icons, prefixes and words that can be left out."""
         self.brand.setVisible(brand)
         self.logo.setVisible(not short)
         self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)

@@ -76,13 +76,16 @@ class AnswerParts(QObject):
         *,
         keep: bool,
     ) -> None:
-        """For that stage; `keep` which of its parts are collapsed."""
+        """Begin again, for that stage; `keep` the parts that are collapsed, as after a change of the theme."""
         self._stage, self._places, self._formats, self.request = stage, places, formats, request
         if not keep:
             self._collapsed: set[int] = set()
+            """The first characters of collapsed parts."""
             self._chosen: set[int] = set()
+            """The first characters of parts that the user collapsed or expanded."""
             self._earlier: dict[int, EarlierCall | None] = {}
         self.is_used = False
+        """Whether the document has parts: an answer that is one call alone has none."""
         self._made: dict[str, tuple[QTextBlockFormat, Formats]] = {}
         self._hide_headers(set())
 
@@ -270,6 +273,7 @@ class AnswerParts(QObject):
                 yield part.call_index
 
     def _from(self, character: int) -> int:
+        """The place of the first part that may have characters from that one on."""
         return max(bisect_right(self._stage.segments, character, key=lambda part: part.start) - 1, 0)
 
     def _at(self, character: int) -> int | None:

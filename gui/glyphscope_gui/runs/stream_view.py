@@ -84,7 +84,10 @@ class StreamView(QTextEdit):
         """The actions of the context menu besides copying the selection."""
         self._selected: Token | None = None
         self._running = False
-        self._said = self._opened = ""
+        self._continuation = ""
+        """The text of the continuation, after that of the stage."""
+        self._opened = ""
+        """The kind of the part that began last."""
         self._request: RunRequest | None = None
         self._parts = AnswerParts(self, self.LARGER)
         self._reset(StageState())
@@ -100,12 +103,12 @@ class StreamView(QTextEdit):
         """Clear the view, for a new run of that request."""
         self._selected = None
         self._running = True
-        self._said = self._opened = ""
+        self._continuation = self._opened = ""
         self._request = request
         self._reset(state)
 
     def apply(self, events: Iterable[AnyEvent]) -> None:
-        """Show the additions of these events to the state that it began with."""
+        """Show new events of the stage; its state, given to `begin`, has them already."""
         tokens: list[Token] = []
         decided, stop = len(self._decided), self._state.stop_string
         parting: list[int] = []
@@ -130,14 +133,14 @@ class StreamView(QTextEdit):
             self._mark_decided()
         self.viewport().update()
 
-    def say(self, text: str) -> None:
+    def append_continuation(self, text: str) -> None:
         """Append text of the continuation, crossed out."""
-        if text and not self._said:
-            self._insert_raw([(self._places.break_line(), self._said_format)])
+        if text and not self._continuation:
+            self._insert_raw([(self._places.break_line(), self._continuation_format)])
             if self._parts.is_used:
                 self._edit(lambda cursor: cursor.setBlockFormat(self._block))
-        self._said += text
-        self._insert([(text, self._said_format)])
+        self._continuation += text
+        self._insert([(text, self._continuation_format)])
         self._show_character(next(iter(self._decided), 0))
 
     def finish(self) -> None:
@@ -214,15 +217,15 @@ class StreamView(QTextEdit):
         self.setFont(font)
         self.document().setDefaultFont(font)
         self._metrics = QFontMetricsF(font)
-        self._format, self._forced_format, self._said_format = (QTextCharFormat() for _ in range(3))
+        self._format, self._forced_format, self._continuation_format = (QTextCharFormat() for _ in range(3))
         for format_, role in (
             (self._format, "text"),
             (self._forced_format, "forced"),
-            (self._said_format, "text-faint"),
+            (self._continuation_format, "text-faint"),
         ):
             format_.setFont(font)
             format_.setForeground(theme().color(role))
-        self._said_format.setFontStrikeOut(True)
+        self._continuation_format.setFontStrikeOut(True)
         self._block = QTextBlockFormat()
         self._block.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
 
@@ -302,7 +305,7 @@ class StreamView(QTextEdit):
         mark.cursor = QTextCursor(self.document())
         mark.cursor.setPosition(self._places.position(start))
         mark.cursor.setPosition(self._places.position(end), QTextCursor.MoveMode.KeepAnchor)
-        mark.format = QTextCharFormat(self._said_format)
+        mark.format = QTextCharFormat(self._continuation_format)
         return mark
 
     def changeEvent(self, event: QEvent) -> None:
@@ -313,13 +316,13 @@ class StreamView(QTextEdit):
     def _restyle(self) -> None:
         """Write the same text in the colours of another theme."""
         state, containers, cut = self._state, self._containers, self._cut
-        decided, said, self._said = self._decided, self._said, ""
+        decided, continuation, self._continuation = self._decided, self._continuation, ""
         self._reset(state, keep=True)
         self._containers, self._decided, self._cut = containers, decided, cut
         self._show_text(state.tokens, (0,))
         self._look_for_parting(state.tokens)
-        if said:
-            self.say(said)
+        if continuation:
+            self.append_continuation(continuation)
         self._mark_decided()
 
     # -- tokens under the pointer ------------------------------------------------------------------------------

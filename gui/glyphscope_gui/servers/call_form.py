@@ -27,7 +27,9 @@ from glyphscope_gui.shared.layouts import STRETCH, grid_layout, scroll_area, vbo
 from glyphscope_gui.shared.plain_text import plain_tip
 
 LABEL = 98
-"""Pixels of an argument's name."""
+"""Pixels of width of an argument's name."""
+JSON_HEIGHT = 160
+"""Pixels of height of the arguments as JSON."""
 MOST_FIELDS = 60
 """Most arguments shown as separate fields; a tool with more is called with JSON."""
 LONGEST_TEXT = 200_000
@@ -38,7 +40,7 @@ _NO_OBJECT = parse_object("[]")
 
 @dataclass
 class _Row:
-    """The parts of one argument. `field` is an ArgumentField."""
+    """The parts of one argument. `field` is a TextArgument or ChoiceArgument."""
 
     name: str
     field: Any
@@ -74,11 +76,11 @@ class CallForm(QStackedWidget):
 
     @property
     def preferred_height(self) -> int:
-        """Of all fields."""
+        """Pixels of height that all fields need."""
         box = self._scroll.widget()
         layout = box.layout() if box is not None else None
         if self.is_json or box is None or layout is None:
-            return 160
+            return JSON_HEIGHT
         height = layout.totalHeightForWidth(max(self._scroll.viewport().width(), 100))
         return (height if height > 0 else box.sizeHint().height()) + 6
 
@@ -183,7 +185,7 @@ class CallForm(QStackedWidget):
                 self._show(row, "impossible", str(error))
 
     def show_check(self, check: ArgumentCheck) -> None:
-        """The verdicts on what `arguments` was."""
+        """Show the verdicts on the arguments."""
         if self.is_json:
             text = self.editor.toPlainText()
             known = places(text) if len(text) <= LONGEST_TEXT and isinstance(parse_object(text), dict) else {}

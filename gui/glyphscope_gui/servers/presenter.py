@@ -22,7 +22,7 @@ from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.servers.questions_presenter import QuestionsPresenter
 from glyphscope_gui.servers.sign_in_presenter import SignInPresenter
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
-from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
+from glyphscope_gui.servers.tool_import import clashes, plan_import, registry_words
 from glyphscope_gui.servers.tool_model import ToolRow, enforcement_words
 from glyphscope_gui.servers.tool_proofs import ToolProofs
 from glyphscope_gui.shared.dialogs import Role, ask
@@ -62,7 +62,9 @@ class ServersPresenter(Page):
         self.proofs = ToolProofs(self)
         self.sign_in = SignInPresenter(context, self.view.notice)
         self._listed: tuple[Any, ...] = ()
+        """The server whose tools are listed, its process, its tools and their problems: one that differs is shown."""
         self._shown = ""
+        """The name of the server that is shown."""
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._settle.timeout.connect(self._prove)
         self._printed = QTimer(self, interval=PRINTED_MS)
@@ -121,7 +123,7 @@ class ServersPresenter(Page):
         self.proofs.crashed.connect(self.context.show_error)
 
     def _connect_window(self) -> None:
-        self._document.changed.connect(lambda _registry: self.view.tools.model.refresh_here())
+        self._document.changed.connect(lambda _registry: self.view.tools.model.refresh_registry())
         self.context.project.optionsChanged.connect(self._options_changed)
         self.context.navigator.shown.connect(self._page_shown)
         self.context.themes.changed.connect(lambda _theme: self.view.list.viewport().update())
@@ -238,7 +240,7 @@ class ServersPresenter(Page):
             rows += [
                 ToolRow(problem.tool, None, problem.message) for problem in problems if not problem.usable
             ]
-            view.tools.model.show(rows, self._claims, self._here, keep=keep)
+            view.tools.model.show(rows, self._claims, self._in_registry, keep=keep)
             self._show_enforcement()
             self._settle.start()
         problem = server.list_problem if server is not None else ""
@@ -272,8 +274,8 @@ class ServersPresenter(Page):
         source = self._servers.source(self._shown)
         return source.claims(tool) if source is not None else {}
 
-    def _here(self, tool: Tool) -> str:
-        return here_words(tool, self._shown, self._document.registry, self._sources)
+    def _in_registry(self, tool: Tool) -> str:
+        return registry_words(tool, self._shown, self._document.registry, self._sources)
 
     @property
     def _sources(self) -> dict[str, str]:
@@ -384,7 +386,7 @@ class ServersPresenter(Page):
     # -- the project and the window ----------------------------------------------------------------------------
 
     def _options_changed(self, _options: object) -> None:
-        self.view.tools.model.refresh_here()
+        self.view.tools.model.refresh_registry()
         self._settle.start()
 
     def _page_shown(self, page: PageId) -> None:

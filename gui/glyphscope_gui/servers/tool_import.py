@@ -61,7 +61,7 @@ def plan_import(
     return Import(tuple(found), after)
 
 
-def here_words(tool: Tool, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
+def registry_words(tool: Tool, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
     """Whether the registry has it, in a word or two."""
     name = imported_name(tool.name, server, registry, sources)
     if not name:

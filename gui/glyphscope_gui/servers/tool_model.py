@@ -13,7 +13,8 @@ from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import PILL_ROLE, FilteredModel, Index
 
-NAME, ENFORCEMENT, SAYS, HERE = range(4)
+NAME, ENFORCEMENT, ANNOTATIONS, IN_REGISTRY = range(4)
+"""The columns."""
 
 
 class ToolRow(NamedTuple):
@@ -48,7 +49,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
         super().__init__(parent)
         self._ticked: set[str] = set()
         self._claims: Callable[[str], Mapping[str, Any]] = lambda _name: {}
-        self._here: Callable[[Tool], str] = lambda _tool: ""
+        self._in_registry: Callable[[Tool], str] = lambda _tool: ""
         self._enforcement: dict[str, EnforcementSummary] = {}
 
     @property
@@ -64,12 +65,15 @@ class ServersToolModel(FilteredModel[ToolRow]):
         self,
         rows: Iterable[ToolRow],
         claims: Callable[[str], Mapping[str, Any]],
-        here: Callable[[Tool], str],
+        in_registry: Callable[[Tool], str],
         *,
         keep: bool,
     ) -> None:
-        """Show the tools of a server; `keep` for a new list of the same server: ticks stay."""
-        self._claims, self._here = claims, here
+        """Show the tools of a server; `keep` for a new list of the same server: ticks stay.
+
+        `claims` returns the annotations of the tool of a name, `here` how the registry has a tool, in words.
+        """
+        self._claims, self._in_registry = claims, in_registry
         rows = tuple(rows)
         self._ticked = self._ticked & {row.name for row in rows} if keep else set()
         if not keep:
@@ -82,9 +86,9 @@ class ServersToolModel(FilteredModel[ToolRow]):
         self._enforcement = dict(enforcement)
         self._changed(column=ENFORCEMENT)
 
-    def refresh_here(self) -> None:
+    def refresh_registry(self) -> None:
         """Update the marks of imported tools after a change of the registry."""
-        self._changed(column=HERE)
+        self._changed(column=IN_REGISTRY)
 
     def tick_all(self, ticked: bool) -> None:
         """Tick all visible tools; the filter narrows them."""
@@ -122,7 +126,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
             return pill[0] if pill else ""
         if row.tool is None:
             return ""
-        return claim_words(self._claims(row.name)) if column == SAYS else self._here(row.tool)
+        return claim_words(self._claims(row.name)) if column == ANNOTATIONS else self._in_registry(row.tool)
 
     def color(self, row: ToolRow, column: int) -> str:
         return "text-faint" if row.tool is None else "text" if column == NAME else "text-muted"
@@ -132,17 +136,11 @@ class ServersToolModel(FilteredModel[ToolRow]):
             return Qt.CheckState.Checked if row.name in self._ticked else Qt.CheckState.Unchecked
         return self._pill(row) if role == PILL_ROLE and column == ENFORCEMENT else None
 
-    def _pill(self, row: ToolRow) -> tuple[str, str] | None:
-        if row.tool is None:
-            return tr("cannot be used"), "impossible"
-        enforcement = self._enforcement.get(row.name)
-        return (enforcement.words, enforcement.role) if enforcement else None
-
     def tip(self, row: ToolRow, column: int) -> str:
         if column == ENFORCEMENT and row.tool is not None:
             enforcement = self._enforcement.get(row.name)
             return enforcement.tip if enforcement else tr("Tested when the tool is selected.")
-        if column == SAYS:
+        if column == ANNOTATIONS:
             claims = "\n".join(f"{key}: {value}" for key, value in self._claims(row.name).items())
             return f"{claims}\n" + tr("Annotations from the server; not verified.") if claims else ""
         lines = [row.tool.description[:600] if row.tool else "", row.problem]
@@ -150,6 +148,13 @@ class ServersToolModel(FilteredModel[ToolRow]):
 
     def searched(self, row: ToolRow) -> str:
         return f"{row.name}\n{row.tool.description if row.tool else ''}"
+
+    def _pill(self, row: ToolRow) -> tuple[str, str] | None:
+        """The words and the role of the pill for PILL_ROLE."""
+        if row.tool is None:
+            return tr("cannot be used"), "impossible"
+        enforcement = self._enforcement.get(row.name)
+        return (enforcement.words, enforcement.role) if enforcement else None
 
 
 _STATES = {
@@ -163,7 +168,7 @@ _STATES = {
 
 
 def enforcement_words(rows: tuple[EnforcementRow, ...]) -> EnforcementSummary:
-    """How much of a schema the mask keeps: in few words, and in full."""
+    """How much of a schema the mask enforces: in few words, and in full."""
     states = [row.cells["mask"].state for row in rows if "mask" in row.cells]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     total, enforced = len(states), counts.get("enforced", 0)

@@ -7,7 +7,14 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.tools.mcp.changes import ToolChanges
-from glyphscope_gui.servers.tool_model import ENFORCEMENT, HERE, NAME, SAYS, ServersToolModel, ToolRow
+from glyphscope_gui.servers.tool_model import (
+    ANNOTATIONS,
+    ENFORCEMENT,
+    IN_REGISTRY,
+    NAME,
+    ServersToolModel,
+    ToolRow,
+)
 from glyphscope_gui.servers.words import changes_words
 from glyphscope_gui.shared.cells import PillDelegate
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button, show_words
@@ -117,9 +124,9 @@ class ServerTools(QWidget):
         )
         table.fit_column(ENFORCEMENT, some if wide else whole)
         says = ", ".join((tr("not read-only"), tr("closed world")))
-        table.fit_column(SAYS, says[:28])
-        table.fit_column(HERE, tr("imported, changed") if wide else tr("imported"))
-        table.give_way(SAYS, ENFORCEMENT, HERE)
+        table.fit_column(ANNOTATIONS, says[:28])
+        table.fit_column(IN_REGISTRY, tr("imported, changed") if wide else tr("imported"))
+        table.give_way(ANNOTATIONS, ENFORCEMENT, IN_REGISTRY)
         self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:

@@ -35,7 +35,7 @@ class HeaderPart(StrEnum):
     CALL = "call"
     """Notation, shape and constraint."""
     STRATEGY = "strategy"
-    DRAW = "draw"
+    SEED = "seed"
     """Seed and temperature."""
     SAMPLING = "sampling"
     RUN = "run"

@@ -31,6 +31,7 @@ from glyphscope_gui.theme import mono_font
 PART = 100_000
 """Characters that are laid out at a time; a part ends with a line if one ends in its last tenth."""
 LONGEST_TITLE = 120
+"""Characters of the window's title."""
 LONGEST_FORMATTED = 200_000_000
 """Characters of indented JSON; a small text that is nested deep unfolds to much."""
 _JSON = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]', re.DOTALL)
@@ -46,9 +47,18 @@ class Whole:
     name: str = "result.txt"
 
 
+def show_whole(whole: Whole, parent: QWidget) -> WholeTextDialog:
+    """Open a text in a window beside that of `parent`."""
+    dialog = WholeTextDialog(whole, parent.window())
+    dialog.show()
+    return dialog
+
+
 @dataclass(frozen=True)
 class _Ready:
-    """A text to show: `lower` has the same length, for the search; `hidden` names what cannot be seen."""
+    """A text to show. `lower` has the same length, for the search; `hidden` names its invisible characters; `parts` are
+    the places where its parts begin.
+    """
 
     text: str
     lower: str
@@ -103,9 +113,11 @@ class WholeTextDialog(QDialog):
         self._whole = whole
         self._sent = _ready("")
         self._formatted: _Ready | None = None
+        """The text as indented JSON; None where it is not JSON, or not known to be yet."""
         self._shown = self._sent
         self._part = 0
         self._found = -1
+        """The place of the current match in the whole text; -1 for none."""
         self.is_ready = False
         self._background = Background(self)
         self._make_parts(whole.note)
@@ -310,13 +322,6 @@ class WholeTextDialog(QDialog):
         self.hidden.show()
         if not isinstance(error, GlyphscopeError):
             raise error  # an internal error is reported as any
-
-
-def show_whole(whole: Whole, parent: QWidget) -> WholeTextDialog:
-    """Open a text in a window beside that of `parent`."""
-    dialog = WholeTextDialog(whole, parent.window())
-    dialog.show()
-    return dialog
 
 
 def _made(text: str | Callable[[], str]) -> _Ready:

@@ -30,7 +30,7 @@ VIEWS = (
 
 
 class Details(Card):
-    """One of four tables."""
+    """One of four tables: the views of `VIEWS`, in that order."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.thinking = RowsTable(THINKING, tr("Prompt by thinking setting"))
@@ -51,6 +51,7 @@ class Details(Card):
 
 
 WIDE = 1180
+"""Pixels of width from which on the right column gets a larger share."""
 
 
 class TemplatePage(TakesFiles, QWidget):
@@ -98,7 +99,7 @@ class TemplatePage(TakesFiles, QWidget):
         self.setFocusProxy(self.slots)
 
     def show_words(self, words: str) -> None:
-        """Instead of a form: the state, or what can be done."""
+        """Show the state, or what can be done, in place of a form."""
         self.empty.setText(words)
         self.stack.setCurrentWidget(self.empty)
         self.pill.set_words("", "open")

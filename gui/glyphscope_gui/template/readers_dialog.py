@@ -1,4 +1,4 @@
-"""*Who would read this?*: an answer, read by its form strictly, leniently, and by the notations of other models."""
+"""*Parse an answer*: by its form, strictly and leniently, and by the notations of other models."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def last_answer(state: RunState) -> Answer:
 
 
 PAUSE_MS = 150
+"""After the last key the text is parsed."""
 LONGEST = 50_000
 """Characters of an answer that are read as they are typed."""
 _STATES: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}

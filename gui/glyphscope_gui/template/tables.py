@@ -1,4 +1,7 @@
-"""The tables of the page: rows of words and model text that wrap, each with a tip."""
+"""The tables of the page: their columns, and rows of words and model text that wrap, each with a tip.
+
+`rows.py` makes the rows of an inspection.
+"""
 
 from __future__ import annotations
 
@@ -30,71 +33,16 @@ from glyphscope_gui.theme.sizes import ROW
 NOTE_ROLE = Qt.ItemDataRole.UserRole + 3
 """The words below a text."""
 MOST_LINES = 8
-
-
-class FormDelegate(QStyledItemDelegate):
-    """A text of the template in the fixed-pitch font, and quieter words below it; both wrap, over a few lines."""
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        paint_selection(painter, option)
-        layouts = _lay_out(option, index)
-        painter.save()
-        painter.setClipRect(option.rect)
-        y = option.rect.top() + max((option.rect.height() - sum(map(height_of, layouts))) / 2, 2)
-        for layout, role in zip(layouts, ("text", "text-muted")):
-            painter.setPen(theme().color(role))
-            layout.draw(painter, QPointF(option.rect.left() + SIDE, y))
-            y += height_of(layout)
-        painter.restore()
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(option.rect.width(), round(sum(map(height_of, _lay_out(option, index)))) + ROW)
-
-
-def _lay_out(option: QStyleOptionViewItem, index: Index) -> list[QTextLayout]:
-    width = cell_width(option) - 2 * SIDE
-    texts = (str(index.data() or ""), mono_font(-1)), (str(index.data(NOTE_ROLE) or ""), smaller(option.font))
-    return [lay_out_text(text, font, [], width, MOST_LINES if text else 0) for text, font in texts]
-
-
-class Cell(NamedTuple):
-    """The content of a cell. `pill` is the theme's role of a pill with the words, `note` smaller words below."""
-
-    words: str
-    tip: str = ""
-    pill: str = ""
-    note: str = ""
-
-
-Row = Sequence[Cell]
-
-
-class RowsModel(TableModel[Row]):
-    """The columns are those of a table, not of the class."""
-
-    def __init__(self, columns: Sequence[Column]) -> None:
-        super().__init__()
-        self.titles = [column.title for column in columns]
-        self.tips = [column.tip for column in columns]
-
-    def words(self, row: Row, column: int) -> str:
-        return "" if row[column].pill else row[column].words
-
-    def spoken(self, row: Row, column: int) -> str:
-        return f"{row[column].words} {row[column].note}".strip()
-
-    def tip(self, row: Row, column: int) -> str:
-        return row[column].tip or row[column].words
-
-    def extra(self, row: Row, column: int, role: int) -> Any:
-        cell = row[column]
-        if role == PILL_ROLE:
-            return (cell.words, cell.pill) if cell.pill else None
-        return cell.note if role == NOTE_ROLE else None
+"""Of a text in a cell."""
+MOST_MEASURED = 60
+"""Rows whose words decide the width of a column without a share."""
 
 
 class Column(NamedTuple):
-    """`share` is of the table's width, 0 for as wide as it needs."""
+    """A column's title and its tip. `share` is of the table's width, 0 for as wide as the column needs.
+
+    `kind`: words of the program, a text of the template in the fixed-pitch font, or a pill.
+    """
 
     title: str
     tip: str = ""
@@ -146,11 +94,28 @@ READERS = (
     Column(tr("Calls"), tr("The calls found"), 3),
     Column(tr("Deviation"), tr("The first character that deviates from the form of this parser"), 4),
 )
-_DELEGATES = {"words": WordsDelegate, "text": FormDelegate, "pill": PillDelegate}
+
+
+class Cell(NamedTuple):
+    """The content of a cell. `pill` is the theme's role of a pill with the words, `note` smaller words below."""
+
+    words: str
+    tip: str = ""
+    pill: str = ""
+    note: str = ""
+
+
+Row = Sequence[Cell]
+"""A cell for each column of its table."""
+
+
+def on_one_line(text: str) -> str:
+    """A text of a template with its line ends as signs."""
+    return visible(text, lines=True).replace("\n", "⏎")
 
 
 class RowsTable(PlainTable):
-    """`words` are its name for screen readers."""
+    """A table of these columns; fill it by `rows.show_rows`. `words` are its accessible name."""
 
     def __init__(
         self, columns: Sequence[Column], words: str, name: str = "", parent: QWidget | None = None
@@ -164,7 +129,7 @@ class RowsTable(PlainTable):
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for place, column in enumerate(columns):
-            self.setItemDelegateForColumn(place, _DELEGATES[column.kind](self))
+            self.setItemDelegateForColumn(place, _delegate(column, self))
         self.rows.modelReset.connect(self._fit)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -190,11 +155,65 @@ class RowsTable(PlainTable):
         words = [str(model.headerData(column, Qt.Orientation.Horizontal) or "")]
         words += [
             str(model.data(model.index(row, column), Qt.ItemDataRole.AccessibleTextRole))
-            for row in range(min(model.rowCount(), 60))
+            for row in range(min(model.rowCount(), MOST_MEASURED))
         ]
         return max(map(metrics.horizontalAdvance, words)) + CELL + 6
 
 
-def on_one_line(text: str) -> str:
-    """A text of a template with its line ends as signs."""
-    return visible(text, lines=True).replace("\n", "⏎")
+def _delegate(column: Column, parent: QWidget) -> QStyledItemDelegate:
+    match column.kind:
+        case "words":
+            return WordsDelegate(parent)
+        case "text":
+            return FormDelegate(parent)
+        case "pill":
+            return PillDelegate(parent)
+
+
+class RowsModel(TableModel[Row]):
+    """The columns are those of a table, not of the class."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        super().__init__()
+        self.titles = [column.title for column in columns]
+        self.tips = [column.tip for column in columns]
+
+    def words(self, row: Row, column: int) -> str:
+        return "" if row[column].pill else row[column].words
+
+    def spoken(self, row: Row, column: int) -> str:
+        return f"{row[column].words} {row[column].note}".strip()
+
+    def tip(self, row: Row, column: int) -> str:
+        return row[column].tip or row[column].words
+
+    def extra(self, row: Row, column: int, role: int) -> Any:
+        cell = row[column]
+        if role == PILL_ROLE:
+            return (cell.words, cell.pill) if cell.pill else None
+        return cell.note if role == NOTE_ROLE else None
+
+
+class FormDelegate(QStyledItemDelegate):
+    """A text of the template in the fixed-pitch font, and quieter words below it; both wrap, over a few lines."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        paint_selection(painter, option)
+        layouts = _lay_out(option, index)
+        painter.save()
+        painter.setClipRect(option.rect)
+        y = option.rect.top() + max((option.rect.height() - sum(map(height_of, layouts))) / 2, 2)
+        for layout, role in zip(layouts, ("text", "text-muted")):
+            painter.setPen(theme().color(role))
+            layout.draw(painter, QPointF(option.rect.left() + SIDE, y))
+            y += height_of(layout)
+        painter.restore()
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(option.rect.width(), round(sum(map(height_of, _lay_out(option, index)))) + ROW)
+
+
+def _lay_out(option: QStyleOptionViewItem, index: Index) -> list[QTextLayout]:
+    width = cell_width(option) - 2 * SIDE
+    texts = (str(index.data() or ""), mono_font(-1)), (str(index.data(NOTE_ROLE) or ""), smaller(option.font))
+    return [lay_out_text(text, font, [], width, MOST_LINES if text else 0) for text, font in texts]

@@ -31,7 +31,9 @@ from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
 
 TICK = 14
+"""Pixels of the box of a tick."""
 MARGIN = 8
+"""Pixels at both ends of a row."""
 INDENT = MARGIN + TICK + 8
 """Where names start, of tools and of arguments alike, as in a list with a column for ticks."""
 
@@ -130,6 +132,7 @@ def tick_target(row: QRect) -> QRect:
 
 
 MIN_ROWS, MAX_ROWS = 10, 14
+"""Rows for which the tree asks for room, at least and at most."""
 
 
 class ToolTree(QTreeView):

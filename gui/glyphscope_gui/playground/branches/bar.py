@@ -92,7 +92,7 @@ class BranchBar(QWidget):
         self.field.typed.connect(self._typed)
         self.field.tokensRequested.connect(self.tokensRequested)
         self.field.edit.textChanged.connect(lambda _text: self.show_refused("", None))
-        self.field.closed.connect(self._close_field)
+        self.field.closed.connect(self._field_closed)
         self._lay_out()
         self.show_token(None)
 
@@ -102,7 +102,7 @@ class BranchBar(QWidget):
         """Show a token of the run; None where none is chosen."""
         self._token, self._chosen = token, None
         self.box.hide()
-        self._shut_field()
+        self._hide_field()
         self._show()
 
     def show_why_not(self, words: str) -> None:
@@ -113,7 +113,7 @@ class BranchBar(QWidget):
     def show_alternative(self, chosen: Alternative | None, reason: MaskReason | None = None) -> None:
         """Show the chosen alternative, with the reason of a masked one."""
         if chosen != self._chosen:
-            self._shut_field()
+            self._hide_field()
         self._chosen = chosen
         masked = chosen is not None and is_masked(chosen)
         if chosen is not None and masked:
@@ -192,7 +192,7 @@ class BranchBar(QWidget):
         end = self._token is not None and self._token.step.end
         self.actions_["keep"].setEnabled(able and not end)
         if not able:
-            self._shut_field()
+            self._hide_field()
         if chosen is not None:
             self.take_button.setText(tr("Continue with {name}", name=self._name(chosen)))
             self.take_button.setToolTip(tr("Replace the token with it, and let the model continue (Enter)"))
@@ -215,13 +215,13 @@ class BranchBar(QWidget):
         else:
             self.textRequested.emit(text)
 
-    def _shut_field(self) -> None:
+    def _hide_field(self) -> None:
         self.field.close_field()
         self._refused = None
         self.typed_box.hide()
 
-    def _close_field(self) -> None:
-        self._shut_field()
+    def _field_closed(self) -> None:
+        self._hide_field()
         self._show()
         self.link_buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
 

@@ -28,7 +28,7 @@ Events = tuple[AnyEvent, ...]
 
 
 @dataclass(frozen=True)
-class Wish:
+class Replacement:
     """A replacement for a token: the alternative `take`, the `text`, both, or nothing.
 
     `relax` and `constraint` say which constraint the branch drops.
@@ -64,11 +64,16 @@ class Branches(QObject):
         self._history = history
         self._background = Background(self)
         self._cache: OrderedDict[str, Events] = OrderedDict()
+        """By run, the least recently used first."""
         self._saved_requests: set[str] = set()
+        """Runs that the history has, or gets now."""
         self._last: dict[str, str] = {}
+        """By run, its branch that was shown last."""
         self.kin: dict[str, Kin] = {}
+        """The runs of the tree, by id."""
         self.roots: list[Branch] = []
         self.shown = ""
+        """The id of the run that is shown."""
 
     @property
     def parent_run(self) -> str:
@@ -121,13 +126,22 @@ class Branches(QObject):
 
     # -- requests of the user ----------------------------------------------------------------------------------
 
-    def start(self, events: Events, wish: Wish, model: Callable[[RunStarted], str]) -> None:
+    def start(self, events: Events, replacement: Replacement, model: Callable[[RunStarted], str]) -> None:
         """Continue from a token of that run. `model` returns the name of the model to open for it."""
 
         def work() -> RunRequest:
-            more = {"relax": (wish.relax.tool, wish.relax.pointer)} if wish.relax is not None else {}
+            more = (
+                {"relax": (replacement.relax.tool, replacement.relax.pointer)}
+                if replacement.relax is not None
+                else {}
+            )
             return branch_request(
-                events, wish.token, take=wish.take, text=wish.text, constraint=wish.constraint, **more
+                events,
+                replacement.token,
+                take=replacement.take,
+                text=replacement.text,
+                constraint=replacement.constraint,
+                **more,
             )
 
         def run(request: RunRequest) -> None:
