@@ -21,7 +21,7 @@ from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MOST_TEXT, call_view
 from glyphscope_gui.servers.import_file import find_servers
 from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
-from glyphscope_gui.servers.tool_import import clashes, here_words, imported_name, plan_import
+from glyphscope_gui.servers.tool_import import clashes, imported_name, plan_import, registry_words
 from glyphscope_gui.servers.tool_model import EnforcementSummary, ServersToolModel, ToolRow, enforcement_words
 from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -202,7 +202,7 @@ def test_a_renamed_tool_is_called_by_its_own_name():
     assert plan.sources == {"x": "y", "one_2": "srv/one", "three": "srv"}
     registry = ToolRegistry((*REGISTRY, *plan.tools))
     assert imported_name("one", "srv", registry, plan.sources) == "one_2"
-    assert here_words(ONE, "srv", registry, plan.sources) == "as one_2"
+    assert registry_words(ONE, "srv", registry, plan.sources) == "as one_2"
     again = plan_import([replace(ONE, description="new")], "srv", registry, plan.sources, rename=False)
     assert [(tool.name, tool.description) for tool in again.tools] == [("one_2", "new")]
 
@@ -222,10 +222,10 @@ def test_a_replaced_tool_belongs_to_its_new_server():
 
 
 def test_the_registry_says_what_it_has_of_a_server():
-    assert here_words(ONE, "demo", REGISTRY, {}) == "imported"
-    assert here_words(replace(ONE, description="new"), "demo", REGISTRY, {}) == "imported, changed"
-    assert here_words(ONE, "srv", REGISTRY, {}) == "name in use"
-    assert here_words(THREE, "srv", REGISTRY, {"three": "srv"}) == ""
+    assert registry_words(ONE, "demo", REGISTRY, {}) == "imported"
+    assert registry_words(replace(ONE, description="new"), "demo", REGISTRY, {}) == "imported, changed"
+    assert registry_words(ONE, "srv", REGISTRY, {}) == "name in use"
+    assert registry_words(THREE, "srv", REGISTRY, {"three": "srv"}) == ""
 
 
 def test_an_invalid_entry_leaves_the_other_servers_of_a_file():

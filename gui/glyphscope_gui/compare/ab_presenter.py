@@ -54,7 +54,7 @@ class AbPresenter(QObject):
     def close(self) -> None:
         self._background.close()
 
-    # -- what the user wants -----------------------------------------------------------------------------------
+    # -- requests of the user ----------------------------------------------------------------------------------
 
     def keep(self) -> None:
         """Keep the current prompt as A, whatever is edited after it."""

@@ -32,7 +32,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
-LOOK_MS = 250
+PROGRESS_MS = 250
 """Four times a second: figures and fields that change faster cannot be read."""
 MODELS = "models"
 """The key of the question about models."""
@@ -57,11 +57,13 @@ class ComparePresenter(Page):
         self.tabs = self.widget = CompareTabs(self.view, self.ab_view, self.seeds_view)
         self._runs = context.runs
         self._preset = PRESETS[0].key
+        """The question that the columns answer; OWN after the user changed one."""
         self._open_settings: int | None = None
+        """The column whose settings were opened last."""
         self.models = KnownModels(context, self)
         self.models.found.connect(self._models_found)
-        self._look = QTimer(self, interval=LOOK_MS)
-        self._look.timeout.connect(self._show_progress)
+        self._progress_timer = QTimer(self, interval=PROGRESS_MS)
+        self._progress_timer.timeout.connect(self._show_progress)
         self.comparison = Comparison(context.runs, PRESETS[0].of(self._basis), self)
         self.ab = AbPresenter(context, self.ab_view, self)
         self.seeds = SeedsPresenter(context, self.seeds_view, self.comparison, self)
@@ -95,7 +97,7 @@ class ComparePresenter(Page):
             self.tabs.show_prompts()
 
     def close(self) -> None:
-        self._look.stop()
+        self._progress_timer.stop()
         self.models.close()
         self.ab.close()
 
@@ -128,7 +130,7 @@ class ComparePresenter(Page):
         self.context.project.optionsChanged.connect(self._options_changed)
         self.context.project.tools.changed.connect(lambda _registry: self._show_facts())
 
-    # -- what the user wants -----------------------------------------------------------------------------------
+    # -- requests of the user ----------------------------------------------------------------------------------
 
     def _run_columns(self) -> None:
         """Run all columns on the playground's current request."""
@@ -247,9 +249,9 @@ class ComparePresenter(Page):
 
     def _running_changed(self, running: bool) -> None:
         if running:
-            self._look.start()
+            self._progress_timer.start()
         else:
-            self._look.stop()
+            self._progress_timer.stop()
             self.context.status.set_activity("")
             self._reopen()
         self._show_editable()

@@ -29,150 +29,20 @@ from glyphscope_gui.theme.fonts import smaller
 
 NARROWEST, WIDEST = 96, 190
 """Pixels of a column at the usual font size."""
+MOST_TITLE = 240
+"""Pixels of a column that is made wider for its title, at the usual font size."""
 SIDE = 9
+"""Pixels between the edge of a cell and its words."""
 INDENT = 14
+"""Pixels by which each level of rows is indented."""
 NAMES = (150, 300)
-"""The least and the most width of the rows' names."""
+"""The least and the most width of the rows' names, in pixels."""
+NARROW, NARROW_NAMES = 760, 200
+"""Pixels of width below which the table is narrow, and the most width of the rows' names then."""
+MOST_MEASURED = 400
+"""Rows whose names are measured."""
 LARGEST = 0.94
 """How much of the chart's colour a full cell has."""
-
-
-def ground(strength: float) -> QColor:
-    """Return the colour of a cell: from the panel's to the chart's, in perceptually even steps of lightness."""
-    panel, full = _rgb(theme().color("panel")), _rgb(theme().color("chart-main"))
-    share = 0.05 + strength * (LARGEST - 0.05)
-    mixed = (a + (b - a) * share for a, b in zip(panel, full))
-    return QColor.fromRgbF(*mixed)
-
-
-def ink(on: QColor) -> QColor:
-    """Black or white: on any ground one of them has 4.5:1, which the theme's own colours of text have not."""
-    return max((QColor("black"), QColor("white")), key=lambda colour: contrast(colour, on))
-
-
-def contrast(one: QColor, other: QColor) -> float:
-    """WCAG's contrast ratio, 1 to 21."""
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _rgb(colour: QColor) -> tuple[float, float, float]:
-    return colour.redF(), colour.greenF(), colour.blueF()
-
-
-def _luminance(colour: QColor) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour)]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-class _CellDelegate(QStyledItemDelegate):
-    """Number and n, and below them the interval as a bar with a mark where the figure is."""
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        shown: CellShown = index.data(SHOWN_ROLE)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
-        fill = theme().color("panel") if shown.strength is None else ground(shown.strength)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(fill)
-        painter.drawRoundedRect(box, 4, 4)
-        colour = theme().color("text-faint") if shown.strength is None else ink(fill)
-        self._paint_words(painter, option, shown, colour)
-        if shown.strength is not None:
-            _paint_bar(painter, box, shown, colour)
-        if option.state & (QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus):
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(theme().color("text"), 2))
-            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
-        painter.restore()
-
-    def _paint_words(
-        self, painter: QPainter, option: QStyleOptionViewItem, shown: CellShown, colour: QColor
-    ) -> None:
-        small, bold = smaller(option.font, 1.5), QFont(option.font)
-        bold.setWeight(QFont.Weight.DemiBold)
-        inside = option.rect.adjusted(SIDE, 0, -SIDE, -6 if shown.strength is not None else 0)
-        painter.setPen(colour)
-        painter.setFont(bold)
-        painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown.words)
-        room = inside.width() - QFontMetrics(bold).horizontalAdvance(shown.words) - 8
-        painter.setFont(small)
-        if QFontMetrics(small).horizontalAdvance(shown.note) <= room:
-            painter.drawText(inside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown.note)
-
-
-def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor) -> None:
-    left, width, y = box.left() + SIDE - 1, box.width() - 2 * SIDE + 2, box.bottom() - 6
-    faint = QColor(colour)
-    faint.setAlphaF(0.22)
-    painter.setPen(QPen(faint, 1))
-    painter.drawLine(QLineF(left, y, left + width, y))
-    painter.setPen(Qt.PenStyle.NoPen)
-    faint.setAlphaF(0.6)
-    painter.setBrush(faint)
-    painter.drawRoundedRect(
-        QRectF(left + shown.low * width, y - 1.5, max((shown.high - shown.low) * width, 2), 3), 1.5, 1.5
-    )
-    painter.setBrush(colour)
-    painter.drawRect(QRectF(left + shown.at * width - 1, y - 3.5, 2, 7))
-
-
-class _Names(QHeaderView):
-    """The rows' names: suites bold, their rows indented, with a sign for collapsed and expanded."""
-
-    def __init__(self, parent: QTableView) -> None:
-        super().__init__(Qt.Orientation.Vertical, parent)
-        self.setSectionsClickable(True)
-        self.setHighlightSections(False)
-        self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-
-    def sizeHint(self) -> QSize:
-        return QSize(self._best_width(), 0)
-
-    @property
-    def _table(self) -> QTableView:
-        table = self.parentWidget()
-        assert isinstance(table, QTableView)
-        return table
-
-    def _best_width(self) -> int:
-        model, metrics = self.model(), self.fontMetrics()
-        widest = 0
-        for section in range(min(model.rowCount() if model is not None else 0, 400)):
-            row = model.headerData(section, Qt.Orientation.Vertical, ROW_ROLE)
-            widest = max(widest, metrics.horizontalAdvance(row.name) + row.depth * INDENT)
-        most = NAMES[1] if self._table.width() > 760 else 200
-        return min(max(widest + 3 * SIDE + INDENT, NAMES[0]), most)
-
-    def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:
-        if not rect.isValid():
-            return
-        model, orientation = self.model(), Qt.Orientation.Vertical
-        row = model.headerData(section, orientation, ROW_ROLE)
-        painter.save()
-        current = self._table.currentIndex().row() == section
-        painter.fillRect(rect, theme().color("selection" if current else "panel"))
-        font = QFont(self.font())
-        if row.kind != "scenario":
-            font.setWeight(QFont.Weight.DemiBold)
-        painter.setFont(font)
-        left = rect.left() + SIDE + row.depth * INDENT
-        if row.is_foldable:
-            collapsed = model.headerData(section, orientation, COLLAPSED_ROLE)
-            painter.setPen(theme().color("text-muted"))
-            painter.drawText(
-                QRect(left, rect.top(), INDENT, rect.height()),
-                Qt.AlignmentFlag.AlignVCenter,
-                "▸" if collapsed else "▾",
-            )
-        left += INDENT if row.is_foldable or row.kind == "scenario" else 0
-        painter.setPen(theme().color("text-muted" if row.control else "text"))
-        box = QRect(left, rect.top(), rect.right() - left - SIDE, rect.height())
-        name = tr("{name} (control)", name=row.name) if row.control and row.kind != "group" else row.name
-        words = painter.fontMetrics().elidedText(visible(name), Qt.TextElideMode.ElideMiddle, box.width())
-        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, words)
-        painter.restore()
 
 
 class EvalTable(QTableView):
@@ -290,6 +160,144 @@ class EvalTable(QTableView):
             words = str(model.headerData(column, Qt.Orientation.Horizontal) or "").split("\n")
             lines = max(lines, len(words))
             widest = max(metrics.horizontalAdvance(word) for word in words) + 3 * SIDE
-            least = max(round(NARROWEST * scale), min(widest, round(240 * scale)))
+            least = max(round(NARROWEST * scale), min(widest, round(MOST_TITLE * scale)))
             head.resizeSection(column, max(least, min(share, round(WIDEST * scale))))
         head.setFixedHeight(lines * metrics.height() + 14)
+
+
+class _Names(QHeaderView):
+    """The rows' names: suites bold, their rows indented, with a sign for collapsed and expanded."""
+
+    def __init__(self, parent: QTableView) -> None:
+        super().__init__(Qt.Orientation.Vertical, parent)
+        self.setSectionsClickable(True)
+        self.setHighlightSections(False)
+        self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._best_width(), 0)
+
+    @property
+    def _table(self) -> QTableView:
+        table = self.parentWidget()
+        assert isinstance(table, QTableView)
+        return table
+
+    def _best_width(self) -> int:
+        model, metrics = self.model(), self.fontMetrics()
+        widest = 0
+        for section in range(min(model.rowCount() if model is not None else 0, MOST_MEASURED)):
+            row = model.headerData(section, Qt.Orientation.Vertical, ROW_ROLE)
+            widest = max(widest, metrics.horizontalAdvance(row.name) + row.depth * INDENT)
+        most = NAMES[1] if self._table.width() > NARROW else NARROW_NAMES
+        return min(max(widest + 3 * SIDE + INDENT, NAMES[0]), most)
+
+    def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:
+        if not rect.isValid():
+            return
+        model, orientation = self.model(), Qt.Orientation.Vertical
+        row = model.headerData(section, orientation, ROW_ROLE)
+        painter.save()
+        current = self._table.currentIndex().row() == section
+        painter.fillRect(rect, theme().color("selection" if current else "panel"))
+        font = QFont(self.font())
+        if row.kind != "scenario":
+            font.setWeight(QFont.Weight.DemiBold)
+        painter.setFont(font)
+        left = rect.left() + SIDE + row.depth * INDENT
+        if row.is_foldable:
+            collapsed = model.headerData(section, orientation, COLLAPSED_ROLE)
+            painter.setPen(theme().color("text-muted"))
+            painter.drawText(
+                QRect(left, rect.top(), INDENT, rect.height()),
+                Qt.AlignmentFlag.AlignVCenter,
+                "▸" if collapsed else "▾",
+            )
+        left += INDENT if row.is_foldable or row.kind == "scenario" else 0
+        painter.setPen(theme().color("text-muted" if row.control else "text"))
+        box = QRect(left, rect.top(), rect.right() - left - SIDE, rect.height())
+        name = tr("{name} (control)", name=row.name) if row.control and row.kind != "group" else row.name
+        words = painter.fontMetrics().elidedText(visible(name), Qt.TextElideMode.ElideMiddle, box.width())
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, words)
+        painter.restore()
+
+
+class _CellDelegate(QStyledItemDelegate):
+    """Number and n, and below them the interval as a bar with a mark where the figure is."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        shown: CellShown = index.data(SHOWN_ROLE)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
+        fill = theme().color("panel") if shown.strength is None else ground(shown.strength)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(fill)
+        painter.drawRoundedRect(box, 4, 4)
+        colour = theme().color("text-faint") if shown.strength is None else ink(fill)
+        self._paint_words(painter, option, shown, colour)
+        if shown.strength is not None:
+            _paint_bar(painter, box, shown, colour)
+        if option.state & (QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus):
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(theme().color("text"), 2))
+            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
+        painter.restore()
+
+    def _paint_words(
+        self, painter: QPainter, option: QStyleOptionViewItem, shown: CellShown, colour: QColor
+    ) -> None:
+        small, bold = smaller(option.font, 1.5), QFont(option.font)
+        bold.setWeight(QFont.Weight.DemiBold)
+        inside = option.rect.adjusted(SIDE, 0, -SIDE, -6 if shown.strength is not None else 0)
+        painter.setPen(colour)
+        painter.setFont(bold)
+        painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown.words)
+        room = inside.width() - QFontMetrics(bold).horizontalAdvance(shown.words) - 8
+        painter.setFont(small)
+        if QFontMetrics(small).horizontalAdvance(shown.note) <= room:
+            painter.drawText(inside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown.note)
+
+
+def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor) -> None:
+    left, width, y = box.left() + SIDE - 1, box.width() - 2 * SIDE + 2, box.bottom() - 6
+    faint = QColor(colour)
+    faint.setAlphaF(0.22)
+    painter.setPen(QPen(faint, 1))
+    painter.drawLine(QLineF(left, y, left + width, y))
+    painter.setPen(Qt.PenStyle.NoPen)
+    faint.setAlphaF(0.6)
+    painter.setBrush(faint)
+    painter.drawRoundedRect(
+        QRectF(left + shown.low * width, y - 1.5, max((shown.high - shown.low) * width, 2), 3), 1.5, 1.5
+    )
+    painter.setBrush(colour)
+    painter.drawRect(QRectF(left + shown.at * width - 1, y - 3.5, 2, 7))
+
+
+def ground(strength: float) -> QColor:
+    """Return the colour of a cell: from the panel's to the chart's, in perceptually even steps of lightness."""
+    panel, full = _rgb(theme().color("panel")), _rgb(theme().color("chart-main"))
+    share = 0.05 + strength * (LARGEST - 0.05)
+    mixed = (a + (b - a) * share for a, b in zip(panel, full))
+    return QColor.fromRgbF(*mixed)
+
+
+def ink(on: QColor) -> QColor:
+    """Black or white: on any ground one of them has 4.5:1, which the theme's own colours of text have not."""
+    return max((QColor("black"), QColor("white")), key=lambda colour: contrast(colour, on))
+
+
+def contrast(one: QColor, other: QColor) -> float:
+    """WCAG's contrast ratio, 1 to 21."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _rgb(colour: QColor) -> tuple[float, float, float]:
+    return colour.redF(), colour.greenF(), colour.blueF()
+
+
+def _luminance(colour: QColor) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -28,6 +28,7 @@ SHOWN_ROLE = Qt.ItemDataRole.UserRole + 1
 ROW_ROLE = Qt.ItemDataRole.UserRole + 2
 """The Row, of a row's header."""
 COLLAPSED_ROLE = Qt.ItemDataRole.UserRole + 3
+"""Whether the rows below a row are hidden, of a row's header."""
 MANY = 60
 """With more scenarios, a result begins with its groups collapsed."""
 _MEASURED: dict[MeasureName, str] = {
@@ -42,9 +43,8 @@ _MEASURED: dict[MeasureName, str] = {
     "saved": tr("saved"),
 }
 """The titles of the measures, within a sentence."""
-
-
 _Key: TypeAlias = tuple[str, str, str, str, bool]
+"""The identity of a row (`_key`): its kind, suite, group and scenario, and whether it is a group of controls."""
 
 
 class CellShown(NamedTuple):
@@ -73,6 +73,7 @@ class EvalTableModel(QAbstractTableModel):
         self._collapsed: set[_Key] = set()
         self._rows: list[Row] = []
         self._top: dict[str, float] = {}
+        """By measure, the value at which a bar ends (`_greatest`)."""
 
     # -- what is shown -----------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QResizeEvent,
     QWheelEvent,
 )
 from PySide6.QtSvg import QSvgRenderer
@@ -33,9 +34,11 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 
 SMALLEST, LARGEST, STEP = 0.2, 4.0, 1.2
+"""Of the zoom: its bounds, and its factor for each step."""
 LEAST_FIT = 0.62
 """A wide diagram is made smaller to fit, but not so small that it cannot be read."""
 PNG_SCALE = 2
+"""Pixels of a PNG for each unit of the drawing."""
 MOST_PIXELS = 60_000_000
 """Of a PNG; a diagram that is larger is saved smaller."""
 _FILTER = tr("SVG drawing (*.svg);;PNG picture (*.png)")
@@ -88,7 +91,9 @@ class RailroadView(QScrollArea):
         self._drawing: RailroadDrawing | None = None
         self._renderer = QSvgRenderer(self)
         self._zoom = 0.0
+        """0 where the diagram is fitted to the view."""
         self._chosen = -1
+        """The place in `_links` of the box that was chosen by keys."""
         self._corner: QFrame | None = None
         self._canvas = _Canvas(self)
         self.setWidget(self._canvas)
@@ -251,8 +256,8 @@ class RailroadView(QScrollArea):
         )
         menu.actions()[-1].setEnabled(self._drawing is not None)
 
-    def resizeEvent(self, event: object) -> None:
-        super().resizeEvent(event)  # type: ignore[arg-type]
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
         self._fit()
         self._place_corner()
 

@@ -69,11 +69,15 @@ _CHOICE_WORDS = {
     "unknown-tool": tr("unknown-tool"),
     "never": tr("never"),
 }
-"""Of the choices; the others are written the same in every language."""
+"""Of the choices; the others are the same in every language."""
 
 
 class LessonExperiment(QFrame):
-    """`liveRequested` carries the reader's changes; `stopRequested` ends the running experiment."""
+    """An experiment changes the lesson's `request`; `recorded` are the events of a run with these changes, `base` those
+    of the run without them, with which it is compared.
+
+    `liveRequested` carries the reader's further changes by name; `stopRequested` ends the running experiment.
+    """
 
     liveRequested = Signal(object)
     stopRequested = Signal()

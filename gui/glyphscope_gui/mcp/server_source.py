@@ -23,6 +23,7 @@ from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.mcp.server import McpServer
 
 Phase: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended", "stopping"]
+"""Of a server: `failed` before it was ready, `ended` by itself after that."""
 
 
 class Limits(TypedDict, total=False):
@@ -100,10 +101,6 @@ class ServerSource:
         """The requests that wait for the user."""
         return self._server.questions if self._server is not None else ()
 
-    def _notify_asked(self, _server: McpServer) -> None:
-        if self._asked is not None:
-            self._asked(self.name)
-
     def start(self, sign_in: Callable[[str], None] | None = None) -> bool:
         """Start it, unless it runs already, and return at once; False if it may not be started.
 
@@ -156,7 +153,7 @@ class ServerSource:
         return self._refused("is not running") if server is None else server.request(method, params, **limits)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
-        """Other roots, also for a server that runs."""
+        """Set other roots, also for a server that runs."""
         self.config = msgspec.structs.replace(self.config, roots=roots)
         if self._server is not None:
             self._server.set_roots(roots)
@@ -177,6 +174,18 @@ class ServerSource:
         if server is None:
             return self._refused("is not running")
         return server.subscribe(uri, seconds=seconds, cancel=cancel, on=on)
+
+    def close(self) -> None:
+        """End it for good: no start after this."""
+        with self._lock:
+            self._closed = True
+        self.stop()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _notify_asked(self, _server: McpServer) -> None:
+        if self._asked is not None:
+            self._asked(self.name)
 
     def _refused(self, why: str) -> Outcome:
         return Outcome(fault="protocol", message=f"The server {self.name} {why}.")
@@ -200,12 +209,6 @@ class ServerSource:
                 return Outcome(fault="timeout", message=message)
         limits["seconds"] = max(until - time.monotonic(), _LOOK)
         return server
-
-    def close(self) -> None:
-        """End it for good: no start after this."""
-        with self._lock:
-            self._closed = True
-        self.stop()
 
 
 class Alias:

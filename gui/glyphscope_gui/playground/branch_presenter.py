@@ -61,19 +61,25 @@ class BranchPresenter(QObject):
         self._panel = evidence.branch_panel
         self._card = view.branches
         self._special: frozenset[int] = frozenset()
+        """The ids of special tokens in the shown run; empty while they are unknown."""
         self._known_special: tuple[ModelInfo, frozenset[int]] | None = None
-        self._why_not = ""
-        self._select: int | None = None
-        self._refusal: Refusal | None = None
-        self._cost_of = ""
+        """The special tokens of the model that was asked last."""
         self._asked_special = False
+        self._why_not = ""
+        """Why the shown run cannot have branches; "" where it can."""
+        self._select: int | None = None
+        """The token to choose once the run that was requested here is shown."""
+        self._refusal: Refusal | None = None
+        """Why the grammar masked alternatives at the shown token, once it is known."""
+        self._cost_of = ""
+        """The run whose cost is shown, or computed."""
         self._background = Background(self)
         self._typing = TypedTextPresenter(context, view, self._bar)
         self.branches = Branches(context.services.history, self)
         self._connect_runs()
         self._connect_branches()
         self._connect_tokens()
-        self._connect_wishes()
+        self._connect_bar()
         self.actions: list[QAction] = [
             *self._bar.actions_.values(),
             self._card.back_action,
@@ -89,6 +95,18 @@ class BranchPresenter(QObject):
     def finish(self, applied: Applied) -> None:
         self.branches.finish(applied)
         self._ended(applied)
+
+    def show_token(self, index: int | None) -> None:
+        """Show the actions at a token of the shown stage; None for none."""
+        token = self._page.current_token() if index is not None else None
+        self._refusal = None
+        self._bar.show_token(token)
+        self._show_special()
+        started, busy = self._runs.state.started, self._runs.is_busy
+        if token is not None and not (self._asked_special or busy) and self._is_own_model(started):
+            self._asked_special = True
+            self._runs.queries.ask("special tokens", _ONLY_SPECIAL, self._know_special)
+        self._show_why_not()
 
     def close(self) -> None:
         self.branches.close()
@@ -132,14 +150,14 @@ class BranchPresenter(QObject):
             for view in (table, tokens, self._page.stream):
                 view.addAction(action)
 
-    def _connect_wishes(self) -> None:
+    def _connect_bar(self) -> None:
         bar = self._bar
         bar.tokenRequested.connect(self._take)
         bar.textRequested.connect(lambda text: self._start(text=text))
         bar.deleteRequested.connect(self._start)
         bar.keepRequested.connect(lambda: self._start(after=1))
-        bar.relaxRequested.connect(lambda what, relax: self._take(what, relax=relax))
-        bar.unconstrainedRequested.connect(lambda what: self._take(what, constraint="off"))
+        bar.relaxRequested.connect(lambda one, relax: self._take(one, relax=relax))
+        bar.unconstrainedRequested.connect(lambda one: self._take(one, constraint="off"))
 
     # -- requests of the user ----------------------------------------------------------------------------------
 
@@ -243,17 +261,6 @@ class BranchPresenter(QObject):
         self._panel.show_run(branches.shown, where, kin.row.name, kin.row.note)
 
     # -- one token of the shown run ----------------------------------------------------------------------------
-
-    def show_token(self, index: int | None) -> None:
-        token = self._page.current_token() if index is not None else None
-        self._refusal = None
-        self._bar.show_token(token)
-        self._show_special()
-        started, busy = self._runs.state.started, self._runs.is_busy
-        if token is not None and not (self._asked_special or busy) and self._is_own_model(started):
-            self._asked_special = True
-            self._runs.queries.ask("special tokens", _ONLY_SPECIAL, self._know_special)
-        self._show_why_not()
 
     def _is_own_model(self, started: RunStarted | None) -> bool:
         """Whether the open model is the one that wrote that run: its ids are those of the run's tokens."""

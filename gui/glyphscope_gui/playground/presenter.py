@@ -45,6 +45,7 @@ class PlaygroundPresenter(Page):
         super().__init__(context)
         self._runs = context.runs
         self._first_model = True
+        """Whether no model was opened, or failed to open, yet."""
         self._phase = Phase.IDLE
         self.view = self.widget = RunPage(context.project.prompt)
         self.evidence = EvidenceDock()
@@ -137,10 +138,6 @@ class PlaygroundPresenter(Page):
         runs.modelStatusChanged.connect(self._model_changed)
         runs.phaseChanged.connect(self._show_phase)
         self.context.record.changed.connect(self.view.show_record)
-
-    def _show_sizes(self, measured: Measured) -> None:
-        called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
-        self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
 
     def _connect_views(self) -> None:
         view, evidence, actions = self.view, self.evidence, self.context.actions
@@ -241,6 +238,10 @@ class PlaygroundPresenter(Page):
     def _use_glyph(self) -> None:
         self.context.project.set_options(native="", notation="glyph")
 
+    def _show_sizes(self, measured: Measured) -> None:
+        called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
+        self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
+
     def _show_saving(self, saving: Saving) -> None:
         self.view.banner.show_saving(saving)
         self.evidence.add_saving(saving)
@@ -277,7 +278,7 @@ class PlaygroundPresenter(Page):
             self.view.notice.show_words(status.message, again, self.play_bundled, get, error=True)
 
 
-_WORDS = {
+_EXAMPLES = {
     "search-mask.jsonl": tr("A call with the mask, in GLYPH"),
     "search-mask-json.jsonl": tr("The same call in JSON"),
     "search-relaxed.jsonl": tr("A branch with a relaxed constraint"),
@@ -298,7 +299,7 @@ class ExamplesMenu(QMenu):
         super().__init__(tr("Recorded e&xamples"), parent)
         self.setObjectName("examplesMenu")
         known = set(bundled_runs())
-        for name, words in _WORDS.items():
+        for name, words in _EXAMPLES.items():
             if name in known:
                 action = self.addAction(words)
                 action.triggered.connect(lambda _checked=False, run=name: self.chosen.emit(run))

@@ -111,11 +111,16 @@ class StageRows:
         self._request = request
         self._looped = request is not None and request.strategy == "loop"
         self.rows = [TimelineRow(place, "")]
-        self._seen = self._tokens_seen = self._bytes = self._forced = 0
+        self._seen = self._tokens_seen = 0
+        """Events of the strategy, and tokens, that are read."""
+        self._bytes = self._forced = 0
         self._parts: list[TimelineRow] = []
+        """The rows of the parts of the stage's text."""
         self._waiting: TimelineRow | None = None
+        """The row of a question without an answer."""
         self._uncalled = False
         self._calls: dict[str, TimelineRow] = {}
+        """By a call's id the row of its approval, by `tool ID` that of its result."""
 
     def update(
         self, stage: StageState, now: float, *, over: bool, failed: str = "", uncalled: bool = False

@@ -38,16 +38,14 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
 FIRST_PROMPT = "Search for AI news, 10 results"
+JOURNAL_DELAY_MS = 1000
+"""After the last edit the journal is written: the edits that a crash can cost at most."""
 
 
 def first_project(settings: Settings) -> Project:
     """Seven tools, a prompt that one of them answers, and the options of the user's settings."""
     registry = default_registry().to_document()
     return Project(request=RunRequest(prompt=FIRST_PROMPT, registry=registry, **settings.first_options()))
-
-
-JOURNAL_DELAY_MS = 1000
-"""After the last edit; what a crash can cost at most."""
 
 
 class ProjectController(QObject):
@@ -72,19 +70,20 @@ class ProjectController(QObject):
         settings: SettingsStore,
         journal: Journal,
         parent: QObject | None = None,
-        grammar: GrammarDocument | None = None,
     ) -> None:
         super().__init__(parent)
-        self.grammar = grammar or GrammarDocument(self)
+        self.grammar = GrammarDocument(self)
         self.tools = tools
         self.prompt = prompt
         self._settings = settings
         self._journal = journal
         self._keeps_unsaved = False
+        """Whether unsaved edits are kept for the next start: no one can be asked about them."""
         self._options = RunRequest(prompt="", registry={})
         self._notes = ""
         self.path: Path | None = None
         self._digest = ""
+        """Of the file as it was read or written last."""
         self._saved = self._parts()
         self._journal_failing = False
         self.background = Background(self)
@@ -118,7 +117,7 @@ class ProjectController(QObject):
         return self._options.model or self._settings.value.model or EMBEDDED
 
     def choose_model(self, name: str) -> None:
-        """Use it from now on, here and in new projects. The one that is used already changes nothing in the project."""
+        """Use that model from now on, here and in new projects. The current one does not change the project."""
         name = model_name_of(name)
         other = name != self.model
         self._settings.replace(
@@ -151,7 +150,7 @@ class ProjectController(QObject):
         if options == self._options:
             return
         self._options = options
-        self._follow()
+        self._update_prompt()
         self.optionsChanged.emit(options)
         self._edited()
 
@@ -277,7 +276,7 @@ class ProjectController(QObject):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _opened(self, path: Path, stored: StoredProject) -> None:
-        """A file may come from anybody: what it holds of tools and servers is shown, what it permits is left out."""
+        """Show a project from a file, which anyone may have written: without the permissions in it."""
         request = stored.project.request
         kept = without_permissions(request.approvals)
         project = msgspec.structs.replace(
@@ -317,7 +316,7 @@ class ProjectController(QObject):
             )
         )
         self.grammar.restore(project.grammar)
-        self._follow()
+        self._update_prompt()
         self.optionsChanged.emit(self._options)
         self._edited()
 
@@ -338,11 +337,11 @@ class ProjectController(QObject):
         self._settings.replace(self._settings.value.with_recent_project(str(path)))
 
     def _registry_changed(self, _registry: object) -> None:
-        self._follow()
+        self._update_prompt()
         self._edited()
 
-    def _follow(self) -> None:
-        """Update the prompt templates' variables after a change of tools or notation."""
+    def _update_prompt(self) -> None:
+        """Update the variables of the prompt's template after a change of tools or notation."""
         options = self._options
         self.prompt.set_context(PromptContext(self.tools.registry, options.notation, options.shape))
 

@@ -227,13 +227,12 @@ class RegistryDocument(QObject):
         self.show_state(state)
 
     def draft_state(self, registry: ToolRegistry, texts: Mapping[str, str]) -> RegistryState:
-        """The state that a project file or a journal holds; problems are found again from the texts."""
+        """The state in a project file or a journal; problems are found again from the texts."""
         problems = {name: found for name, text in texts.items() if (found := _check(Tool(name), text)[1])}
         return RegistryState(registry, dict(texts), problems)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def is_typing(self) -> bool:
+        """Whether the last edit is so recent that a further one of the same place belongs to it."""
         return self._since_edit.isValid() and self._since_edit.elapsed() < MERGE_MS
 
     def show_state(self, state: RegistryState) -> None:
@@ -246,6 +245,8 @@ class RegistryDocument(QObject):
                 self.textChanged.emit(name)
         if state.problems != old.problems:
             self.problemsChanged.emit(state.problems)
+
+    # -- inside ------------------------------------------------------------------------------------------------
 
     def _put_text(self, tool: Tool, text: str, label: str, key: str, *, keep_text: bool) -> None:
         parameters, problems = _check(tool, text)

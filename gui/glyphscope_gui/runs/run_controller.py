@@ -123,7 +123,7 @@ class Saving:
 
 
 def _begins(event: AnyEvent) -> bool:
-    """Whether the model is at work by then, and not only requested."""
+    """Whether the model is at work for the run by that event, and not only requested."""
     if isinstance(event, PromptEvaluated):
         return event.total > 0  # else an endpoint is waited for
     return not isinstance(event, _BEFORE)
@@ -179,11 +179,13 @@ class RunController(QObject):
         self._job: Job | None = None
         self._next_id = 1
         self._waiting: Callable[[], None] | None = None
-        self._said: list[AnyEvent] = []
-        self._pending: list[AnyEvent] | None = (
-            None  # of a run that has not begun yet, while another one is shown
-        )
+        """Starts the next job once the present one has stopped."""
+        self._continuation: list[AnyEvent] = []
+        """The events of the continuation of the shown run."""
+        self._pending: list[AnyEvent] | None = None
+        """The events of a run that has not begun yet, while another one is shown."""
         self._asked: Asked | None = None
+        """What the run asks a person."""
         self._closed = False
         self._mailbox = Mailbox(self)
         self._mailbox.batch.connect(self._take)
@@ -212,7 +214,7 @@ class RunController(QObject):
         Only for a direct run of a single text: a strategy has its own continuation after a stop.
         """
         started = self.state.started
-        if self.is_busy or self._said or started is None or started.request.strategy != "direct":
+        if self.is_busy or self._continuation or started is None or started.request.strategy != "direct":
             return False
         return self.state.aborted is not None and len(self.state.stages) == 1
 
@@ -244,11 +246,10 @@ class RunController(QObject):
         events: tuple[AnyEvent, ...],
         rate: float | None = None,
         *,
-        stepping: bool = False,
         at: TokenPlace | None = None,
     ) -> None:
         """Show a recorded run: the same events on the same path. `rate` and `at` as in ReplayJob."""
-        self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, stepping, at)))
+        self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, at=at)))
 
     def show_record(self, events: Sequence[AnyEvent], at: TokenPlace | None = None) -> None:
         """Show all of a recorded run at once; `ended` carries `at`, the token to choose then."""
@@ -326,7 +327,7 @@ class RunController(QObject):
         self.queries.interrupt()
         self._job = job
         if not self.is_aside:
-            self._said = []
+            self._continuation = []
             if isinstance(job, RunJob) and any(map(_begins, self.events)):
                 self._pending = []
             elif not isinstance(job, ContinueJob):
@@ -372,7 +373,7 @@ class RunController(QObject):
             self._begin(self._job)
         kind = _kind_of(self._job)
         if kind == "continuation":
-            self._said.extend(events)
+            self._continuation.extend(events)
         else:
             self.events.extend(events)
             for event in events:
@@ -410,7 +411,7 @@ class RunController(QObject):
             if waiting is not None:
                 waiting()
             return
-        events = tuple(self._said if kind == "continuation" else self.events)
+        events = tuple(self._continuation if kind == "continuation" else self.events)
         at = job.at if isinstance(job, ReplayJob) and events == job.events else None
         self.ended.emit(Applied(self.state, events, kind, at))
         if waiting is not None:
@@ -430,10 +431,10 @@ class RunController(QObject):
                 waiting()
 
     def _report_saving(self) -> None:
-        continued = run_state(self._said)
+        continued = run_state(self._continuation)
         aborted = self.state.aborted
         if aborted is None or continued.finished is None or continued.finished.reason == "cancelled":
-            self._said = []
+            self._continuation = []
             return
         self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, continued.finished.tokens))
 

@@ -60,6 +60,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.services = services
         self._leaving = False
+        """Whether the user has decided about unsaved edits: the window may close."""
         self._shut = False
         self._framed = QTimer(self, singleShot=True, interval=FRAMED_MS)
         self._framed.timeout.connect(self._stay_on_screen)
@@ -88,7 +89,7 @@ class MainWindow(QMainWindow):
         return self.pages[page]
 
     def showEvent(self, event: QShowEvent) -> None:
-        """The frame is known once the window system has made it."""
+        """Fit the window to the screen a little later: its frame is known once the window system has made it."""
         super().showEvent(event)
         if not event.spontaneous():
             self._framed.start()
@@ -118,7 +119,7 @@ class MainWindow(QMainWindow):
         show_error(self, error)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Unsaved edits are asked about first; the answer closes the window, or not."""
+        """Ask about unsaved edits first; the answer closes the window, or not."""
         if not self._leaving and not self._shut and self.services.project.is_dirty:
             event.ignore()
             self.dialogs.before_leaving(self._leave)
@@ -143,7 +144,7 @@ class MainWindow(QMainWindow):
         self._make_room()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """In the order in which the window is read."""
+        """Move the focus in the order in which the window is read."""
         centre = self._centre
         sides = [*self._dock_tabs(), *self._visible_docks()]
         left = [part for part in sides if part.x() < centre.x()]
@@ -265,6 +266,7 @@ class MainWindow(QMainWindow):
         if not settings.state or not self.restoreState(_bytes(settings.state)):
             self.fit_sides()
         self._begun = self.size()
+        """The first size: one that the user changed is not fitted to the screen."""
 
     # -- inside ------------------------------------------------------------------------------------------------
 
