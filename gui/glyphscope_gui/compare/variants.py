@@ -108,8 +108,8 @@ class Variant:
             "order": under_constraint(base.request, self.constraint).order,
         }
         own |= {name: value for name, value in self.changes if name not in _SAMPLING}
-        drawn = {name: value for name, value in self.changes if name in _SAMPLING}
-        own["sampling"] = msgspec.structs.replace(base.request.sampling, **drawn)
+        sampling = {name: value for name, value in self.changes if name in _SAMPLING}
+        own["sampling"] = msgspec.structs.replace(base.request.sampling, **sampling)
         return base.changed(strategy=self.strategy, grammar=None, dispatch=False, **own)
 
 
@@ -223,8 +223,10 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
         return []
     facts = [_facts(variant) for variant in variants]
     differs = [len({fact[place] for fact in facts}) > 1 for place in range(len(facts[0]))]
-    differs[1] = len({fact[1] for fact in facts if fact[1]}) > 1  # the model's own shape goes without saying
-    shown = differs if any(differs) else [True, False, True, *(False for _ in differs[3:])]
+    shapes = {fact[_SHAPE] for fact in facts if fact[_SHAPE]}  # a model's own notation has none to choose
+    differs[_SHAPE] = len(shapes) > 1
+    usual = [place in (_NOTATION, _CONSTRAINT) for place in range(len(differs))]
+    shown = differs if any(differs) else usual
     names = [_name([word if show else "" for word, show in zip(fact, shown)]) for fact in facts]
     names = [name or tr("as the playground") for name in names]
     twice = {name for name, count in Counter(names).items() if count > 1}
@@ -238,6 +240,8 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
 
 # -- inside ----------------------------------------------------------------------------------------------------
 
+_NOTATION, _SHAPE, _CONSTRAINT = range(3)
+"""The places of the first facts of a variant."""
 _PICKED = 5
 """Facts that are picked in the boxes of a column; the others are changes of the playground's settings."""
 

@@ -120,7 +120,7 @@ class EvalReading(QObject):
         self._start("price", lambda: _priced(matrix), then)
 
     def open_run(self, result: EvalResult, sample: Sample) -> None:
-        """The run of the turn that went wrong first."""
+        """Open the sample's run: that of the turn that went wrong first."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("run", lambda: _run(folder, sample), self.runOpened.emit)
 
@@ -130,7 +130,7 @@ class EvalReading(QObject):
         self._start("run", lambda: _judge_run(folder, sample, number), self.runOpened.emit)
 
     def align(self, result: EvalResult, pair: Pair, then: Callable[[Alignment], object]) -> None:
-        """Both runs of a pair beside each other, by field."""
+        """Align both runs of a pair by field."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("align", lambda: _aligned(folder, pair), then)
 
@@ -139,12 +139,12 @@ class EvalReading(QObject):
         self._start("report", lambda: _report(path), then)
 
     def compare(self, before: Path, result: EvalResult, then: Callable[[Compared], object]) -> None:
-        """The changes from another result to this one."""
+        """Find the changes from another result to this one."""
         samples = tuple(result.samples)
         self._start("compare", lambda: _compared(before, result, samples), then)
 
     def export(self, result: EvalResult, out: Path, then: Callable[[int], object]) -> None:
-        """All samples as a table, in the form that the file's name ends with; `then` gets their number."""
+        """Write all samples as a table, in the form that the file's name ends with; `then` gets their number."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("export", lambda: export_samples(folder, out), then)
 

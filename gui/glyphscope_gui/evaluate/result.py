@@ -67,9 +67,13 @@ class EvalResult:
         self.summary = summary
         self.samples: list[Sample] = []
         self._index: dict[tuple[str, str], dict[str, list[Sample]]] = {}
+        """The samples, by suite and scenario, then by arm."""
         self._known: dict[tuple[str, str, str], dict[MeasureName, list[float]]] = {}
+        """The known values by suite, scenario and arm, then by measure."""
         self._figures: dict[tuple[Row, str, str], CellFigure] = {}
+        """The figures by row, arm and measure, as far as they were shown since the last sample."""
         self._order: dict[str, dict[str, dict[str, bool]]] = {suite.name: {} for suite in manifest.suites}
+        """By suite, then group, the scenarios in their order, and whether each is a control."""
         self._rows: list[Row] | None = None
         self.add(samples)
 
@@ -148,7 +152,7 @@ class EvalResult:
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _values(self, suite: str, scenario: str, arm: str, measure: MeasureName) -> list[float]:
-        """Those of a scenario's samples that the model had its say in, and the measure is known of."""
+        """The values of a scenario's samples that have an answer of the model, and a known value."""
         known = self._known.setdefault((suite, scenario, arm), {})
         if measure not in known:
             samples = self._index.get((suite, scenario), {}).get(arm, ())

@@ -38,6 +38,7 @@ class EvalResultPresenter(QObject):
         self._view = page.result
         self._reading = reading
         self._cell: tuple[Row, str] | None = None
+        """The row and the arm of the chosen cell."""
         self._pair: Pair | None = None
         self.result: EvalResult | None = None
         self.title = ""
@@ -96,7 +97,7 @@ class EvalResultPresenter(QObject):
     def close(self) -> None:
         self._growing.stop()
 
-    # -- what the user chooses ---------------------------------------------------------------------------------
+    # -- choices of the user -----------------------------------------------------------------------------------
 
     def _cell_chosen(self, row: int, column: int) -> None:
         model = self._view.model
@@ -109,10 +110,8 @@ class EvalResultPresenter(QObject):
         if self.result is None or self._cell is None:
             return
         row, arm = self._cell
-        samples = sorted(
-            self.result.samples_of(row, arm), key=lambda sample: sample.ok
-        )  # what failed comes first
-        self._show_runs(f"{row.name}, {self._view.model.label(arm)}", samples)
+        failed_first = sorted(self.result.samples_of(row, arm), key=lambda sample: sample.ok)
+        self._show_runs(f"{row.name}, {self._view.model.label(arm)}", failed_first)
 
     def _show_runs(self, words: str, samples: Sequence[Sample]) -> None:
         self._view.runs_model.show(samples, self._view.model.labels)
@@ -188,6 +187,7 @@ class EvalResultPresenter(QObject):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _follow(self) -> None:
+        """Update the parts of a growing result that are not updated with each sample."""
         self._show_failures()
         self._show_provenance()
         self._page.show_has_result(self.title)
@@ -216,8 +216,8 @@ class EvalResultPresenter(QObject):
             self._view.show_words(())
 
 
-MOST = 20
-"""Results that are offered: the newest."""
+MOST_OFFERED = 20
+"""Results with which the shown one can be compared: the newest."""
 
 
 class ResultComparing(QObject):
@@ -245,7 +245,7 @@ class ResultComparing(QObject):
             manifest = row.manifest
             if result is None or manifest is None or row.path == result.path:
                 continue
-            if suites & {suite.name for suite in manifest.suites} and len(menu.actions()) < MOST:
+            if suites & {suite.name for suite in manifest.suites} and len(menu.actions()) < MOST_OFFERED:
                 action = menu.addAction(result_words(row))
                 action.triggered.connect(
                     lambda _on=False, path=row.path: self._reading.compare(path, result, self._show)

@@ -96,6 +96,7 @@ class LessonReader(QScrollArea):
         self._words: list[QWidget] = []
         self._parts: list[QWidget] = []
         self._order: list[QWidget] = []
+        """Words and parts below the title, in the order of the lesson."""
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
@@ -112,21 +113,16 @@ class LessonReader(QScrollArea):
         heading = named(LessonLabel(title, "", body, font), "lessonTitle")
         self._words, self._parts = [head, heading], []
         for part in parts:
-            if isinstance(part, Prose):
-                self._words.append(LessonProse(part.text, body))
-            else:
-                widget = make(part, body)
-                self._parts.append(widget)
-                if isinstance(widget, Active):
-                    self.active.append(widget)
-        made = iter(self._words[2:]), iter(self._parts)
-        column = vbox(head, heading, parent=body, margins=(_MARGIN, 20, _MARGIN, 28), spacing=16)
-        for part in parts:
-            widget = next(made[0] if isinstance(part, Prose) else made[1])
+            widget = LessonProse(part.text, body) if isinstance(part, Prose) else make(part, body)
             self._order.append(widget)
-            column.addWidget(widget)
+            (self._words if isinstance(part, Prose) else self._parts).append(widget)
+            if isinstance(widget, Active):
+                self.active.append(widget)
             if isinstance(widget, LessonQuestion):
                 widget.revealed.connect(self._uncover)
+        column = vbox(
+            head, heading, *self._order, parent=body, margins=(_MARGIN, 20, _MARGIN, 28), spacing=16
+        )
         self._covered = LessonLabel(tr("Reveal the answer to see the rest of this step."), "muted", body)
         column.addWidget(self._covered)
         column.addStretch(1)
@@ -234,6 +230,7 @@ class LessonReader(QScrollArea):
             widget.setMinimumWidth(min(round(WORDS * larger), max(inside, 120)))
 
     def _quieten(self) -> None:
+        """In a lecture: take the keyboard from everything but text fields."""
         if self._body is None:
             return
         for widget in self._body.findChildren(QWidget):

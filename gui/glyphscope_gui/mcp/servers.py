@@ -31,6 +31,7 @@ DEMO = "demo"
 REPORT_MS = 80
 """Between two rounds of passing the marks on."""
 SAVE_DELAY_MS = 400
+"""After the last change the configuration is written."""
 
 
 class ServersController(QObject):
@@ -59,6 +60,7 @@ class ServersController(QObject):
         self._background = Background(self)
         self._lock = threading.Lock()
         self._marks: set[tuple[str, str]] = set()
+        """Changes to report: what changed (effect, question, state, log), and the place or server."""
         self._closed = False
         self._later = QTimer(self, singleShot=True, interval=REPORT_MS)
         self._later.timeout.connect(self._report)
@@ -112,7 +114,7 @@ class ServersController(QObject):
         self._changed()
 
     def set_enabled(self, name: str, enabled: bool) -> None:
-        """Switch a server on or off; one that is off is ended, and not started by a run."""
+        """Enable or disable a server; a disabled one is ended, and not started by a run."""
         source = self.server_source(name)
         if source is None or source.config.disabled == (not enabled):
             return
@@ -122,7 +124,7 @@ class ServersController(QObject):
             self._in_background(name, source.stop)
 
     def set_roots(self, name: str, roots: tuple[str, ...]) -> None:
-        """The folders that a server gets when it lists its roots; one that runs is notified."""
+        """Set the folders that a server gets when it lists its roots; one that runs is notified."""
         source = self.server_source(name)
         if source is not None and source.config.roots != roots:
             source.set_roots(roots)

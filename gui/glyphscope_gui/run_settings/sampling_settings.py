@@ -1,4 +1,4 @@
-"""How tokens are drawn and where an answer ends, with what each sampling filter did in the run that is shown."""
+"""How tokens are sampled and where an answer ends, with the effect of each sampling filter in the run that is shown."""
 
 from __future__ import annotations
 
@@ -22,48 +22,10 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, NumberSetting, SettingsGrid
 
-
-@dataclass(frozen=True)
-class SamplingEffect:
-    """Medians over the `drawn` tokens of a run: how many were allowed, and how many each filter left of them.
-
-    `single` counts the draws for which only one token was left, `longest` the tokens of the longest answer.
-    """
-
-    drawn: int
-    allowed: int
-    top_k: int
-    top_p: int
-    min_p: int
-    single: int
-    longest: int
-
-
-def effect_of(state: RunState) -> SamplingEffect:
-    """Over all stages of the run. Without a drawn token (a greedy run, an endpoint's), all but `longest` is 0."""
-    left = list(_left(state))
-    allowed, top_k, top_p, min_p = (median_low(column) for column in zip(*left)) if left else (0, 0, 0, 0)
-    return SamplingEffect(
-        drawn=len(left),
-        allowed=allowed,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        single=sum(each[-1] == 1 for each in left),
-        longest=max((len(stage.tokens) for stage in state.stages), default=0),
-    )
-
-
-def _left(state: RunState) -> Iterator[tuple[int, int, int, int]]:
-    for stage in state.stages:
-        for token in stage.tokens:
-            if len(token.step.left) == 3:
-                top_k, top_p, min_p = token.step.left
-                yield token.step.allowed, top_k, top_p, min_p
-
-
 _ALL_TOKENS = -1
+"""The penalty's window that covers all tokens."""
 _MOST = 1_000_000
+"""The largest number of each field."""
 _NAMES = {
     "default": tr("llama.cpp’s defaults"),
     "deterministic": tr("Deterministic"),
@@ -96,6 +58,7 @@ class SamplingSettings(SettingsPopup):
         self.greedy_note = words_label(GREEDY)
         self.run_note = words_label("")
         self.effects: dict[str, QLabel] = {}
+        """By field, the label of the filter's effect, in the order of the form."""
         self._make_fields()
         self._lay_out()
 
@@ -231,13 +194,13 @@ class SamplingSettings(SettingsPopup):
         if effect is None or run is None or run.started is None:
             return
         used = run.started.request.sampling
-        if not effect.drawn:
+        if not effect.sampled:
             words = tr("No token of the run shown was sampled ({settings}).", settings=sampling_words(used))
         else:
             words = tr(
                 "Median of %n token(s) sampled in the run shown ({settings}).",
                 "",
-                effect.drawn,
+                effect.sampled,
                 settings=sampling_words(used),
             )
             if effect.single:
@@ -252,12 +215,20 @@ class SamplingSettings(SettingsPopup):
         self.optionsChosen.emit(changes)
 
 
+def read_stops(text: str) -> tuple[str, ...]:
+    """The stop strings of a text, one a line. Raises ValueError with the reason in words."""
+    stops = stop_strings(text.splitlines())
+    if wrong := stop_problem(stops):
+        raise ValueError(wrong)
+    return stops
+
+
 def _effects(effect: SamplingEffect | None) -> tuple[str, str, str, str]:
-    """Beside top-k, top-p, min-p and the most tokens."""
+    """The words beside top-k, top-p, min-p and the most tokens, as in `SamplingSettings.effects`."""
     if effect is None:
         return "", "", "", ""
     longest = tr("{count} used", count=count(effect.longest)) if effect.longest else ""
-    if not effect.drawn:
+    if not effect.sampled:
         return "", "", "", longest
     return (
         tr("{left} of {all} left", left=count(effect.top_k), all=count(effect.allowed)),
@@ -267,8 +238,40 @@ def _effects(effect: SamplingEffect | None) -> tuple[str, str, str, str]:
     )
 
 
-def read_stops(text: str) -> tuple[str, ...]:
-    stops = stop_strings(text.splitlines())
-    if wrong := stop_problem(stops):
-        raise ValueError(wrong)
-    return stops
+@dataclass(frozen=True)
+class SamplingEffect:
+    """Medians over the `sampled` tokens of a run: how many were allowed, and how many each filter left of them.
+
+    `single` counts those for which only one token was left, `longest` the tokens of the longest answer.
+    """
+
+    sampled: int
+    allowed: int
+    top_k: int
+    top_p: int
+    min_p: int
+    single: int
+    longest: int
+
+
+def effect_of(state: RunState) -> SamplingEffect:
+    """Over all stages of the run. Without a sampled token (a greedy run, an endpoint's), all but `longest` is 0."""
+    left = list(_left(state))
+    allowed, top_k, top_p, min_p = (median_low(column) for column in zip(*left)) if left else (0, 0, 0, 0)
+    return SamplingEffect(
+        sampled=len(left),
+        allowed=allowed,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        single=sum(each[-1] == 1 for each in left),
+        longest=max((len(stage.tokens) for stage in state.stages), default=0),
+    )
+
+
+def _left(state: RunState) -> Iterator[tuple[int, int, int, int]]:
+    for stage in state.stages:
+        for token in stage.tokens:
+            if len(token.step.left) == 3:
+                top_k, top_p, min_p = token.step.left
+                yield token.step.allowed, top_k, top_p, min_p

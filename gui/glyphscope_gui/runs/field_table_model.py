@@ -46,6 +46,7 @@ STATUS_ROLE = Qt.ItemDataRole.UserRole
 COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
 LONGEST_VALUE = 120
+"""Characters of a value that are shown."""
 _VERDICTS: dict[Status, str] = {
     "holds": tr("valid", "a verdict"),
     "open": tr("open", "a verdict"),
@@ -83,7 +84,7 @@ def shape_of(request: RunRequest) -> Shape | None:
 
 
 class FieldTableModel(TableModel[Row]):
-    """`apply` takes the events of a batch and the state after them."""
+    """The fields of a stage's calls: `begin`, `apply` for each batch of events, and `add_missing` at the end."""
 
     titles = COLUMNS
     figures = frozenset({TOKENS})
@@ -92,12 +93,18 @@ class FieldTableModel(TableModel[Row]):
         super().__init__(parent)
         self._rows: list[Row] = []
         self._places: dict[_Key, int] = {}
+        """The rows of fields and calls."""
         self._constraints: dict[_Key, str] = {}
+        """The constraint of each field of a known tool, in words."""
         self._decided: dict[_Key, int] = {}
+        """The character that made a field invalid."""
         self._registry: ToolRegistry | None = None
         self._name_path: str | None = None
+        """The path of the field that names the tool; None where no field does."""
         self._args_path = ""
+        """The path of the object of the arguments; empty where they are beside the name."""
         self._call = 0
+        """The index of the newest call."""
 
     def begin(self, registry: ToolRegistry | None, shape: Shape | None, tool: str = "") -> None:
         """Begin an empty table for a text with these tools; `tool` where an earlier stage named it. Without a
@@ -116,6 +123,7 @@ class FieldTableModel(TableModel[Row]):
         self.endResetModel()
 
     def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
+        """Show the events of a batch; `state` is the one after them."""
         touched: dict[_Key, None] = {}
         for event in events:
             if isinstance(event, (FieldOpened, FieldChanged, FieldClosed)):

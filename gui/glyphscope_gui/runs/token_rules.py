@@ -43,14 +43,15 @@ UNRELATED: dict[Unrelated, str] = {
 }
 """Why an alternative is masked without a constraint of the schema."""
 NOT_READ = tr("Only the first 50,000 tokens of a run are analysed.")
-
-
 _Place: TypeAlias = tuple[str, Origin | None]
+"""A rule's name, and its place in a tool's schema."""
 
 
 @dataclass(frozen=True)
 class TokenRule:
-    """`rule` is the name on the grammar page, "" where none read the token; `words` describe its origin."""
+    """`rule` is the name on the grammar page, "" where none read the token; `words` describe its origin, or why there
+    is no rule. `argument` (or the tool) and `constraint` name the place in the schema; "" where there is none.
+    """
 
     rule: str = ""
     words: str = ""
@@ -60,7 +61,8 @@ class TokenRule:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The grammar's expectation at a token, and for each of its alternatives another text if it fails later.
+    """The grammar's expectation at the token `index` in words (`place`), and for each of its alternatives another text
+    if it fails later.
 
     `constraints` are the keywords that blocked them, one for each alternative: None where no single one did
     (the notation's syntax, the list of tools, two at once), and for one that is not masked.
@@ -178,8 +180,8 @@ class RuleReader:
             if origin is None:
                 known = TokenRule(name)
             else:
-                said = self._origin(origin)
-                known = TokenRule(name, said.words, said.argument or said.tool, said.constraint)
+                place = self._origin(origin)
+                known = TokenRule(name, place.words, place.argument or place.tool, place.constraint)
             self._known[best] = known
         return known
 

@@ -46,8 +46,11 @@ class RegistryTreeModel(QAbstractItemModel):
         self._numbers = itertools.count(1)
         self._tools: list[Tool] = []
         self._ids: list[int] = []
+        """The number of the tool in each row."""
         self._rows: dict[int, int] = {}
+        """The row of the tool of each number."""
         self._arguments: dict[int, list[str]] = {}
+        """The names of the arguments of the tool in a row, as far as they were needed."""
         tools = document.shown_tools()
         self._take(tools, [next(self._numbers) for _ in tools])
         document.changed.connect(self._tools_changed)
