@@ -119,7 +119,7 @@ def test_tools_are_asked_about_only_when_they_are_in_sight():
 
     model.show([ToolRow(t.name, t) for t in tools], claims, lambda t: asked.append(t) or "", keep=False)
     assert (model.rowCount(), asked) == (5000, [])
-    assert model.index(4000, columns.SAYS).data() == "read-only"
+    assert model.index(4000, columns.ANNOTATIONS).data() == "read-only"
     assert asked == ["tool-4000"]
     model.set_filter("tool-499")
     assert model.rowCount() == 11

@@ -201,13 +201,13 @@ def test_imported_tools_are_called_through_their_server(connected, qtbot):
     view.tools.import_button.click()
     assert {"echo", "wait"} <= {tool.name for tool in project.tools.registry}
     assert project.request.sources == {"echo": "mine", "wait": "mine"}
-    assert model.index(model.row_of("echo"), columns.HERE).data() == "imported"
+    assert model.index(model.row_of("echo"), columns.IN_REGISTRY).data() == "imported"
     assert view.notice.isVisible()
     view.notice.action.click()
     assert navigator.visits == [(PageId.PLAYGROUND, None)]
     project.tools.undo_stack.undo()
     assert project.tools.registry.get("echo") is None
-    assert model.index(model.row_of("echo"), columns.HERE).data() == ""
+    assert model.index(model.row_of("echo"), columns.IN_REGISTRY).data() == ""
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ class ComparePage(QWidget):
         self.fields_model = CompareFieldsModel(self)
         self.fields = CompareFields(self.fields_model, self)
         self.words = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title"), "compareWords")
-        self._moved = False
+        self._border_was_moved = False
         self._lay_out()
         self.prompt_edit.submitted.connect(self.runRequested)
         self.run_button.clicked.connect(self.runRequested)
@@ -73,6 +73,15 @@ class ComparePage(QWidget):
             self._make_column(place)
         for place, view in enumerate(self.columns):
             view.setVisible(place < count)
+
+    def show_column(self, place: int) -> None:
+        """Scroll as little as possible to show the column's full width."""
+        view, bar = self.columns[place], self.columns_area.horizontalScrollBar()
+        left, right = view.x(), view.x() + view.width()
+        if left < bar.value():
+            bar.setValue(left)
+        elif right > bar.value() + self.columns_area.viewport().width():
+            bar.setValue(right - self.columns_area.viewport().width())
 
     def show_preset(self, key: str) -> None:
         """Select it, without a signal."""
@@ -91,6 +100,9 @@ class ComparePage(QWidget):
             self.words.setProperty("role", role)
             self.words.style().polish(self.words)
             self.words.setAccessibleName(tr("Differences: {differences}", differences=words))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(400, 360)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -173,26 +185,14 @@ class ComparePage(QWidget):
         for before, after in pairwise(order):
             QWidget.setTabOrder(before, after)
 
-    def show_column(self, place: int) -> None:
-        """Scroll as little as possible to show the column's full width."""
-        view, bar = self.columns[place], self.columns_area.horizontalScrollBar()
-        left, right = view.x(), view.x() + view.width()
-        if left < bar.value():
-            bar.setValue(left)
-        elif right > bar.value() + self.columns_area.viewport().width():
-            bar.setValue(right - self.columns_area.viewport().width())
-
     def _border_moved(self, _place: int, _border: int) -> None:
-        self._moved = True
+        self._border_was_moved = True
 
     def _share_room(self) -> None:
         """The fields as high as those of a usual call, until the user moves the border."""
-        if self._moved:
+        if self._border_was_moved:
             return
         room = self.splitter.height() - self.splitter.handleWidth()
         share = 0.36 if self.height() >= LOW else 0.3
         fields = min(self.field_card.sizeHint().height(), round(room * share))
         self.splitter.setSizes([room - fields, fields])
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(400, 360)

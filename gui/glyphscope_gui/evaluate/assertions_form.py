@@ -23,6 +23,7 @@ KINDS: tuple[tuple[AssertionKind, str, str], ...] = (
     ("python", tr("Python function"), tr("FILE.py:NAME, for example checks.py:is_polite")),
     ("judge", tr("Judge model"), tr("The rubric: what the result must be, in words")),
 )
+"""The kinds of assertions: value, words, and the hint in the field of the target."""
 TESTS: tuple[tuple[PathTest, str, str], ...] = (
     ("exists", tr("exists"), ""),
     ("equals", tr("equals"), tr("A value; JSON, or text without quotes")),
@@ -31,7 +32,9 @@ TESTS: tuple[tuple[PathTest, str, str], ...] = (
     ("schema", tr("matches JSON Schema"), tr("A JSON Schema for the value")),
     ("count", tr("has a count of"), tr("The number of selected values")),
 )
+"""The tests of the values that a JSONPath selects: value, words, and the hint in the field of the value."""
 MOST_LINES = 5
+"""Lines of a target before it scrolls."""
 
 
 class _Line(FormLine):
@@ -73,7 +76,7 @@ class _Line(FormLine):
         return AssertionLine(kind, target, test, loose_value(test, self.value.text()))
 
     def edit_target(self) -> None:
-        """The keyboard continues the text of the target."""
+        """Focus the target, with the cursor at its end."""
         self.target.setFocus()
         self.target.moveCursor(QTextCursor.MoveOperation.End)
 
@@ -112,7 +115,7 @@ class AssertionsForm(LinesForm[_Line]):
         self.add.clicked.connect(self._add)
 
     def show_lines(self, lines: Sequence[AssertionLine]) -> None:
-        """Other assertions, without a signal."""
+        """Show these assertions, without a signal."""
         self._clear()
         for line in lines:
             self._put(_Line(line, self))

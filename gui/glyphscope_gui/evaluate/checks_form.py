@@ -22,6 +22,7 @@ KINDS: tuple[tuple[CheckKind, str, str], ...] = (
     ("schema", tr("matches JSON Schema"), tr("A JSON Schema for the value")),
     ("optional", tr("is ignored"), tr("Optional, with any value")),
 )
+"""The kinds of checks: value, words, and the hint in the field of the value."""
 
 
 class _Line(FormLine):
@@ -75,7 +76,7 @@ class ChecksForm(LinesForm[_Line]):
         self.add.clicked.connect(self._add_next)
 
     def show_checks(self, checks: tuple[ArgumentCheck, ...], arguments: Mapping[str, Any]) -> None:
-        """Other checks; `arguments` are the tool's, with whether each is a string."""
+        """Show these checks; `arguments` are the tool's, with whether each is a string."""
         self._clear()
         self._arguments = arguments
         for check in checks:

@@ -39,7 +39,9 @@ Line = TypeVar("Line", bound=FormLine)
 
 
 class LinesForm(QWidget, Generic[Line]):
-    """`changed` when the user changes, adds or removes a line; `add` is the button below the lines."""
+    """`changed` when the user changes, adds or removes a line; `add` is the button below the lines, `spacing` the
+    pixels between them.
+    """
 
     changed = Signal()
 

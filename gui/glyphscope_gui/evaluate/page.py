@@ -35,7 +35,7 @@ class EvalPage(QWidget):
         self._made = False
 
     def make(self, axes: Sequence[Axis], results: QAbstractItemModel) -> None:
-        """All that is on it."""
+        """Make everything on the page."""
         self._made = True
         self.suites_model, self.models_model = TicksModel(self), TicksModel(self)
         self.notice = NoticeBanner(self)
@@ -87,13 +87,13 @@ class EvalPage(QWidget):
         self.result.arrange(self.width())
 
     def show_view(self, name: str) -> None:
-        """Set up, or result."""
+        """Show the set-up or the result: SETUP or RESULT."""
         self.views.set_value(name)
         shown = self.setup if name == SETUP else self.result if self._has_result else self.nothing
         self.stack.setCurrentWidget(shown)
 
     def show_has_result(self, title: str) -> None:
-        """Whether there is a result to show: its title, "" for none."""
+        """Show the title of the open result; "" where none is open."""
         self._has_result = bool(title)
         self.title.setText(title)
         for button in (self.report_button, self.export_button, self.compare_button):

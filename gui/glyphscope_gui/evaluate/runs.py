@@ -20,9 +20,11 @@ from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 
 SCENARIO, ARM, TRIAL, VERDICT, REASON, TOKENS, TEXT = range(7)
 PORTION = 200
+"""Rows that a view gets at a time."""
 LONGEST = 200
 """Characters of a text in a row: the most that a line on any screen can show."""
 TIP = 1200
+"""Characters of a text in a hint."""
 
 
 class EvalRunsModel(TableModel[Sample]):
@@ -98,6 +100,7 @@ class EvalRunsModel(TableModel[Sample]):
 
 
 LEAST_TEXT = 150
+"""Pixels that the text keeps."""
 _NO_CONSTRAINT = tr("no constraint")
 GIVES_WAY = ((), (TOKENS,), (TOKENS, ARM), (TOKENS, ARM, TRIAL))
 """The columns to hide, for less and less room."""

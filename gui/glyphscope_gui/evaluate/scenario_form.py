@@ -36,6 +36,10 @@ class ScenarioForm(QWidget):
         self._scenario: Scenario | None = None
         self._tools: dict[str, Tool] = {}
         self._showing = False
+        self._simple = True
+        """Whether the form can show the expected call."""
+        self._plain = True
+        """Whether the form can show the assertions."""
         self.views = Segmented(
             (
                 (FORM, tr("Form"), tr("The common fields of a scenario")),

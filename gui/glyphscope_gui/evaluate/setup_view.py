@@ -136,6 +136,12 @@ class EvalSetupView(QWidget):
         show_words(self.problem, problem)
         self.go.setEnabled(may_go)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Place the columns side by side, or one below the other where large letters leave no room."""
+        super().resizeEvent(event)
+        directions = QHBoxLayout.Direction
+        self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
+
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
@@ -160,12 +166,6 @@ class EvalSetupView(QWidget):
         self._row = hbox(
             (left, 5), (self._arms_card(), 6), (_Scrolled(right, self), 5), parent=self, spacing=GAP
         )
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Side by side, or one below the other where large letters leave no room."""
-        super().resizeEvent(event)
-        directions = QHBoxLayout.Direction
-        self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
 
     def _arms_card(self) -> Card:
         inside = named(QWidget(self), "evalArmsInside")

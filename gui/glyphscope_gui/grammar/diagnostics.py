@@ -71,6 +71,7 @@ MOST_MEASURED = 100
 MOST_HEIGHT = 0.42
 """Of the height the editor and the list share."""
 FIX_SHARE = 0.3
+"""Of the width, at most for the fixes."""
 
 
 class GrammarDiagnostics(PlainTable):

@@ -67,8 +67,9 @@ class GrammarEdit(CodeEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self._highlighter: GrammarHighlighter | None = None
-        self._found: tuple[GrammarProblem, ...] = ()
+        self._shown_problems: tuple[GrammarProblem, ...] = ()
         self._wrong: dict[int, str] = {}
+        """By line from 1, the gravest severity of its problems."""
         self._rule = ""
         self.rule_tip: Callable[[str], str] = lambda _name: ""
         super().__init__(parent)
@@ -112,7 +113,7 @@ class GrammarEdit(CodeEdit):
         self._follow_cursor()
 
     def follow(self, text: str) -> None:
-        """The same text a little changed, as the tools' grammar after an edit of the tools."""
+        """Show the same text with small changes, as the tools' grammar after an edit of the tools."""
         before = self.text()
         if not before:
             self.replace_all(text)
@@ -170,7 +171,7 @@ class GrammarEdit(CodeEdit):
             self.rename_field.begin(name, self.cursorRect().translated(self.number_width(), 0))
 
     def rename(self, old: str, new: str) -> None:
-        """Another name for a rule, everywhere, as one step of undo."""
+        """Rename a rule everywhere, as one step of undo."""
         if old == new or not is_name(new) or self.isReadOnly():
             return
         text = self.text()
@@ -211,16 +212,16 @@ class GrammarEdit(CodeEdit):
             if found is not None and (found.start <= place or not line[: found.start].strip()):
                 return found.text
             block = block.previous()
-            place = 1 << 30
+            place = READ_OF_LINE  # the cursor is after all of an earlier line
         return ""
 
     # -- problems ----------------------------------------------------------------------------------------------
 
     def show_problems(self, problems: Sequence[GrammarProblem]) -> None:
         """Underline these problems."""
-        self._found = tuple(problems)
+        self._shown_problems = tuple(problems)
         self._wrong = {}
-        for problem in reversed(self._found):
+        for problem in reversed(self._shown_problems):
             if problem.severity == "error" or self._wrong.get(problem.line) != "error":
                 self._wrong[problem.line] = problem.severity
         self._mark()
@@ -229,8 +230,8 @@ class GrammarEdit(CodeEdit):
     def problem_at_cursor(self) -> GrammarProblem | None:
         """Return the problem at the cursor, or else the first on its line; those with a fix first."""
         position, line = self.textCursor().position(), self.textCursor().blockNumber() + 1
-        here = [p for p in self._found if p.start <= position <= p.end]
-        near = [p for p in self._found if p.line == line]
+        here = [p for p in self._shown_problems if p.start <= position <= p.end]
+        near = [p for p in self._shown_problems if p.line == line]
         return next((p for p in (*here, *near) if p.edits), next(iter((*here, *near)), None))
 
     def fix(self, problem: GrammarProblem) -> None:
@@ -249,7 +250,7 @@ class GrammarEdit(CodeEdit):
 
     def next_problem(self, step: int = 1) -> None:
         """Go to the next problem, or the previous one, and wrap around at the end."""
-        starts = sorted({p.start for p in self._found})
+        starts = sorted({p.start for p in self._shown_problems})
         if not starts:
             return
         here = self.textCursor().position()
@@ -274,7 +275,7 @@ class GrammarEdit(CodeEdit):
 
     def _mark(self) -> None:
         marks = [self._line_selection(), *self._bracket_selections()]
-        marks += [self._underlined(problem) for problem in self._found[:MOST_UNDERLINED]]
+        marks += [self._underlined(problem) for problem in self._shown_problems[:MOST_UNDERLINED]]
         self.setExtraSelections(marks)
 
     def _underlined(self, problem: GrammarProblem) -> QTextEdit.ExtraSelection:
@@ -328,10 +329,10 @@ class GrammarEdit(CodeEdit):
         self.next_action = self._action(tr("Next problem"), "F8", lambda: self.next_problem(1))
         self.previous_action = self._action(tr("Previous problem"), "Shift+F8", lambda: self.next_problem(-1))
 
-    def _action(self, words: str, keys: str, do: object) -> QAction:
+    def _action(self, words: str, keys: str, do: Callable[[], object]) -> QAction:
         action = QAction(words, self, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
         action.setShortcut(keys)
-        action.triggered.connect(lambda _checked=False: do())  # type: ignore[operator]
+        action.triggered.connect(lambda _checked=False: do())
         self.addAction(action)
         return action
 
@@ -344,7 +345,7 @@ class GrammarEdit(CodeEdit):
     def _show_tip(self, event: QHelpEvent) -> None:
         position = self.cursorForPosition(self.viewport().mapFrom(self, event.pos())).position()
         lines = []
-        for problem in self._found:
+        for problem in self._shown_problems:
             if problem.start <= position <= problem.end:
                 sign = {"error": "✕", "warning": "▲"}.get(problem.severity, "●")
                 lines.append(f"{sign} {problem.message}")

@@ -122,7 +122,7 @@ class GrammarExamples(PlainTable):
         if event.key() == Qt.Key.Key_Delete:
             self._remove(index.row())
         elif event.key() == Qt.Key.Key_Space:
-            self._model.turn(index.row())
+            self._model.toggle(index.row())
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and index.isValid():
             self.edit(self._model.index(index.row(), TEXT))
         else:
@@ -139,7 +139,7 @@ class GrammarExamples(PlainTable):
             (tr("Step through"), lambda: self.stepRequested.emit(example.text)),
             (
                 tr("It must not match") if example.matches else tr("It must match"),
-                lambda: self._model.turn(row),
+                lambda: self._model.toggle(row),
             ),
             (tr("Edit"), lambda: self.edit(self._model.index(row, TEXT))),
             (tr("Remove"), lambda: self._remove(row)),
@@ -172,7 +172,7 @@ class GrammarExamples(PlainTable):
         if index.row() >= len(self._model.examples):
             self.edit(self._model.index(index.row(), TEXT))
         elif index.column() == SHOULD:
-            self._model.turn(index.row())
+            self._model.toggle(index.row())
 
     def _chosen(self, index: QModelIndex, _before: QModelIndex) -> None:
         example = self._model.row(index.row())

@@ -13,6 +13,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import MARK_ROLE, NO_INDEX, PILL_ROLE, Index, TableModel
 
 SHOULD, TEXT, RESULT = range(3)
+"""The columns: the expected result, the text, and the result."""
 MATCH, NO_MATCH = tr("match"), tr("no match")
 MOST_WORDS = 2
 """Expected things that are named in a result."""
@@ -45,12 +46,12 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         return self._shown
 
     def show_verdicts(self, verdicts: Mapping[str, ExampleVerdict]) -> None:
-        """By text; a text that is not there has not been judged."""
+        """Show the verdicts, by text; a text without one has not been judged."""
         self._verdicts = verdicts
         self._changed(0, len(self._shown))
 
-    def right(self) -> int:
-        """How many examples come out as they should."""
+    def passing(self) -> int:
+        """How many examples have the expected result."""
         return sum(
             self._verdicts[example.text].accepted == example.matches
             for example in self._shown
@@ -64,8 +65,8 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         if 0 <= row < len(self._shown):
             self._document.set_examples((*self._shown[:row], *self._shown[row + 1 :]))
 
-    def turn(self, row: int) -> None:
-        """Must match becomes must not match, and back."""
+    def toggle(self, row: int) -> None:
+        """Require that the text is rejected instead of matched, or the reverse."""
         if 0 <= row < len(self._shown):
             self._set(row, GrammarExample(self._shown[row].text, not self._shown[row].matches))
 
@@ -124,7 +125,7 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _set(self, row: int, example: GrammarExample) -> None:
-        """One row changes in place, so that an editor in it stays open."""
+        """Change one row in place, so that an editor in it stays open."""
         examples = (*self._shown[:row], example, *self._shown[row + 1 :])
         if examples == self._shown:
             return

@@ -284,7 +284,9 @@ class GrammarPresenter(Page):
         elif judged is None:
             words = tr("fix the errors first")
         else:
-            words = judged.trouble or tr("{right} of {count} pass", right=self.examples.right(), count=count)
+            words = judged.trouble or tr(
+                "{right} of {count} pass", right=self.examples.passing(), count=count
+            )
         page.example_card.heading.hint.setText(words)
 
     def _show_step(self, view: StepView | None, why: str) -> None:

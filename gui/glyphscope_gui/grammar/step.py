@@ -18,7 +18,9 @@ from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
 MOST_RULES = 8
+"""Active rules that are listed, the first and the last ones."""
 MOST_EXPECTED = 10
+"""Characters or ranges allowed next that are listed."""
 LONGEST = 200_000
 """Characters of a text that can be stepped through."""
 

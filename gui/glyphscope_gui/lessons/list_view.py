@@ -19,10 +19,11 @@ from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme, ui_font
 
 FACTS_ROLE, DONE_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+"""The words below the title, and whether the lesson is completed."""
 
 
 class LessonRow(NamedTuple):
-    """A lesson, or why it cannot be read."""
+    """A lesson by its place; `found` is the lesson, or why it cannot be read."""
 
     place: LessonPlace
     found: Lesson | GlyphscopeError
@@ -68,6 +69,7 @@ def _facts(row: LessonRow) -> str:
 _MARGIN = 10
 _WRAP = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 _TALL = 1000
+"""Pixels of height in which any title has room."""
 
 
 class _Delegate(QStyledItemDelegate):

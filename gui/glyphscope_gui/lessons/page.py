@@ -17,14 +17,15 @@ from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP, letters
 
-LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
 WIDE = 1180
+LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
+"""Pixels of the list in a page that is `WIDE`, and in a narrower one."""
 _EMPTY = tr("Choose a lesson on the left. All runs are recorded, so no model is needed.")
 _MOST_PROBLEMS = 12
 
 
 class LessonPage(QWidget):
-    """Places the parts; `stepRequested` carries 1 or -1."""
+    """The list, the reader and the buttons; `stepRequested` carries 1 for the next step or -1 for the one before."""
 
     stepRequested = Signal(int)
 
@@ -81,7 +82,7 @@ class LessonPage(QWidget):
         self.show_place(0, 0)
 
     def set_lecture(self, lecture: bool) -> None:
-        """Without the list and the foot: the lesson alone."""
+        """In a lecture, show the lesson without the list and the foot."""
         self.list_card.setVisible(not lecture)
         self.foot.setVisible(not lecture)
         margin = 0 if lecture else GAP

@@ -24,9 +24,11 @@ from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import letters
 
 FIRST_SIZE = QSize(720, 440)
+"""In pixels, at the usual size of letters."""
 ROOMY = 560
 """Less than this width, at the usual size of letters, is too little for all columns."""
 MOST_ROWS = 6
+"""Models in the list before it scrolls."""
 
 
 class ModelDialog(QDialog):
@@ -119,6 +121,17 @@ class ModelDialog(QDialog):
         model = self._chosen_model()
         return model.path if model is not None and not model.problem else ""
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """With large letters on a small screen the names have the room."""
+        super().resizeEvent(event)
+        self.table.setColumnHidden(SOURCE, self.width() < ROOMY * letters(self))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Words of several lines make the content higher only now."""
+        if event.type() == QEvent.Type.Resize and not self.hub.words.isHidden():
+            self.scroll_area.ensureWidgetVisible(self.hub.lowest(), 0, 12)
+        return super().eventFilter(watched, event)
+
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
@@ -152,17 +165,6 @@ class ModelDialog(QDialog):
         self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")
         self.table.fit_column(SIZE, "123.4 GB")
         self.table.fit_column(SOURCE, tr("bundled with Glyphscope"))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """With large letters on a small screen the names have the room."""
-        super().resizeEvent(event)
-        self.table.setColumnHidden(SOURCE, self.width() < ROOMY * letters(self))
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Words of several lines make the content higher only now."""
-        if event.type() == QEvent.Type.Resize and not self.hub.words.isHidden():
-            self.scroll_area.ensureWidgetVisible(self.hub.lowest(), 0, 12)
-        return super().eventFilter(watched, event)
 
     def _row(self, button: QPushButton) -> QHBoxLayout:
         return hbox(STRETCH, button)

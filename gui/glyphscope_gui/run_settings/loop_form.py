@@ -26,7 +26,7 @@ from glyphscope_gui.shared.settings_grid import (
 )
 
 _MOST = 2**31 - 1
-_NUMBERS = (
+_NUMBERS = (  # member of LoopSettings, title, least, most, unit, hint
     ("max_turns", tr("Turns"), 1, 10_000, "", tr("Maximum number of turns")),
     ("max_total_tokens", tr("Total tokens"), 1, _MOST, "", tr("Maximum number of tokens in all turns")),
     ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Maximum duration of the run")),
@@ -83,7 +83,7 @@ _POLICIES = (
 
 
 class LoopForm(StructForm):
-    """Of LoopSettings."""
+    """A field for each of LoopSettings, and the presets that set several of them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(LoopSettings(), 2, parent)

@@ -150,14 +150,14 @@ class ServerCard(Card):
         self.enabled_box.clicked.connect(self.enabledChanged)
 
     def show_demo(self, count: int) -> None:
-        """The tools of the program itself: there is nothing to start."""
+        """Show the demo tools, which are part of the program: there is nothing to start."""
         self.heading.set_title(tr("Demo tools"))
         self._show_actions(None)
         self.pill.set_words(tr("built in · %n tool(s)", "", count), "holds")
         self.identity.hide()
         self.about.setText(DEMO_WORDS)
         self.about.show()
-        self._notify(None, "")
+        self._show_problem(None, "")
         self.consent.ask(None)
 
     def show_server(self, known: KnownServer) -> None:
@@ -169,7 +169,7 @@ class ServerCard(Card):
         self.identity.setVisible(source is not None)
         if source is None:
             self.about.hide()
-            self._notify(ServerError(known.problem, hint=tr("Fix the file and import it again.")), "")
+            self._show_problem(ServerError(known.problem, hint=tr("Fix the file and import it again.")), "")
             self.consent.ask(None)
             return
         asked = known.question if source.phase in ("stopped", "failed", "ended") and known.enabled else None
@@ -184,7 +184,7 @@ class ServerCard(Card):
         self.about.setText(about)
         self.about.setVisible(bool(about) and asked is None)
         failed = server is not None and source.phase in ("failed", "ended")
-        self._notify(
+        self._show_problem(
             server.problem if failed and server else None, server.stderr if failed and server else ""
         )
         self.consent.ask(asked)
@@ -232,7 +232,8 @@ class ServerCard(Card):
         self.restart_button.setVisible(not idle)
         self.restart_button.setEnabled(phase == "ready")
 
-    def _notify(self, problem: ServerError | None, printed: str) -> None:
+    def _show_problem(self, problem: ServerError | None, printed: str) -> None:
+        """Show why the server failed, with the last lines that its process printed."""
         words = f"{problem.message} {problem.hint}".strip() if problem is not None else ""
         show_words(self.problem, words)
         last = "\n".join(printed.rstrip().split("\n")[-LAST_LINES:]) if problem is not None else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
@@ -37,9 +37,8 @@ VIEWS = (
     ),
     ("printed", tr("stderr"), tr("The last lines that the server’s process wrote to stderr")),
 )
-
-
 ANY = ""
+"""In place of a level: log messages of all levels."""
 
 
 class ServerLog(Card):
@@ -98,16 +97,16 @@ class ServerLog(Card):
         copy.activated.connect(self._copy_one)
 
     def show_level(self, level: str, settable: bool) -> None:
-        """The level that was set, and whether the server that runs has one to set."""
+        """Show the level that was set, and whether the running server has log levels."""
         for action in self.sent_menu.actions():
             if action.data() == level:
                 action.setChecked(True)
         self.sent_menu.setEnabled(settable)
 
-    def show_entries(self, entries: object) -> None:
+    def show_entries(self, entries: Sequence[Entry]) -> None:
         """Show the current log; a view at its end stays at the end, and the chosen message stays chosen."""
         chosen = self.model.row(self.table.currentIndex().row()) if not self.detail.isHidden() else None
-        self.model.show(entries)  # type: ignore[arg-type]
+        self.model.show(entries)
         if chosen is not None and self.model.row(self.table.currentIndex().row()) != chosen:
             row = self.model.row_of(chosen.number)
             if row >= 0:
@@ -178,7 +177,7 @@ class ServerLog(Card):
         table.fit_column(SIZE, "00.0 kB")
 
     def _scrolled(self, value: int) -> None:
-        """Asks for the bar: a reference that was kept has been seen to outlive its object."""
+        """Follow the log while the end is in sight. Asks for the bar: a saved reference may outlive its object."""
         self._following = value >= self.table.verticalScrollBar().maximum() - 1
 
     def _keep_end(self) -> None:

@@ -37,6 +37,7 @@ class ServersLogModel(FilteredModel[Entry]):
         super().__init__(parent)
         self._notifications_only = False
         self._least = ""
+        """The least severity of log messages that is shown; "" for all."""
         self._rows: list[Entry] = []
 
     def show(self, entries: Sequence[Entry]) -> None:
@@ -100,7 +101,7 @@ class ServersLogModel(FilteredModel[Entry]):
 
 
 def is_notification(entry: Entry) -> bool:
-    """Whether the server sent it without being asked."""
+    """Whether it is an unsolicited message of the server."""
     return entry.direction != "sent" and not entry.id and entry.method.startswith("notifications/")
 
 

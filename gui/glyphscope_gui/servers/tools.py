@@ -27,7 +27,9 @@ from glyphscope_gui.theme.sizes import PAD
 WIDE = 470
 """Pixels from which on there is room for a tool's annotations."""
 ROOMY = 340
+"""Pixels from which on there is room for the whole text of the import button."""
 FILTER_FROM = 13
+"""Tools from which on there is a search field."""
 
 
 class ServerTools(QWidget):
@@ -94,7 +96,7 @@ class ServerTools(QWidget):
             widget.setVisible(bool(changes))
 
     def forget(self) -> None:
-        """Another server: nothing of the old one is chosen or searched."""
+        """Clear the choice and the search, for another server."""
         self._name = ""
         self.filter_edit.clear()
 

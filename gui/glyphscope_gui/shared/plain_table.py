@@ -27,9 +27,16 @@ class PlainTable(QTableView):
     def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._least = 0
+        """Rows that stay visible."""
+        self._extra = ROW
+        """Pixels of a row's height beyond its letters."""
         self._open_row: Callable[[QModelIndex], object] | None = None
-        self._extra, self._fitted_to, self._letters = ROW, dict[int, str](), self.fontMetrics().height()
-        self._stretched, self._optional = stretch, tuple[int, ...]()
+        self._fitted_to: dict[int, str] = {}
+        """By column, the widest text that it was fitted to."""
+        self._letters = self.fontMetrics().height()
+        self._stretched = stretch
+        self._optional: tuple[int, ...] = ()
+        """Columns that are hidden where there is too little room, the first one first."""
         self.setModel(model)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -72,7 +79,7 @@ class PlainTable(QTableView):
         return head + rows * self.verticalHeader().defaultSectionSize()
 
     def fix_height(self, most: int) -> None:
-        """High enough for all rows, or for the most that are shown at once."""
+        """Make the table high enough for all rows, or for the most that are shown at once."""
         self.setFixedHeight(self.height_of(min(self.model().rowCount(), most)) + ROW)
 
     def selected(self) -> int:
@@ -80,6 +87,7 @@ class PlainTable(QTableView):
         return next((index.row() for index in self.selectionModel().selectedRows()), -1)
 
     def offer_menus(self) -> None:
+        """Emit `menuRequested` on a right click, for the row there."""
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._ask_for_menu)
 
@@ -102,7 +110,7 @@ class PlainTable(QTableView):
             super().keyPressEvent(event)
 
     def fit_column(self, column: int, widest: str) -> None:
-        """As wide as its title and the widest text it will hold."""
+        """Make a column as wide as its title and the widest text that it will have."""
         self._fitted_to[column] = widest
         title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
         metrics = QFontMetrics(self.font())
@@ -133,7 +141,7 @@ class PlainTable(QTableView):
             head.hideSection(column)
 
     def fit_again(self) -> None:
-        """All that depends on the size of the letters."""
+        """Apply the sizes that depend on the letters."""
         self.fit_rows(self._extra, self._least)
         for column, widest in self._fitted_to.items():
             self.fit_column(column, widest)

@@ -123,7 +123,7 @@ class Swatch(QWidget):
         paint_line(painter, self._verdict, box.left(), box.right(), box.bottom())
 
 
-_LEGEND: tuple[Callable[[Verdict], str], ...] = (
+_LEGEND: tuple[Callable[[Verdict], str], ...] = (  # the words of an entry, for less and less room
     lambda verdict: f"{verdict.sign} {verdict.words}".strip(),
     lambda verdict: verdict.short or verdict.words,
     lambda verdict: "",  # the words are on hover

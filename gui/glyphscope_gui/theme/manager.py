@@ -35,7 +35,7 @@ _ICONS = {
     "check": ("check", "accent"),
     "check-on": ("check", "on-accent"),
 }
-"""Style sheets take pictures only from files: these are written out in the theme's colours."""
+"""By file name, an icon and the role of its colour: style sheets take pictures only from files."""
 
 
 def style_sheet(theme: Theme, icons: Path, points: float = 0) -> str:
@@ -125,7 +125,7 @@ class ThemeManager(QObject):
         self._apply()
 
     def choose(self, choice: Choice, font_size: int = 0, code_font: str = "") -> None:
-        """Another scheme, size of text (points; 0 is the system's) or family of code (empty: ours), at once."""
+        """Use that scheme, size of text (points; 0 is the system's) and font of code (empty: the default), at once."""
         self._choice = choice
         before, points = (mono_families(), window_points()), self._code_sizes()
         choose_mono(code_font)
@@ -174,7 +174,7 @@ class ThemeManager(QObject):
         return found
 
     def _dress_code(self, widgets: list[tuple[QWidget, float]], larger: float) -> None:
-        """Those widgets in the families of now, that many points larger."""
+        """Give those widgets the current families of code, and letters so many points larger."""
         with _no_collection():
             for widget, points in widgets:
                 font = widget.font()

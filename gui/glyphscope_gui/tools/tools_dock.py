@@ -26,8 +26,8 @@ from glyphscope_gui.tools.tree import ToolTree
 
 FILTER_FROM = 13
 """Tools from which on there is a search field."""
-
 LEAST_CHARACTERS = 33
+"""The least width of the panel, in characters."""
 
 
 class ToolsDock(TakesFiles, QWidget):
@@ -197,7 +197,7 @@ class ToolsDock(TakesFiles, QWidget):
         self.schema.show_tool(item.tool if item else "")
 
     def _name_it(self) -> None:
-        """A new tool or argument has a placeholder for a name: the next thing to type is the real one."""
+        """Focus the name of a new tool or argument, which is a placeholder: the next thing to type is the real one."""
         self.tabs.setCurrentWidget(self.form)
         self.form.focus_name()
 
