@@ -47,7 +47,7 @@ class AbRuns(AsideRuns):
         return place
 
     def begin(self, plan: AbPlan) -> bool:
-        """False while the model is in use. Raises RegistryError."""
+        """Begin the runs of a plan. Return False while the model is in use. Raises RegistryError."""
         jobs = [(place_of(each), each.request) for each in plan.samples if each.request is not None]
         before = self.results, self.events, self.report, self.why
         self.results, self.events, self.report, self.why = AbResults(plan), {}, None, ""

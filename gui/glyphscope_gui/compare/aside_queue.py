@@ -14,6 +14,8 @@ from glyphscope_gui.runs.run_controller import Applied, Aside, RunController
 
 AsideJob: TypeAlias = tuple[Any, PreparedRequest | RunRequest]
 """A key of the owner's, and the request."""
+_HOPELESS = ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED")
+"""Codes of failures that do not depend on the seed."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,16 @@ class AsideQueue(QObject):
         self._runs = runs
         self._waiting: list[AsideJob] = []
         self.job = 0
+        """The run controller's id of the run that is running."""
         self.key: Any = None
-        """That of the run that is running; None without one."""
+        """The owner's key of that run; None without one."""
         self.state = RunState()
         self.events: list[AnyEvent] = []
         self.is_running = False
         runs.aside.connect(self._take)
 
     def begin(self, jobs: Sequence[AsideJob]) -> bool:
-        """False while the model is in use: the other run continues."""
+        """Begin the first of these runs. Return False while the model is in use: the other run continues."""
         if self._runs.is_busy or not jobs:
             return False
         self._waiting = list(jobs)
@@ -154,6 +157,3 @@ def is_hopeless(run: AsideRun) -> bool:
     """Whether the same request would fail with any other seed."""
     failed = run.state.failed
     return failed is not None and (run.is_without_model or failed.code in _HOPELESS)
-
-
-_HOPELESS = ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED")

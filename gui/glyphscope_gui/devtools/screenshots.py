@@ -44,7 +44,9 @@ from glyphscope_gui.theme.manager import Choice
 SCHEMES: tuple[Choice, ...] = ("light", "dark")
 SIZES = ((1440, 900), (1024, 700))
 SETTLE_MS = 250
+"""In which layouts and styles are applied."""
 TIMEOUT_MS = 20_000
+"""After which a picture is taken anyway."""
 
 
 class Scene(NamedTuple):
@@ -80,7 +82,7 @@ SCENES = (
 
 
 def take(out: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Every scene, or those of these names. Returns the files."""
+    """Take pictures of every scene, or of those of these names. Return the files."""
     app = QApplication.instance() or QApplication(["glyphscope"])
     assert isinstance(app, QApplication)
     out.mkdir(parents=True, exist_ok=True)
@@ -142,9 +144,9 @@ def _wait_for_end(window: Window, begin: Callable[[], None]) -> None:
     window.runs.ended.disconnect(loop.quit)
 
 
-def _wait_until(holds: Callable[[], bool]) -> None:
+def _wait_until(condition: Callable[[], bool]) -> None:
     waited = 0
-    while not holds() and waited < TIMEOUT_MS:
+    while not condition() and waited < TIMEOUT_MS:
         _settle()
         waited += SETTLE_MS
 
@@ -155,13 +157,14 @@ def _settle() -> None:
     loop.exec()
 
 
-MOST = 256
+MOST_COLOURS = 256
+"""In the table of a picture."""
 _FREQUENT = 176
-"""Of these the most frequent ones; the rest of the table is for what is rare and far from all of them."""
+"""Places of the table for the most frequent colours; the others are for rare ones, far from all of these."""
 
 
 def save_small(image: QImage, path: Path) -> bool:
-    """Writes it as PNG with a table of colours; the same picture gives the same bytes. Whether it could."""
+    """Write a PNG with a table of colours; the same picture gives the same bytes. Return whether it was written."""
     image = image.convertToFormat(QImage.Format.Format_RGB32)
     height, width = image.height(), image.width()
     rows = np.frombuffer(image.constBits(), np.uint32).reshape(height, image.bytesPerLine() // 4)[:, :width]
@@ -177,9 +180,11 @@ def save_small(image: QImage, path: Path) -> bool:
 def _table(colours: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The places of the chosen colours, and for each colour the number of the nearest one among them."""
     parts = np.stack([colours >> shift & 255 for shift in (16, 8, 0)], axis=1).astype(np.int32)
-    chosen = list(np.argsort(-counts, kind="stable")[: _FREQUENT if len(colours) > MOST else MOST])
+    chosen = list(
+        np.argsort(-counts, kind="stable")[: _FREQUENT if len(colours) > MOST_COLOURS else MOST_COLOURS]
+    )
     distance = np.min([((parts - parts[each]) ** 2).sum(axis=1) for each in chosen], axis=0)
-    while len(chosen) < min(MOST, len(colours)):
+    while len(chosen) < min(MOST_COLOURS, len(colours)):
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, ((parts - parts[chosen[-1]]) ** 2).sum(axis=1))
     all_distances = np.stack([((parts - parts[each]) ** 2).sum(axis=1) for each in chosen])

@@ -25,6 +25,7 @@ from glyphscope_gui.theme import theme, ui_font
 MOST_ARMS = 12
 """More arms cannot be distinguished in a chart this wide; the table has all of them."""
 LEAST_HEIGHT, EACH = 34, 24
+"""Pixels of a chart of shares without an arm, and of each arm, at the usual size of letters."""
 _NAMES, _FIGURES = 0.4, 0.5
 """Of the width of a chart of shares: the most for names at the left, and of the rest for figures at the right."""
 

@@ -16,9 +16,12 @@ from glyphscope_gui.shared.language import tr
 FROM_CHARACTERS = 2
 """Typed characters of a name from which on completion opens automatically."""
 MOST_OFFERED = 200
+"""Names in the list."""
 
 
 class GrammarCompleter(QObject):
+    """Offers the names of rules that the text at the cursor can become, where a name may be."""
+
     def __init__(self, editor: CodeEdit) -> None:
         super().__init__(editor)
         self._editor = editor
@@ -38,11 +41,11 @@ class GrammarCompleter(QObject):
         self.list.hide()
 
     def takes(self, event: QKeyEvent) -> bool:
-        """Whether the open list takes the key, and has acted on it: the text must not get it."""
+        """Give a key to the open list. Return whether it took the key, which the text must not get then."""
         return self.list.takes(event)
 
     def typed(self, event: QKeyEvent) -> None:
-        """After a key: offer, narrow or close the list."""
+        """Offer, narrow or close the list after a key."""
         letter = event.text()
         if letter and (letter.isalnum() or letter == "-"):
             if self.is_open or len(self._prefix()) >= FROM_CHARACTERS:
@@ -54,7 +57,9 @@ class GrammarCompleter(QObject):
                 self.close()
 
     def offer(self, on_request: bool = True) -> None:
-        """Show the names that the typed characters can become: those that begin so first."""
+        """Show the names that contain the typed characters, those that begin so first; not the typed name alone unless
+        the user requested the list.
+        """
         if self._editor.isReadOnly() or not self._is_place_for_name():
             self.close()
             return

@@ -29,8 +29,11 @@ from glyphscope_gui.theme import Looks
 from glyphscope_gui.theme.sizes import GAP, letters
 
 SIZE = QSize(1000, 700)
+"""In pixels, at the usual size of letters."""
 LARGER = 1.0
-_HIT = Qt.ItemDataRole.UserRole
+"""Points by which the text is larger than the interface's."""
+_PAGE_ROLE = Qt.ItemDataRole.UserRole
+"""The name of the page of an item."""
 
 
 class GuideText(QTextBrowser):
@@ -113,6 +116,7 @@ class GuideDialog(QDialog):
         super().__init__(parent)
         self._commands = commands
         self._history: list[tuple[str, str]] = []
+        """The pages to go back to, each with a heading."""
         self.page = ""
         self.setObjectName("guideDialog")
         self.setWindowTitle(tr("Guide"))
@@ -150,13 +154,13 @@ class GuideDialog(QDialog):
         QShortcut(QKeySequence.StandardKey.Find, self, self.field.setFocus)
 
     def _fill(self, typed: str) -> None:
-        """All pages, or those that have the typed text."""
+        """List all pages, or those that have the typed text."""
         with QSignalBlocker(self.list):
             self.list.clear()
             for name, title in PAGES:
                 if not typed or typed.casefold() in page_text(name, self._commands).casefold():
                     item = QListWidgetItem(title, self.list)
-                    item.setData(_HIT, name)
+                    item.setData(_PAGE_ROLE, name)
                     if name == self.page:
                         self.list.setCurrentItem(item)
         count = self.list.count()
@@ -166,7 +170,7 @@ class GuideDialog(QDialog):
 
     def _chosen(self, item: QListWidgetItem | None) -> None:
         if item is not None:
-            self.show_page(item.data(_HIT))
+            self.show_page(item.data(_PAGE_ROLE))
             if self.field.text():
                 self._find(self.field.text())
 
@@ -197,6 +201,6 @@ class GuideDialog(QDialog):
         self.text.go_to(heading)
         self.back.setEnabled(bool(self._history))
         places = range(self.list.count())
-        row = next((place for place in places if self.list.item(place).data(_HIT) == name), -1)
+        row = next((place for place in places if self.list.item(place).data(_PAGE_ROLE) == name), -1)
         with QSignalBlocker(self.list):
             self.list.setCurrentRow(row)

@@ -18,11 +18,11 @@ from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 20_000
-"""Characters in sight; a line of a hundred thousand takes seconds to be laid out."""
+"""Characters that are shown; a line of a hundred thousand takes seconds to be laid out."""
 
 
 class ExportMenu(QMenu):
-    """All forms that a run can be had in; `formChosen` carries one of them."""
+    """All forms to which a run can be exported; `formChosen` carries one of them (an ExportForm)."""
 
     formChosen = Signal(str)
 
@@ -66,6 +66,13 @@ class ExportDialog(PlainDialog):
         self.resize(720, 480)
         self.copy_button.clicked.connect(self._copy)
 
+    def save(self, path: str) -> None:
+        """Request that the whole text is written there, and close."""
+        self.saveRequested.emit(path, self._exported.text)
+        self.accept()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
     def _copy(self) -> None:
         copy_text(self._exported.text)
         self.copy_button.setText(tr("Copied"))
@@ -82,8 +89,3 @@ class ExportDialog(PlainDialog):
             suffix=suffix[1:],
             name="saveExportDialog",
         )
-
-    def save(self, path: str) -> None:
-        """Let the whole text be written there, and close."""
-        self.saveRequested.emit(path, self._exported.text)
-        self.accept()

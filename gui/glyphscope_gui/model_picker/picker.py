@@ -27,10 +27,13 @@ from glyphscope_gui.theme import mono_font, theme
 
 SUFFIX = ".gguf"
 MAX_RECENT = 5
+"""Recent models in the menu."""
 _PADDING = 11
-_SOURCES = {EMBEDDED_SOURCE: tr("embedded"), FOLDER: tr("folder")}
-"""The others are names."""
+"""Pixels at both ends of the button."""
 ARROW_ROOM = 20
+"""Pixels of the arrow at its right."""
+_SOURCES = {EMBEDDED_SOURCE: tr("embedded"), FOLDER: tr("folder")}
+"""The words of sources; the others are names of programs."""
 
 
 class _Entry(NamedTuple):
@@ -54,6 +57,7 @@ class ModelPicker(QToolButton):
         self._settings = settings
         self._background = Background(self)
         self._found: tuple[FoundModel, ...] | None = None
+        """The models on this computer; None while they are unknown."""
         self.own_folder: Path | None = None
         self._shown = ModelName(tr("Choose a model"))
         self._path = ""
@@ -68,27 +72,27 @@ class ModelPicker(QToolButton):
         self._menu = QMenu(self, toolTipsVisible=True)
         self._menu.aboutToShow.connect(self._fill)
         self.setMenu(self._menu)
-        self._notify()
+        self._show_state()
 
     # -- what can be done --------------------------------------------------------------------------------------
 
     def set_model(self, model: str, name: str = "", quantisation: str = "") -> None:
-        """The model in use; name and quantisation as the file itself says, where they are known."""
+        """Show the model in use; name and quantisation as in the file, where they are known."""
         self._path = model
         guess = model_name(model) if model else ModelName(tr("Choose a model"))
         self._shown = ModelName(*map(visible, (name or guess.name, quantisation or guess.quantisation)))
-        self._notify()
+        self._show_state()
 
     def show_record(self, name: str) -> None:
         """Show the model of a record instead of the model in use; "" shows the latter again."""
         self._record = name
-        self._notify()
+        self._show_state()
 
     def set_loading(self, fraction: float | None, text: str = "") -> None:
         """Show the loading progress, 0 to 1; None with a text while it is unknown, None alone at the end."""
         self._loading = fraction is not None or bool(text)
         self._fraction, self._progress_text = fraction, text
-        self._notify()
+        self._show_state()
 
     def search(self) -> None:
         """Look for models in the background; the menu shows them from then on."""
@@ -126,7 +130,7 @@ class ModelPicker(QToolButton):
     # -- the menu ----------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """Models are found while the menu is open: they come last, so that nothing moves under the pointer."""
+        """Fill the menu. Models are found while it is open: they come last, so that nothing moves under the pointer."""
         self._menu.clear()
         recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
         self._add_group(tr("Recent"), [_Entry(model, *model_name(model), tip=model) for model in recent])
@@ -169,7 +173,8 @@ class ModelPicker(QToolButton):
 
     # -- looks -------------------------------------------------------------------------------------------------
 
-    def _notify(self) -> None:
+    def _show_state(self) -> None:
+        """Update the button and its accessible name after a change of the model or of its loading."""
         name, quantisation = self._words() if self._record else self._shown
         progress = self._progress_text or tr("loading")
         state = f", {progress}" if self._loading else ""

@@ -15,7 +15,7 @@ from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, Str
 
 
 class RouterForm(StructForm):
-    """Of RouterSettings."""
+    """A field for each of RouterSettings, and the bundled settings that fill them in."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(RouterSettings(), 1, parent)
@@ -61,7 +61,7 @@ class RouterForm(StructForm):
             tr("Maximum number of questions from the router"),
         )
         for name, title in (("router", tr("Router prompt")), ("executor", tr("Executor prompt"))):
-            field = LinesSetting(_own, _text, tr("the preset “{preset}”", preset=name))
+            field = LinesSetting(_template, _template_text, tr("the preset “{preset}”", preset=name))
             field.document().setDocumentMargin(4)
             tip = tr(
                 "A custom template that replaces the preset:\n\n{template}",
@@ -74,9 +74,10 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-def _own(text: str) -> str | None:
+def _template(text: str) -> str | None:
+    """The custom template; None for the preset's."""
     return text if text.strip() else None
 
 
-def _text(value: str | None) -> str:
+def _template_text(value: str | None) -> str:
     return value or ""

@@ -33,10 +33,14 @@ class _Run:
         self.registry = registry
         self.tokens: list[Token] = []
         self.given = 0
+        """Tokens that were passed to a job."""
         self.reader: RuleReader | None = None
         self.over = False
+        """Whether the run has ended, and its costs were not reported yet."""
         self.trouble = ""
+        """Why the tokens from `given` on could not be read."""
         self.dropped = False
+        """Whether another run replaced it: its jobs are cancelled."""
 
     def read(self, tokens: Sequence[Token]) -> list[Any]:
         """Read tokens, in the job's thread. Raises GlyphscopeError."""
@@ -85,7 +89,9 @@ class RunRules(QObject):
         self._background = Background(self)
         self._run: _Run | None = None
         self._requested: int | None = None
+        """The token whose refusals are requested."""
         self._typed: tuple[int, str] | None = None
+        """A token, and the text to check in its place."""
         self._working = False
         self._closed = False
         self._later = QTimer(self, singleShot=True, interval=BATCH_MS)

@@ -18,6 +18,7 @@ from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
 
 NAME, ADDRESS, TYPE = range(3)
+"""The columns."""
 
 
 class OfferModel(FilteredModel[Offer]):
@@ -58,6 +59,7 @@ def _type(offer: Offer) -> str:
 
 
 FILTER_FROM = 13
+"""Entries from which on there is a filter."""
 WIDE = 470
 """Pixels from which on there is room for the address beside the name."""
 
@@ -107,7 +109,7 @@ class OfferList(QWidget):
         self.filter_edit.setVisible(self.model.total >= FILTER_FROM)
 
     def forget(self) -> None:
-        """Another server: the choice and the filter of the one before are dropped."""
+        """Clear the choice and the filter, for another server."""
         self._address = ""
         self.filter_edit.clear()
 

@@ -22,12 +22,15 @@ from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
 MOST_FORM = 170
 """Pixels of a form before it scrolls."""
 LONGEST_MESSAGE = 2_000
+"""Characters of a server's message that are shown."""
 BY_HAND = "human"
 """The name of the model in an answer that the user wrote."""
 
 
 class QuestionCard(Card):
-    """`answered` carries an Answer; `generateRequested` approves an answer of the open model."""
+    """`answered` carries an Answer; `generateRequested` approves an answer of the open model, `stopRequested` ends it;
+    `edited`: the arguments of the form may have changed.
+    """
 
     answered = Signal(object)
     generateRequested = Signal()

@@ -22,6 +22,7 @@ from glyphscope_gui.template.page import TemplatePage
 from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
 
 TURNS, MORE_TURNS = 200, 1000
+"""Random turns that prove a form at once, and when the user tests it again."""
 _FILES = tr("Templates and models (*.jinja *.gguf);;All files (*)")
 _NONE = tr(
     "No template: the open model has no file with one.\nOpen a chat template (.jinja) or "
@@ -49,11 +50,16 @@ class TemplatePresenter(Page):
         self.found: Inspection | None = None
         self.readers: ReadersDialog | None = None
         self._unproved: Inspection | None = None
+        """The shown inspection before its proof, which can be repeated."""
         self._file: Path | None = None
+        """The file that the user chose; None for that of the open model."""
         self._vocabulary: Path | None = None
         self._source: _Source | None = None
+        """The source of the inspection that is shown or under way."""
         self._pair = 0
+        """The place of the pair that is shown."""
         self._markers: tuple[str, ...] = ()
+        """The markers that are marked in the pair."""
         self._background = Background(self)
         self.readers_action = QAction(tr("Parse an &answer…"), self)
         self.readers_action.setObjectName("readersAction")
@@ -102,6 +108,41 @@ class TemplatePresenter(Page):
         elif source != self._source:
             self._source = source
             self._inspect(source)
+
+    def ask_readers(self) -> None:
+        """Open the dialog with the last answer, to be read by the inspected form or that of the run."""
+        answer = last_answer(self.context.runs.state)
+        form = self.found.form if self.found is not None else answer.form
+        registry = answer.registry or self.context.project.tools.registry
+        self.readers = ReadersDialog(form, registry, answer, self.context.window)
+        self.readers.open()
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        view = self.view
+        view.open_link.clicked.connect(self._ask_for_file)
+        view.model_link.clicked.connect(self.follow_model)
+        view.prove_link.clicked.connect(lambda: self._prove(MORE_TURNS))
+        view.readers_button.clicked.connect(self.readers_action.trigger)
+        view.fileDropped.connect(lambda path: self.open(Path(path)))
+        view.slotChosen.connect(self._choose_slot)
+        view.pair.moved.connect(self._move)
+        self.readers_action.triggered.connect(self.ask_readers)
+        self.context.navigator.shown.connect(self._page_shown)
+        self.context.runs.modelStatusChanged.connect(self._model_changed)
+
+    def _page_shown(self, page: PageId) -> None:
+        if page is self.id:
+            self.refresh()
+
+    def _model_changed(self, _status: object) -> None:
+        if self.context.navigator.current is self.id:
+            self.refresh()
+
+    def _ask_for_file(self) -> None:
+        window, title = self.context.window, tr("Inspect a template")
+        ask_for_file(window, title, self.open, _FILES, name="openTemplateDialog")
 
     # -- what is inspected -------------------------------------------------------------------------------------
 
@@ -198,43 +239,6 @@ class TemplatePresenter(Page):
         self._pair = min(max(self._pair, 0), max(len(pairs) - 1, 0))
         pair = pairs[self._pair] if pairs else None
         self.view.pair.show_pair(pair, self._pair + 1 if pairs else 0, len(pairs), self._markers)
-
-    # -- who would read this? ----------------------------------------------------------------------------------
-
-    def ask_readers(self) -> None:
-        """Open the dialog with the last answer, to be read by the inspected form or that of the run."""
-        answer = last_answer(self.context.runs.state)
-        form = self.found.form if self.found is not None else answer.form
-        registry = answer.registry or self.context.project.tools.registry
-        self.readers = ReadersDialog(form, registry, answer, self.context.window)
-        self.readers.open()
-
-    # -- connections -------------------------------------------------------------------------------------------
-
-    def _connect(self) -> None:
-        view = self.view
-        view.open_link.clicked.connect(self._ask_for_file)
-        view.model_link.clicked.connect(self.follow_model)
-        view.prove_link.clicked.connect(lambda: self._prove(MORE_TURNS))
-        view.readers_button.clicked.connect(self.readers_action.trigger)
-        view.fileDropped.connect(lambda path: self.open(Path(path)))
-        view.slotChosen.connect(self._choose_slot)
-        view.pair.moved.connect(self._move)
-        self.readers_action.triggered.connect(self.ask_readers)
-        self.context.navigator.shown.connect(self._page_shown)
-        self.context.runs.modelStatusChanged.connect(self._model_changed)
-
-    def _page_shown(self, page: PageId) -> None:
-        if page is self.id:
-            self.refresh()
-
-    def _model_changed(self, _status: object) -> None:
-        if self.context.navigator.current is self.id:
-            self.refresh()
-
-    def _ask_for_file(self) -> None:
-        window, title = self.context.window, tr("Inspect a template")
-        ask_for_file(window, title, self.open, _FILES, name="openTemplateDialog")
 
 
 def _look(source: _Source) -> Inspection:
