@@ -99,7 +99,7 @@ def test_a_preset_keeps_the_seed_and_knows_what_is_recommended_for_the_model(pan
 def test_each_filter_shows_how_many_tokens_it_left_in_the_run(panel):
     state = drawn_run((900, (40, 6, 1)), (900, (40, 8, 4)), (1000, (40, 10, 5)), (1, ()))
     effect = effect_of(state)
-    assert (effect.drawn, effect.allowed, effect.top_p, effect.min_p, effect.single) == (3, 900, 8, 4, 1)
+    assert (effect.sampled, effect.allowed, effect.top_p, effect.min_p, effect.single) == (3, 900, 8, 4, 1)
     panel.show_run(state)
     panel._show_effect()
     assert [label.text() for label in panel.effects.values()] == [

@@ -185,7 +185,7 @@ class RunController(QObject):
         self._pending: list[AnyEvent] | None = None
         """The events of a run that has not begun yet, while another one is shown."""
         self._asked: Asked | None = None
-        """What the run asks a person."""
+        """The question of the run that waits for a person."""
         self._closed = False
         self._mailbox = Mailbox(self)
         self._mailbox.batch.connect(self._take)

@@ -49,8 +49,8 @@ _Place: TypeAlias = tuple[str, Origin | None]
 
 @dataclass(frozen=True)
 class TokenRule:
-    """`rule` is the name on the grammar page, "" where none read the token; `words` describe its origin, or why there
-    is no rule. `argument` (or the tool) and `constraint` name the place in the schema; "" where there is none.
+    """`rule` is the name on the grammar page, "" where none read the token; `words` describe its origin, or the
+    reason without a rule. `argument` (or the tool) and `constraint` name the place in the schema; "" where there is none.
     """
 
     rule: str = ""
