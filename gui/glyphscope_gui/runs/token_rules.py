@@ -50,7 +50,7 @@ _Place: TypeAlias = tuple[str, Origin | None]
 @dataclass(frozen=True)
 class TokenRule:
     """`rule` is the name on the grammar page, "" where none read the token; `words` describe its origin, or the
-    reason without a rule. `argument` (or the tool) and `constraint` name the place in the schema; "" where there is none.
+    reason without a rule. `argument` (or the tool) and `constraint` name the place in the schema, if there is one.
     """
 
     rule: str = ""
