@@ -243,7 +243,8 @@ class _Before:
                 for event in validator.feed(token):
                     if isinstance(event, Violation) and event.code != "SYNTAX":
                         words = f"{event.message.rstrip('.')}."
-                        return f"N{words[1:]}" if words.startswith("no ") else words
+                        is_name = words.split()[0] not in ("no", "the", "item")  # an argument's is as it is
+                        return words if is_name else words[0].upper() + words[1:]
         dead = state.feed(token)
         accepted = (dead.failed_at or state.position) - state.position
         expected = " or ".join(dead.expected(4))
