@@ -54,7 +54,7 @@ def test_abandoned_arms_take_no_more_time():
     first = next(plan.samples())
     forecast.add(first.id, 2.0)
     both = forecast.left
-    forecast.give_up(arm.id for arm in plan.arms if arm.model == "broken")
+    forecast.cancel_arms(arm.id for arm in plan.arms if arm.model == "broken")
     assert 0 < forecast.left < both
     assert msgspec.structs.asdict(first.arm)["model"] == "good"
 

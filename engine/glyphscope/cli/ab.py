@@ -31,6 +31,7 @@ from glyphscope.visible import visible
 TEMPERATURE = 0.7
 """For templates, which have no sampling settings: at 0 all seeds would give the same tokens."""
 _LONGEST = 72
+"""Characters of a call or an error in the table."""
 
 
 @with_groups

@@ -100,13 +100,13 @@ def check(
     else:
         assert file is not None
         text = read_text(file)
-        report = judge(text, read_registry(registry), notation, shape, chunk=chunk, stop=stop)
+        report = validated(text, read_registry(registry), notation, shape, chunk=chunk, stop=stop)
         print_json(report) if as_json else _print_report(report, text)
         valid = report.valid
     raise typer.Exit(0 if valid else 1)
 
 
-def judge(
+def validated(
     text: str,
     registry: ToolRegistry,
     notation: Notation,
@@ -115,7 +115,7 @@ def judge(
     chunk: int | None = None,
     stop: bool = False,
 ) -> CheckReport:
-    """The answer for one text, fed in tokens of `chunk` characters.
+    """The report on one text, fed in tokens of `chunk` characters.
 
     With `stop`, the token with the first violation is the last that is read, and `stopped_at` is the number of
     characters read by then.
@@ -161,7 +161,7 @@ def _check_lines(
         text = line.get("text")
         if not isinstance(text, str):
             raise InputError('Each line needs a "text".', where=place)
-        report = judge(
+        report = validated(
             text,
             registries.get(line.get("registry")),
             cast(Notation, _one_of(line, "notation", get_args(Notation), notation, place)),

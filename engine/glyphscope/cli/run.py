@@ -152,8 +152,8 @@ def run(
             request, **rest_of(before, {**given, "sampling": sampling.profile is not None})
         )
         if sampling.profile is None:
-            drawn = msgspec.structs.replace(request.sampling, **sampling.given)
-            request = msgspec.structs.replace(request, sampling=drawn)
+            changed = msgspec.structs.replace(request.sampling, **sampling.given)
+            request = msgspec.structs.replace(request, sampling=changed)
     seeds = sampling.seeds
     if seeds is not None:
         seeds_to_run(seeds, request)  # rejected before a model is opened

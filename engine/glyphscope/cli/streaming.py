@@ -16,7 +16,7 @@ from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import StorageError
 from glyphscope.evals.matrix.plan import Planned
-from glyphscope.evals.running.crew import Crew, Made
+from glyphscope.evals.running.crew import Crew, MadeSample
 from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.events import AnyEvent, RunStarted
@@ -82,7 +82,7 @@ def run_all(
     with bar, on_first_interrupt(control.stop), Crew([model], samples, control, make) as crew:
         task = bar.add_task("running", total=len(samples))
         for made in crew.items():
-            if not isinstance(made, Made):
+            if not isinstance(made, MadeSample):
                 continue
             (events,) = made.runs
             if records is not None:

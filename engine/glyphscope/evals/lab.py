@@ -26,7 +26,7 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
-from glyphscope.evals.running.crew import Crew, Made
+from glyphscope.evals.running.crew import Crew, MadeSample
 from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.run_sample import run_sample
@@ -151,7 +151,7 @@ class MaskDrivenLab:
         make = partial(run_sample, interact=lambda cancelled: NonInteractive(sources, cancelled))
         with Crew([self._model], self.samples, Control(), make) as crew:
             for made in crew.items():
-                if isinstance(made, Made):
+                if isinstance(made, MadeSample):
                     yield self._entry(made)
 
     def _request(self, planned: Planned, sampling: Sampling) -> PreparedRequest:
@@ -169,7 +169,7 @@ class MaskDrivenLab:
         )
         return PreparedRequest(request, self.registry)
 
-    def _entry(self, made: Made) -> Entry:
+    def _entry(self, made: MadeSample) -> Entry:
         prompt, (expected,) = made.planned.scenario.prompt, made.planned.scenario.expect.calls
         state = run_state(made.runs[0])
         if state.failed is not None:

@@ -38,10 +38,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
              "00000000-0000-4000-8000-0000000000000", "00000000000040008000000000000000"),
     "json-pointer": ("a", "/~2", "/~"),
 }  # fmt: skip
-_PLAIN: tuple[tuple[str, Any], ...] = (
-    ("null", None), ("boolean", True), ("integer", 5), ("number", 1.5), ("string", "text"), ("array", []),
-    ("object", {}),
-)  # fmt: skip
+_PLAIN: dict[str, Any] = {
+    "null": None, "boolean": True, "integer": 5, "number": 1.5, "string": "text", "array": [], "object": {},
+}  # fmt: skip
+"""A value of each type."""
 
 
 def broken(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
@@ -137,10 +137,11 @@ def _other_types(value: Any) -> Candidates:
         yield Candidate(value[0], "the item without its list")
     elif isinstance(value, str):
         yield Candidate([value], "a list of it instead")
-    yield from (Candidate(plain, f"a value of type {kind} instead") for kind, plain in _PLAIN)
+    yield from (Candidate(plain, f"a value of type {kind} instead") for kind, plain in _PLAIN.items())
 
 
 def _near(item: Any) -> Candidates:
+    """Near misses of a listed value."""
     if isinstance(item, str):
         misses = [f"{item}s", item[:-1], item.swapcase(), f" {item}", f"{item} ", f"x{item[1:]}", "", "other"]
         yield from (Candidate(miss, f"a near miss of {item!r}") for miss in misses)
@@ -166,6 +167,7 @@ def _unlike(listed: list[Any]) -> list[Any]:
 
 
 def _past(bound: Any, sign: int, keyword: str) -> Candidates:
+    """Numbers past a bound: below it with `sign` -1, above it with 1. Exact, in decimals."""
     exact = Decimal(str(bound))
     side = "below the minimum" if sign < 0 else "above the maximum"
     if keyword.startswith("exclusive"):
@@ -218,9 +220,11 @@ def _broken_items(keyword: str, expected: Any, value: Any) -> Candidates:
         yield from (Candidate([item, item], "an item twice") for item in ("a", 1, None))
     elif keyword == "contains":
         yield Candidate([], "nothing in it")
-        yield from (Candidate([plain], "another item only") for _, plain in _PLAIN)
+        yield from (Candidate([plain], "another item only") for plain in _PLAIN.values())
     else:
-        yield from (Candidate([*items, plain], "an item past the last") for _, plain in reversed(_PLAIN))
+        yield from (
+            Candidate([*items, plain], "an item past the last") for plain in reversed(_PLAIN.values())
+        )
 
 
 def _longer(items: list[Any], count: int) -> list[Any]:
@@ -271,8 +275,8 @@ def _more_members(keyword: str, expected: Any, value: Any, schema: dict[str, Any
     near = [near for name in named[:2] for near in (f"{name}s", name.upper(), f"{name} ", name[:-1])]
     for name in ("unknown", *near, "", "additionalProperties"):
         if name not in named:
-            for _, plain in (_PLAIN[4], _PLAIN[2], _PLAIN[0]):
-                yield Candidate({**members, name: plain}, f"{name!r} is unknown")
+            for kind in ("string", "integer", "null"):
+                yield Candidate({**members, name: _PLAIN[kind]}, f"{name!r} is unknown")
 
 
 def with_name(value: Any, name: str, filler: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from glyphscope.events import AnyEvent, CallReady, EndReason, RunRequest
 from glyphscope.models import Model
@@ -28,23 +28,34 @@ class Spent:
     waited: float = 0.0
 
 
+class _Permission(NamedTuple):
+    """A decision, and the call that it was made about."""
+
+    decision: Decision
+    tool: str
+    source: str
+    identity: str
+
+
 @dataclass
 class Permissions:
     """A person's decisions for the rest of the run, the newest first, bound to the source's command line or address."""
 
-    _decisions: list[tuple[Decision, str, str, str]] = field(default_factory=list)
+    _decisions: list[_Permission] = field(default_factory=list)
 
     def keep(self, decision: Decision, tool: str, source: str, identity: str) -> None:
         """Remembers a decision that reaches further than its call; what was edited, does not."""
         if decision.scope != "once":
-            self._decisions.insert(0, (replace(decision, arguments=None), tool, source, identity))
+            unedited = replace(decision, arguments=None)
+            self._decisions.insert(0, _Permission(unedited, tool, source, identity))
 
     def find(self, tool: str, source: str, identity: str) -> Decision | None:
         """The decision that covers this call too; None where somebody is to be asked."""
-        for decision, of_tool, of_source, of_identity in self._decisions:
-            same_source = (of_source, of_identity) == (source, identity)
-            if decision.scope == "run" or (same_source and (decision.scope == "source" or of_tool == tool)):
-                return decision
+        for each in self._decisions:
+            same_source = (each.source, each.identity) == (source, identity)
+            scope = each.decision.scope
+            if scope == "run" or (same_source and (scope == "source" or each.tool == tool)):
+                return each.decision
         return None
 
 

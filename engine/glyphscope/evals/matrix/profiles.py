@@ -1,6 +1,7 @@
-"""Recommended settings for models by name: presets of the tool loop.
+"""Recommended presets of the tool loop for models by name, and the sampling profiles of an evaluation.
 
-Applied by an evaluation's `production` arms only, never by a run: there, nothing is chosen by a model's name.
+The presets are applied by an evaluation's `production` arms only, never by a run: there, nothing is chosen by a model's
+name.
 """
 
 from __future__ import annotations

@@ -21,6 +21,12 @@ unparsable.
 
 Those in `NO_ANSWER` are not answers of the model: figures count them separately.
 """
+NO_ANSWER: frozenset[Reason] = frozenset(
+    {
+        "MODEL_FAILED", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "TIMEOUT", "CONTEXT_OVERFLOW", "BAD_REQUEST",
+        "CHECK_FAILED", "JUDGE_FAILED",
+    }
+)  # fmt: skip
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +40,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as the judge saw it. `ok` None where it was not executed."""
+    """A call that the model made. `ok` None where it was not executed."""
 
     tool: str
     arguments: dict[str, Any]
@@ -114,11 +120,3 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     def answered(self) -> bool:
         """Whether the model answered: a process that died or an endpoint that was down did not."""
         return not any(failure.reason in NO_ANSWER for failure in self.failures)
-
-
-NO_ANSWER: frozenset[Reason] = frozenset(
-    {
-        "MODEL_FAILED", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "TIMEOUT", "CONTEXT_OVERFLOW", "BAD_REQUEST",
-        "CHECK_FAILED", "JUDGE_FAILED",
-    }
-)  # fmt: skip

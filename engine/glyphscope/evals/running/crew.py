@@ -22,7 +22,7 @@ Maker: TypeAlias = Callable[[Planned, Model, threading.Event, Callable[[SampleGr
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeSample:
     """A sample and the events of each of its runs, made in `seconds`. `stopped`: it was cancelled in its last run."""
 
     planned: Planned
@@ -50,7 +50,7 @@ class Crew:
         self._todo = iter(todo)
         self._control = control
         self._taking = threading.Lock()
-        self._items: queue.SimpleQueue[SampleBegun | SampleGrew | Made | BaseException | None] = (
+        self._items: queue.SimpleQueue[SampleBegun | SampleGrew | MadeSample | BaseException | None] = (
             queue.SimpleQueue()
         )
         self._ended = threading.Event()
@@ -79,7 +79,7 @@ class Crew:
             for thread in self._threads:
                 thread.join(0.02)
 
-    def items(self) -> Iterator[SampleBegun | SampleGrew | Made]:
+    def items(self) -> Iterator[SampleBegun | SampleGrew | MadeSample]:
         """Yield the reports of the threads, until the last of them ends. Raises unexpected exceptions of threads."""
         working = len(self._threads)
         while working:
@@ -109,7 +109,7 @@ class Crew:
                 began = time.monotonic()
                 sample, runs = self._make(planned, model, self._ended, self._items.put)
                 stopped = self._ended.is_set() and sample.outcome == "cancelled"
-                self._items.put(Made(planned, sample, runs, time.monotonic() - began, stopped))
+                self._items.put(MadeSample(planned, sample, runs, time.monotonic() - began, stopped))
         except BaseException as error:  # a bug, which ends the evaluation in its own thread
             self._items.put(error)
         finally:

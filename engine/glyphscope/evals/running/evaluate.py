@@ -192,7 +192,7 @@ class _Work:
 
     def _missing(self, name: str, why: str) -> ModelMissing:
         manifest = self.folder.manifest
-        self.forecast.give_up(arm.id for arm in manifest.arms if arm.model == name)
+        self.forecast.cancel_arms(arm.id for arm in manifest.arms if arm.model == name)
         self.folder.keep(msgspec.structs.replace(manifest, missing={**manifest.missing, name: why}))
         return ModelMissing(name, why)
 

@@ -51,7 +51,7 @@ class Forecast:
             self._warmed_up = kind
         insort(self._took[kind], seconds)
 
-    def give_up(self, arms: Iterable[str]) -> None:
+    def cancel_arms(self, arms: Iterable[str]) -> None:
         """Nothing more is made of these arms."""
         for arm in arms:
             for reads in (True, False):

@@ -19,9 +19,10 @@ from glyphscope.text.shorten import shorten
 from glyphscope.tools.source import Outcome
 from glyphscope.validation.checker import Checker
 
-_SAID = 300
+_LONGEST_MESSAGE = 300
+"""Characters of an error of a tool, or of its schema."""
 _MOST_FINDINGS = 20
-_WORDLESS = "The tool says that it failed, and not why."
+_NO_REASON = "The tool says that it failed, and not why."
 
 
 class OutputSchema:
@@ -45,7 +46,9 @@ class OutputSchema:
             errors = self._checker.errors(value, _MOST_FINDINGS)
         except RecursionError:
             return ("The structured content is nested too deep to be checked.",)
-        return tuple(f"{to_pointer(tuple(e.absolute_path)) or '/'}: {e.message[:_SAID]}" for e in errors)
+        return tuple(
+            f"{to_pointer(tuple(e.absolute_path)) or '/'}: {e.message[:_LONGEST_MESSAGE]}" for e in errors
+        )
 
 
 def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
@@ -61,9 +64,9 @@ def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
     content = tuple(map(read_item, items))
     structured = result.get("structuredContent")
     if result.get("isError") is True:
-        words = next((c.text for c in content if c.kind == "text" and c.text.strip()), _WORDLESS).strip()
+        words = next((c.text for c in content if c.kind == "text" and c.text.strip()), _NO_REASON).strip()
         return Outcome(
-            content=content, structured=structured, fault="tool", message=shorten(words, _SAID)
+            content=content, structured=structured, fault="tool", message=shorten(words, _LONGEST_MESSAGE)
         )  # fmt: skip
     if schema is None:
         return Outcome(content=content, structured=structured)
@@ -120,6 +123,7 @@ def content_bytes(content: ToolContent) -> bytes:
 
 
 def read_item(item: Any) -> ToolContent:
+    """One item of a content list; one of an unknown kind is text, its JSON."""
     kind = item.get("type") if isinstance(item, dict) else None
     match kind:
         case "text" if isinstance(item.get("text"), str):
@@ -141,8 +145,7 @@ def read_item(item: Any) -> ToolContent:
                 return _with_text(resource["text"], known)
             if isinstance(resource.get("blob"), str):
                 return _blob(resource["blob"], known)
-    as_it_came = json.dumps(item, ensure_ascii=False)  # of a kind that is not known here
-    return _with_text(as_it_came, ToolContent())
+    return _with_text(json.dumps(item, ensure_ascii=False), ToolContent())
 
 
 def _with_text(text: str, known: ToolContent) -> ToolContent:

@@ -20,6 +20,7 @@ from glyphscope.tools.mcp.log import ProtocolLog
 from glyphscope.tools.mcp.oauth import SigningIn
 
 _SECONDS = 30.0
+"""Time for connecting and for sending."""
 
 
 class Refusals:
@@ -38,14 +39,15 @@ async def http_streams(
     A body has at most MAX_LINE bytes; in a stream of events each event has that bound.
     """
 
-    async def look(response: httpx2.Response) -> None:
+    async def bound_body(response: httpx2.Response) -> None:
+        """Notes an error status of the server's address, and bounds the body."""
         if response.request.method == "POST" and str(response.request.url) == str(httpx2.URL(config.url)):
             status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
             refusals.last = status if response.status_code >= 400 else ""
         events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         encoded = response.headers.get("content-encoding", "identity").lower() != "identity"
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Counted(response.stream, log, None if events else MAX_LINE, encoded)
+        response.stream = _BoundedBody(response.stream, log, None if events else MAX_LINE, encoded)
 
     async with (
         signing.auth() as auth,
@@ -53,15 +55,17 @@ async def http_streams(
             # an encoded answer could be a thousand times its size on the wire
             headers={"accept-encoding": "identity", **config.headers},
             timeout=httpx2.Timeout(_SECONDS, read=None),
-            event_hooks={"response": [look]},
+            event_hooks={"response": [bound_body]},
             auth=auth,
         ) as client,
         streamable_http_client(config.url, http_client=client, max_sse_event_size=MAX_LINE) as (read, write),
     ):
-        yield _Heard(read, guard), _Said(write, guard)
+        yield _GuardedReceiveStream(read, guard), _GuardedSendStream(write, guard)
 
 
-class _Counted(httpx2.AsyncByteStream):
+class _BoundedBody(httpx2.AsyncByteStream):
+    """The body of an answer: its bytes are counted; at most `limit` of them are read. Encoded ones are errors."""
+
     def __init__(
         self, inner: httpx2.AsyncByteStream, log: ProtocolLog, limit: int | None, encoded: bool
     ) -> None:
@@ -85,7 +89,7 @@ class _Counted(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-class _Heard(ObjectReceiveStream[SessionMessage | Exception]):
+class _GuardedReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
     """The stream that the SDK reads: the messages that the guard admits."""
 
     def __init__(self, inner: ReadStream[SessionMessage | Exception], guard: Guard) -> None:
@@ -106,7 +110,7 @@ class _Heard(ObjectReceiveStream[SessionMessage | Exception]):
         await self._inner.aclose()
 
 
-class _Said(ObjectSendStream[SessionMessage]):
+class _GuardedSendStream(ObjectSendStream[SessionMessage]):
     """The stream that the SDK writes: the guard sees each message first."""
 
     def __init__(self, inner: WriteStream[SessionMessage], guard: Guard) -> None:
