@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from glyphscope.compilers import wire
 from glyphscope.compilers.masks import TextReader, has_text
-from glyphscope.compilers.patterns import LONG, GaveUp, StringMatcher, searched, template_of
+from glyphscope.compilers.patterns import LONG, StringMatcher, TooManyStates, searched, template_of
 from glyphscope.events.encoding import whole_text
 from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import parent_pipe
@@ -20,6 +20,7 @@ _MEMORY = 2 << 30  # bytes of addresses
 _MOST_SECONDS = 60
 """Of one question, if the parent, which waits less, is no longer there to end it."""
 _READERS, _STRINGS = 4, 512
+"""Grammars that are kept compiled, and strings that are kept at their place."""
 
 
 class Compilers:
@@ -65,7 +66,7 @@ class Compilers:
         self._strings.move_to_end(number)
         try:
             return _state(string, string.feed(text) if text else 0, ends)
-        except GaveUp:
+        except TooManyStates:
             del self._strings[number]
             raise
 

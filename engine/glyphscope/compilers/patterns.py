@@ -15,7 +15,7 @@ from llguidance import LLMatcher
 from glyphscope.compilers.masks import byte_tokenizer
 
 
-class GaveUp(Exception):
+class TooManyStates(Exception):
     """The engine made too many states over a string, as it does over one of some hundred thousand characters."""
 
 
@@ -27,7 +27,7 @@ class StringMatcher:
     """One string being matched, piece by piece. `length` is in characters."""
 
     def __init__(self, template: Template, before: str = "") -> None:
-        """Raises GaveUp."""
+        """Raises TooManyStates."""
         self._template = template
         self._matcher = template.copy()
         self._text: list[str] = []
@@ -36,7 +36,7 @@ class StringMatcher:
             self.feed(before)
 
     def feed(self, text: str) -> int:
-        """How many characters of `text` were possible; all of them while a match is. Raises GaveUp."""
+        """How many characters of `text` were possible; all of them while a match is. Raises TooManyStates."""
         self._text.append(text)
         self.length += len(text)
         data = _escaped(text)
@@ -62,19 +62,19 @@ class StringMatcher:
         if not self._matcher.is_error():
             return taken
         self._template.renew()
-        raise GaveUp
+        raise TooManyStates
 
     def can_grow(self) -> bool:
         """Whether some further character is possible."""
         return not self._matcher.compute_ff_bytes().startswith(b'"')
 
     def matches(self) -> bool:
-        """Whether the string, if it ended now, matches. Raises GaveUp."""
+        """Whether the string, if it ended now, matches. Raises TooManyStates."""
         if self._matcher.validate_tokens([0x22]) == 1:
             return True
         if self.length > LONG:  # the engine does not say whether it only has too many states
             self._template.renew()
-            raise GaveUp
+            raise TooManyStates
         return False
 
 

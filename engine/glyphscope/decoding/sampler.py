@@ -16,7 +16,9 @@ Allowed = NDArray[np.bool_]
 """Shape (vocabulary,): what the constraint allows next."""
 
 _BLOCK = 64
+"""Logits of a block, of which only the maximum is compared first."""
 _MANY = 4096
+"""Tokens from which on sorting by numbers, and looking only at some of them, is faster."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ Kind: TypeAlias = Literal["same", "removed", "added"]
 Why: TypeAlias = Literal["first", "kept", "changed", "less", "more", "unknown"]
 
 _MOST_EDITS = 600
+"""Edits up to which the shortest way is looked for; the time grows with their square."""
 _WORDS = re.compile(r"\s*[^\W_]+|\s*[\W_]", re.DOTALL)
 _SHOWN = 40
 """Characters of the text at a place that are shown."""

@@ -128,7 +128,7 @@ def compose(*messages: tuple[str | Message, Sequence[Part]]) -> RenderedMessages
 
 def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, Any]:
     """The variables of a template of a whole registry. Raises PromptError where a tool does not fit the shape."""
-    written = dict(zip(*_written(request, registry)))
+    written = _example_texts(request, registry)
     name_key, args_key = shape_keys(request.shape)
     return {
         "tools": [_tool_view(tool, written.get(tool.name, "")) for tool in registry.allowed],
@@ -154,19 +154,20 @@ def _example(parameters: str) -> dict[str, Any] | None:
     return example_arguments(json.loads(parameters))
 
 
-def _written(request: RunRequest, registry: ToolRegistry) -> tuple[list[str], list[str]]:
-    """Names and texts of the example calls."""
-    calls = example_calls(registry)
+def _example_texts(request: RunRequest, registry: ToolRegistry) -> dict[str, str]:
+    """The example calls as texts, by tool."""
     style = _STYLES[request.notation]
     try:
-        return [name for name, _ in calls], [
-            write_call(*call, style=style, shape=request.shape) for call in calls
-        ]
+        return {
+            name: write_call(name, arguments, style=style, shape=request.shape)
+            for name, arguments in example_calls(registry)
+        }
     except NotationError as error:
         raise PromptError(error.message, where=error.where, hint=error.hint) from error
 
 
 def _format(request: RunRequest) -> str:
+    """A call with placeholders, which shows the notation and the shape."""
     return write_call("TOOLNAME", {"argument": "value"}, style=_STYLES[request.notation], shape=request.shape)
 
 

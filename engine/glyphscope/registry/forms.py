@@ -34,6 +34,7 @@ _SIGNS = {
     "title",
 }
 _SIGNS |= {"$ref", "$schema", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "enum", "const"}
+"""Keys of which a value by tool name has at least one: of a JSON Schema, or of the short form."""
 
 _ARG_TYPES = {
     "string": "string",
@@ -55,6 +56,7 @@ _ARG_PLAIN = {
     "maxItems",
     "format",
 }
+"""The short form of arguments: its types and the bounds of numbers in JSON Schema, and keywords that are the same."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class RawTool:
 
 @dataclass
 class RawRegistry:
+    """The tools of a document as they were written, and the problems that only its form shows."""
+
     tools: list[RawTool] = field(default_factory=list)
     unknown_arguments: Any = "refuse"
     problems: list[Problem] = field(default_factory=list)

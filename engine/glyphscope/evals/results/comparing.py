@@ -15,6 +15,7 @@ from glyphscope.evals.results.rows import Key, Row
 
 SEVERAL = "several"
 _SHUFFLES, _MOST_DEALT = 2000, 20_000_000
+"""Times that a table is shuffled, and values that are dealt in all: fewer times for a large table."""
 _STARTS: dict[str, tuple[object, ...]] = {
     "constraint": ("off", "gbnf", "mask"),
     "notation": ("json", "native", "glyph"),
@@ -47,6 +48,7 @@ class Trials(msgspec.Struct, gc=False):
 
 
 Marks = dict[Measure, dict[Key, Trials]]
+"""The outcomes of one arm, by measure and scenario."""
 
 
 def marks_of(rows: Sequence[Row], places: dict[int, int]) -> Marks:

@@ -136,6 +136,11 @@ COLUMNS = (
     "first_token_ms_p50", "total_ms_p50", "total_ms_p95", "aborted", "abort_measured", "abort_decoded",
     "abort_would_have",
 )  # fmt: skip
+_ARM_MEMBERS = (
+    "model", "notation", "shape", "constraint", "strategy_id", "profile", "workarounds", "preset", "thinking",
+    "constrain_from", "order",
+)  # fmt: skip
+"""The members of an arm in the columns after its name."""
 
 
 def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:
@@ -160,12 +165,7 @@ def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _csv_row(name: str, arm: Arm | None, scenario: ScenarioFigures, of: Figures) -> list[object]:
-    axes: list[object] = [""] * 11
-    if arm is not None:
-        axes = [
-            arm.model, arm.notation, arm.shape, arm.constraint, arm.strategy_id,
-            arm.profile, arm.workarounds, arm.preset, arm.thinking, arm.constrain_from, arm.order,
-        ]  # fmt: skip
+    axes = [getattr(arm, member) if arm is not None else "" for member in _ARM_MEMBERS]
     shares = [of.parsed, of.valid, of.right_tool, of.right_arguments]
     return [
         name, *axes, scenario.suite, scenario.scenario, scenario.group, scenario.level,

@@ -30,7 +30,7 @@ from glyphscope.tools.mcp.log import ProtocolLog
 LOCAL_ERROR = -31_999
 """The code of an error that no server sent: outside of what JSON-RPC and MCP use."""
 
-_HEARD = frozenset(
+_TO_SDK = frozenset(
     {
         "notifications/progress",
         "notifications/cancelled",
@@ -41,28 +41,33 @@ _HEARD = frozenset(
         "notifications/prompts/list_changed",
     }
 )
+"""Notifications that the SDK gets; all others are only logged."""
 _RATE, _BURST = 50.0, 200.0
+"""Messages other than answers that pass: so many a second, and so many at once."""
 _ID_FIRST = re.compile(
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})\s*,'
 )
 _ID_LAST = re.compile(
     rb',\s*"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z'
 )
+"""The id of a message that cannot be decoded, at its beginning and at its end."""
 
 
 class _Envelope(msgspec.Struct):
+    """The members by which a message is an answer, a request or a notification."""
+
     method: str | None = None
     id: int | str | None = None
 
 
 class Guard:
-    """Judges what comes in; gets to know what goes out."""
+    """Filters incoming messages; it is given the outgoing ones, to know which answers are expected."""
 
     def __init__(self, log: ProtocolLog) -> None:
         self._log = log
-        self._waiting: dict[str, int | str] = {}
-        self._room = _BURST
-        self._at = time.monotonic()
+        self._waiting: dict[str, int | str] = {}  # the ids of requests without an answer, by their text
+        self._room = _BURST  # messages that may pass now
+        self._at = time.monotonic()  # when that was counted
         self.first_rambling = ""
         """The first line that is not JSON, printed by servers that log to standard output."""
 
@@ -114,7 +119,7 @@ class Guard:
 
     def _pass(self, text: str | bytes, method: str, id: int | str | None, size: int) -> bool:
         shown = "" if id is None else str(id)
-        if id is None and method not in _HEARD:  # logged for people only
+        if id is None and method not in _TO_SDK:  # logged for people only
             self._log.add("received", text, method=method, size=size)
             return False
         now = time.monotonic()

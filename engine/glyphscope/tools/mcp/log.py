@@ -13,6 +13,7 @@ import msgspec
 from glyphscope.text.shorten import shorten
 
 KEPT = 1_000
+"""Messages that are kept."""
 TEXT_LIMIT = 8 * 1024
 """Characters of a message that are kept."""
 WHOLE_LIMIT = 2_000_000
@@ -20,9 +21,10 @@ WHOLE_LIMIT = 2_000_000
 WHOLE_BUDGET = 32_000_000
 """Characters of all of them; beyond that the oldest are cut."""
 _RUN, _LOG_RUN = 20, 200
-"""So many messages of one kind in a row are kept, of those without an id; the second of a server's log messages."""
+"""Messages of one kind in a row that are kept, of those without an id; the second for a server's log messages."""
 STDERR_LINES = 200
 STDERR_LINE = 2_000
+"""Lines of standard error that are kept, and characters of each."""
 HIDDEN = "•••"
 
 Direction: TypeAlias = Literal["sent", "received", "dropped"]

@@ -33,10 +33,11 @@ from glyphscope.tools.mcp.tokens import expiry, store, stored
 _Model = TypeVar("_Model", bound=BaseModel)
 
 SIGN_IN_SECONDS = 300.0
-"""For a person to sign in."""
+"""Time for a person to sign in."""
 _PATH = "/callback"
 _MOST_REQUEST = 16 * 1024
 _REQUEST_SECONDS = 5.0
+"""Bytes of the browser's request to the loopback address, and the time for it."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _DONE = "You are signed in to {}. You can close this page and return to Glyphscope."
 _FAILED = "Signing in failed. Return to Glyphscope."
