@@ -133,6 +133,7 @@ def home_of_the_test(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     """
     home = tmp_path_factory.getbasetemp() / f"home-{next(_HOMES)}"
     monkeypatch.setenv("GLYPHSCOPE_HOME", str(home))
+    monkeypatch.setenv("GLYPHSCOPE_PROMPT_CACHE_MB", "0")  # tests count the tokens that are evaluated
     return home
 
 

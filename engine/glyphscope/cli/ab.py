@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_registry, read_text
-from glyphscope.cli.load_options import Loading
+from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, model_option
@@ -79,6 +79,7 @@ def ab(
         typer.Option(min=0.0, help=f"Of both. Default: the projects', {TEMPERATURE} for templates."),
     ] = None,
     loading: Loading,
+    stored: StoredPrompts,
     records: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Store each run here, as a-1.jsonl, b-1.jsonl …"),
@@ -110,7 +111,7 @@ def ab(
     results = AbResults(plan)
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
-        source = stack.enter_context(opened(name, options=options, quiet=as_json))
+        source = stack.enter_context(opened(name, options=options, prompts=stored.cache, quiet=as_json))
         runs = stack.enter_context(closing(run_all(plan.samples, source, records, quiet=as_json)))
         for planned, state in runs:
             results.add(place_of(planned), state)

@@ -13,7 +13,7 @@ import typer
 from glyphscope.cli.explain import print_cost
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
-from glyphscope.cli.load_options import Loading
+from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.model_loading import RECORDED, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, model_option
@@ -83,6 +83,7 @@ def branch(
     ] = None,
     model: Annotated[str | None, model_option("Default: the run's.")] = None,
     loading: Loading,
+    stored: StoredPrompts,
     record: Annotated[
         Path | None, typer.Option(metavar="OUT.jsonl", help="Record the branch in this file.")
     ] = None,
@@ -110,7 +111,7 @@ def branch(
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         writer = stack.enter_context(RecordWriter(record)) if record else None
-        source = stack.enter_context(opened(name, options=options, quiet=as_json))
+        source = stack.enter_context(opened(name, options=options, prompts=stored.cache, quiet=as_json))
         interaction = TerminalInteraction({})
         generation = stack.enter_context(closing(run_request(request, source, interaction)))
         generated = stack.enter_context(closing(cancellable(generation, source, interaction)))

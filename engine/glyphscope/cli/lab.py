@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.cli.load_options import Loading
+from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
@@ -50,6 +50,7 @@ def mask_driven(
         ),
     ] = 2,
     loading: Loading,
+    stored: StoredPrompts,
     as_json: JsonOption = False,
 ) -> None:
     """Twenty prompts for the four verb tools: a masked name, masked arguments, parsed, and called over MCP.
@@ -63,7 +64,7 @@ def mask_driven(
         server = McpServer(command_server(words, SERVER))
         stack.callback(server.close)
         server.open()
-        source = stack.enter_context(opened(model, options=options, quiet=as_json))
+        source = stack.enter_context(opened(model, options=options, prompts=stored.cache, quiet=as_json))
         lab = MaskDrivenLab(source, server, Sampling(temperature=temperature, seed=seed), runs)
         prompts = len(lab.samples) // runs
         entries: list[Entry] = []

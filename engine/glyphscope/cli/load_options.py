@@ -11,7 +11,24 @@ import typer
 from glyphscope.cli.inputs import InputError
 from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
 from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREADS
+from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.models.remote import is_address
+from glyphscope.sessions.stored_prompts import prompt_cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredPrompts:
+    """The size of the folder of evaluated prompts, for commands that generate."""
+
+    prompt_cache_mb: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="MB on disk for prompts that were evaluated before; 0 neither reads nor stores any. [500]"
+        ),
+    ] = None
+
+    def cache(self) -> PromptCache | None:
+        return prompt_cache(self.prompt_cache_mb)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models import Model, RecordedModel, open_model
 from glyphscope.models.hub import Listing, pick, read_request
 from glyphscope.models.hub.files import HubFile, choices_of
+from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.sessions import places
 from glyphscope.sessions.bundle import read_run
 
@@ -24,9 +25,15 @@ RECORDED = "recorded:"
 
 
 @contextmanager
-def opened(name: str, *, options: LoadOptions = DEFAULT_LOAD, quiet: bool = False) -> Iterator[Model]:
+def opened(
+    name: str,
+    *,
+    options: LoadOptions = DEFAULT_LOAD,
+    prompts: PromptCaches = lambda: None,
+    quiet: bool = False,
+) -> Iterator[Model]:
     """The model of that name, closed at the end; loading is shown on stderr. Raises ModelError and StorageError."""
-    model = _open(name, options, quiet)
+    model = _open(name, options, prompts, quiet)
     try:
         yield model
     finally:
@@ -63,7 +70,7 @@ def downloaded_file(name: str) -> str:
     return str(folder / choice.name)
 
 
-def _open(name: str, options: LoadOptions, quiet: bool) -> Model:
+def _open(name: str, options: LoadOptions, prompts: PromptCaches, quiet: bool) -> Model:
     if name.startswith(RECORDED):
         return RecordedModel(read_run(Path(name.removeprefix(RECORDED))).events)
     name = downloaded_file(name)
@@ -81,4 +88,4 @@ def _open(name: str, options: LoadOptions, quiet: bool) -> Model:
         def progress(share: float) -> None:
             bar.update(task, completed=share)
 
-        return open_model(name, options=options, progress=progress)
+        return open_model(name, options=options, progress=progress, prompts=prompts)

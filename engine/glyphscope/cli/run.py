@@ -21,7 +21,7 @@ from glyphscope.cli.conversing import (
 )
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.interaction import TerminalInteraction
-from glyphscope.cli.load_options import Loading
+from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import (
@@ -102,6 +102,7 @@ def run(
         ),
     ] = "all",
     loading: Loading,
+    stored: StoredPrompts,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -170,7 +171,7 @@ def run(
         request = msgspec.structs.replace(
             request, registry=tools.registry.to_document(), sources=tools.by_tool
         )
-        source = stack.enter_context(opened(model, options=options, quiet=as_json))
+        source = stack.enter_context(opened(model, options=options, prompts=stored.cache, quiet=as_json))
         if sampling.profile is not None:  # what is recommended for a model goes by its own name
             request = msgspec.structs.replace(request, sampling=sampling.of(source.info.name))
         if seeds is not None:

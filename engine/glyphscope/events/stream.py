@@ -40,6 +40,7 @@ class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run_started"):
 class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered"):
     """The full text that the model receives, with the chat template applied; `cached` tokens need no evaluation.
 
+    `restored` of these were read from disk, where an earlier process stored them; the others were in memory.
     `lengths` has the number of characters that each token completes, so 0 for an incomplete character, and for a token
     that begins the sequence; empty if unknown.
     """
@@ -50,6 +51,7 @@ class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered")
     parts: tuple[PromptPart, ...] = ()
     note: str = ""
     lengths: tuple[int, ...] = ()
+    restored: int = 0
 
 
 class PromptEvaluated(RunEvent, frozen=True, kw_only=True, tag="prompt_evaluated"):

@@ -25,6 +25,8 @@ from glyphscope.processes.pipe import Pipe, parent_pipe
 
 _WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 continues the line before
 _CONTINUED = 5
+_MOST_WRITING = 0.6
+"""Seconds after its last generation in which the process may write the prompt to disk before it ends."""
 
 
 class Child:
@@ -39,6 +41,8 @@ class Child:
         self._lock = threading.Lock()
         self._running = 0
         self._cancelled = 0
+        self._kept = threading.Event()  # clear between a generation's end and the decision to store its prompt
+        self._kept.set()
 
     def compute(self) -> None:
         """The main thread: one frame of work after the other."""
@@ -58,11 +62,15 @@ class Child:
                 match frame.body:
                     case wire.Cancel():
                         self._cancel(frame.number)
+                        self._kept.clear()
+                        self._work.put(frame)
                     case wire.Tokenize() | wire.Render() | wire.ListVocabulary() if self._session is not None:
                         self._look_up(frame, self._session)
                     case _:
                         self._work.put(frame)
         finally:
+            if self._kept.wait(_MOST_WRITING) and self._session and self._session.prompts:
+                self._session.prompts.finish(_MOST_WRITING)
             os._exit(0)
 
     def _cancel(self, number: int) -> None:
@@ -103,10 +111,13 @@ class Child:
                 self._reply(number, wire.Loaded(self._session.info))
             case wire.DeriveForm():
                 self._reply(number, wire.FormDerived(self._loaded().turn_form))
-            case wire.Generate(request=request):
+            case wire.Generate(request=request, prompts=prompts, sha256=sha256):
                 self._generation = None
+                session = self._loaded()
+                if session.prompts:
+                    session.prompts.cache, session.prompts.sha256 = prompts, sha256
                 self._begin(number)
-                generation = Generation(self._loaded(), request)
+                generation = Generation(session, request)
                 for progress in generation.evaluate_prompt():
                     self._reply(number, wire.Progress(progress))
                 self._generation = generation
@@ -119,8 +130,18 @@ class Child:
                 self._reply(number, wire.Steps(steps, self._generation.ended))
                 # while the parent reads, judges and shows them: no token more is chosen than it asks for
                 self._generation.look_ahead()
+            case wire.Cancel():  # every generation ends with one
+                self._keep_prompt()
             case _:
                 raise ModelError("The model is not loaded.")
+
+    def _keep_prompt(self) -> None:
+        """Store the prompt, unless there is other work."""
+        try:
+            if self._work.empty() and self._session and self._session.prompts:
+                self._session.prompts.keep()
+        finally:
+            self._kept.set()
 
     def _loaded(self) -> Session:
         if self._session is None:

@@ -58,6 +58,7 @@ class Generation:
             budget=budget,
         )
         self._repeatable = request.repeatable
+        self._prompts = session.prompts
         self.ready = PromptReady(len(self._before), 0, 0.0, self._made)
 
     @property
@@ -70,17 +71,22 @@ class Generation:
 
         What is written and needs no figures is evaluated and counted with it.
 
-        The first progress comes before any evaluation: its `done` is what was cached.
+        The first progress comes before any evaluation: its `done` is what was cached, in memory or on disk.
         """
         start = time.perf_counter()
         total = len(self._before)
-        cached = done = self._engine.keep(self._before, whole_chunks=self._repeatable)
-        yield PromptProgress(done, total, 0.0, self._note)
+        self._engine.keep(self._before, whole_chunks=self._repeatable)
+        restored = self._prompts.restore(self._before) if self._prompts is not None else 0
+        cached = done = len(self._engine.tokens)
+        read = time.perf_counter()
+        yield PromptProgress(done, total, (read - start) * 1000 if restored else 0.0, self._note, restored)
         while done < total - 1:
             chunk = self._before[done : min(done + CHUNK, total - 1)]
             self._engine.evaluate(chunk)
             done += len(chunk)
             yield PromptProgress(done, total, (time.perf_counter() - start) * 1000)
+        if self._prompts is not None and done - cached >= CHUNK:
+            self._prompts.ms_per_token = (time.perf_counter() - read) * 1000 / (done - cached)
         self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000, self._made)
 
     def look_ahead(self) -> None:

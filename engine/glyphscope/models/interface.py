@@ -84,6 +84,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
 class PromptProgress(msgspec.Struct, frozen=True):
     """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds; the first is what was cached.
 
+    `restored` of those that were cached, in the first, were read from disk: another process had evaluated them.
     `note` is what is to be said beside the prompt of how it was sent, where it was sent; both are 0 there.
     """
 
@@ -91,6 +92,7 @@ class PromptProgress(msgspec.Struct, frozen=True):
     total: int
     ms: float
     note: str = ""
+    restored: int = 0
 
 
 class ConstraintMade(msgspec.Struct, frozen=True):

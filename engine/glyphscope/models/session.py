@@ -17,6 +17,7 @@ from glyphscope.models import wire
 from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate, render_chat
 from glyphscope.models.interface import RenderedPrompt, Vocabulary
 from glyphscope.models.llama_engine import LlamaEngine
+from glyphscope.models.stored_prompts import StoredPrompts, identity_of
 from glyphscope.models.tokens import read_special
 from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.notation.chat_tool_format import template_form
@@ -30,7 +31,9 @@ class Session:
 
     def __init__(self, load: wire.Load, *, progress: Callable[[float], None], log: Iterable[str]) -> None:
         """Raises ModelError."""
+        identity = identity_of(load.path)
         self.engine = LlamaEngine(load.path, load.options, progress=progress, log=log)
+        self.prompts = StoredPrompts(self.engine, load.path, identity) if self.engine.has_cells else None
         self.info = msgspec.structs.replace(
             load.info,
             context=self.engine.context,

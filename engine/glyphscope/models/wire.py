@@ -14,6 +14,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
+from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.turns import TurnForm
 
 
@@ -52,9 +53,11 @@ class DeriveForm(_Frame, frozen=True):
 
 
 class Generate(_Frame, frozen=True):
-    """Evaluate the prompt: `Progress`, then `Ready`."""
+    """Evaluate the prompt: `Progress`, then `Ready`. `sha256` is that of the model's file, empty if it is not known."""
 
     request: GenerateRequest
+    prompts: PromptCache | None = None
+    sha256: str = ""
 
 
 class Step(_Frame, frozen=True):

@@ -32,7 +32,7 @@ from glyphscope.events import (
 
 _OF_THE_CLOCK: dict[type[AnyEvent], dict[str, Any]] = {
     RunStarted: {"time": ""},
-    PromptRendered: {"cached": 0, "lengths": ()},  # older records have no lengths
+    PromptRendered: {"cached": 0, "restored": 0, "lengths": ()},  # older records have no lengths
     StageFinished: {"cached": 0, "prompt_ms": 0.0, "ms": 0.0},
     ToolResult: {"ms": 0.0, "waited_ms": 0.0},
     RunFinished: {"prompt_ms": 0.0, "first_token_ms": 0.0, "total_ms": 0.0},

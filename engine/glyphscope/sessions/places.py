@@ -57,6 +57,11 @@ class Places:
         return self.state / "lessons.json"
 
     @property
+    def prompts(self) -> Path:
+        """The folder of the KV states of evaluated prompts."""
+        return self.cache / "prompts"
+
+    @property
     def suites(self) -> Path:
         """The folder of the user's own suites of scenarios."""
         return self.data / "suites"

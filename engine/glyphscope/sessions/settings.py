@@ -43,6 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     `context` is in tokens, for models without `load_options`, which are by the model's name. `font_size` is in
     points, 0 the system's; `code_font` is a family, empty the program's own.
     `welcomed`: where models come from was explained once. `read_ahead`: the window evaluates a prompt before its run.
+    `prompt_cache_mb` is the size of the folder of evaluated prompts, 0 for none.
     From `notation` to `result_bytes` is what a new project begins with. `history_limit` counts runs.
     """
 
@@ -58,6 +59,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     geometry: str = ""
     state: str = ""
     history_limit: Count = 2000
+    prompt_cache_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 500
     welcomed: bool = False
     read_ahead: bool = True
     notation: Notation = _USUAL.notation

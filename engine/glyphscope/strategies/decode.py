@@ -322,12 +322,14 @@ class Decoding:
             )
         )
 
-    def _rendered(self, cached: int, note: str = "") -> Iterator[PromptRendered]:
+    def _rendered(self, cached: int, note: str = "", restored: int = 0) -> Iterator[PromptRendered]:
         """The prompt, once: only the model knows how much of it is cached, and says so with its first step."""
         if self._prompt is not None:
             cached = self._of_prompt(cached)
             notes = " ".join(each for each in (self._prompt.note, note) if each)
-            yield self._emitter.stamp(msgspec.structs.replace(self._prompt, cached=cached, note=notes))
+            yield self._emitter.stamp(
+                msgspec.structs.replace(self._prompt, cached=cached, restored=restored, note=notes)
+            )
             self._prompt = None
 
     def _of_prompt(self, cached: int) -> int:
@@ -336,7 +338,7 @@ class Decoding:
 
     def _evaluated(self, output: PromptProgress | PromptReady) -> Iterator[AnyEvent]:
         if isinstance(output, PromptProgress):
-            yield from self._rendered(output.done, output.note)
+            yield from self._rendered(output.done, output.note, output.restored)
             yield self._emitter.stamp(PromptEvaluated(done=output.done, total=output.total, ms=output.ms))
         else:
             yield from self._rendered(output.cached)

@@ -13,7 +13,7 @@ import typer
 
 from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.evaluate.view import ProgressView
-from glyphscope.cli.load_options import Loading
+from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
@@ -141,6 +141,7 @@ def run(
         ),
     ] = False,
     loading: Loading,
+    stored: StoredPrompts,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the newest result of this matrix below DIR.")
     ] = False,
@@ -205,7 +206,9 @@ def run(
         progress = evaluate(
             plan,
             out,
-            opener=lambda name: open_model(downloaded_file(name), options=options[name]),
+            opener=lambda name: open_model(
+                downloaded_file(name), options=options[name], prompts=stored.cache
+            ),
             resume=before,
             again=retry,
             control=control,

@@ -1,0 +1,262 @@
+"""The KV state of prompts on disk, so that another process does not evaluate them again. In the model's process.
+
+llama.cpp's result for a token depends on the tokens before it, the model's file, how its context was opened, the build,
+and, in its last digits, on the batches. So only states of whole chunks are stored, evaluated as the prompt's beginning
+always is, and the key has all of the rest. What is damaged, of another key or gone is as if it had never been stored.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeAlias
+
+import llama_cpp as llama
+import msgspec
+import numpy as np
+
+from glyphscope.models.llama_engine import CHUNK, LlamaEngine
+from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
+from glyphscope.text.lines import common_length
+
+WORTH = 2 * CHUNK
+"""Tokens that are worth a file, and reading one."""
+_FASTER = 4
+"""A state is stored if evaluating its tokens takes this many times as long as copying and checking it."""
+_FREE = 4
+"""Times the size of a file that have to be free on the disk before it is written."""
+_MAGIC = b"glyphscope KV state 1\n"
+_PIECE = 4 << 20
+_MOST_HEADER = 16 << 20
+_STALE = 3600.0
+"""Seconds after which a file that nobody finished is deleted."""
+_PART = re.compile(r"-\d{5}(?=-of-\d{5}\.gguf$)", re.IGNORECASE)
+
+Identity: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
+
+
+class _Header(msgspec.Struct, frozen=True, array_like=True):
+    """`tokens` are 32-bit numbers, `digest` is that of everything else and of the state behind the header."""
+
+    key: str
+    sha256: str
+    tokens: bytes
+    size: int
+    digest: bytes = b""
+
+    def digest_with(self, state: bytes | memoryview) -> bytes:
+        digest = hashlib.sha256(msgspec.msgpack.encode(msgspec.structs.replace(self, digest=b"")))
+        digest.update(state)
+        return digest.digest()
+
+
+class _Found(NamedTuple):
+    """A file, and how many of a prompt's tokens its state can stand in for."""
+
+    path: Path
+    header: _Header
+    length: int
+
+
+def identity_of(path: str) -> Identity:
+    """What changes when a model's file does, for each part of a split one; empty where it cannot be read."""
+    name = Path(path)
+    pattern = "-[0-9][0-9][0-9][0-9][0-9]".join(map(glob.escape, _PART.split(name.name)))
+    try:
+        parts = sorted(name.parent.glob(pattern)) or [name]
+        found = [(os.path.realpath(part), part.stat()) for part in parts]
+    except OSError:
+        return ()
+    return tuple((real, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for real, s in found)
+
+
+def _build() -> tuple[object, ...]:
+    """llama.cpp's build: its version, what it was compiled for, and its libraries."""
+    folder = Path(llama.llama_cpp._lib._name).parent
+    files = ((file.name, file.stat()) for file in folder.iterdir())
+    libraries = sorted((name, status.st_size, status.st_mtime_ns) for name, status in files)
+    return (llama.__version__, llama.llama_print_system_info(), libraries)
+
+
+class StoredPrompts:
+    """Those of one loaded model.
+
+    `cache` is None where nothing is to be stored or read, `sha256` that of the model's file or empty, and
+    `ms_per_token` the time that evaluating a prompt took last.
+    """
+
+    def __init__(self, engine: LlamaEngine, path: str, identity: Identity) -> None:
+        """`identity` is that of the file before it was loaded."""
+        self._engine, self._path, self._identity = engine, path, identity
+        how = repr((identity, engine.options, engine.context, CHUNK, _build()))
+        self._key = hashlib.sha256(how.encode("utf-8", "surrogatepass")).hexdigest()
+        self.cache: PromptCache | None = None
+        self.sha256 = ""
+        self.ms_per_token = 0.0
+        self._writer: threading.Thread | None = None
+        self._known: list[int] = []  # the tokens of the state last written or read
+
+    def restore(self, prompt: Sequence[int]) -> int:
+        """Puts a stored state into the context that has more of the prompt than it; how many tokens, 0 for none.
+
+        The prompt's last token always stays to be evaluated.
+        """
+        engine, cache = self._engine, self.cache
+        have = len(engine.tokens)
+        if cache is None or len(prompt) - 1 - have < WORTH or not self._is_unchanged():
+            return 0
+        found = self._best(Path(cache.folder), prompt[:-1])
+        if found is None or found.length - have < WORTH:
+            return 0
+        state = self._read(found)
+        tokens = _numbers(found.header.tokens)
+        if state is None or not engine.restore(tokens, state, found.length):
+            return 0
+        self._known = tokens
+        with suppress(OSError):
+            os.utime(found.path)
+        return found.length
+
+    def keep(self) -> None:
+        """Copies the state of the whole chunks in the context, and writes it in the background if it is worth it."""
+        cache, tokens, ms_per_token = self.cache, self._engine.tokens_in_chunks, self.ms_per_token
+        new = len(tokens) - _chunks(common_length(self._known, tokens))
+        if cache is None or new < WORTH or self._is_writing() or not self._is_unchanged():
+            return
+        found = self._best(Path(cache.folder), tokens)
+        if found is not None and len(tokens) - found.length < WORTH:
+            return
+        begin = time.perf_counter()
+        state = self._engine.copy_state(len(tokens))
+        header = _Header(self._key, self.sha256, np.asarray(tokens, "<i4").tobytes(), len(state))
+
+        def write() -> None:
+            _work_quietly()
+            whole = msgspec.structs.replace(header, digest=header.digest_with(state))
+            took = (time.perf_counter() - begin) * 1000
+            if took * _FASTER < ms_per_token * len(tokens) and self._is_unchanged():
+                with suppress(OSError):  # a full disk, no permission: the prompt is evaluated again
+                    _write(cache, whole, state)
+                    self._known = tokens
+
+        self._writer = threading.Thread(target=write, name="prompt-writer", daemon=True)
+        self._writer.start()
+
+    def finish(self, seconds: float) -> None:
+        """Waits for the file that is being written."""
+        if self._writer is not None:
+            self._writer.join(seconds)
+
+    def _is_writing(self) -> bool:
+        return self._writer is not None and self._writer.is_alive()
+
+    def _is_unchanged(self) -> bool:
+        return bool(self._identity) and identity_of(self._path) == self._identity
+
+    def _best(self, folder: Path, tokens: Sequence[int]) -> _Found | None:
+        """The file whose state has the longest beginning of `tokens`."""
+        found = (
+            _Found(path, header, _chunks(common_length(_numbers(header.tokens), tokens)))
+            for path, header in self._headers(folder)
+            if not self.sha256 or not header.sha256 or header.sha256 == self.sha256
+        )
+        return max(found, key=lambda each: each.length, default=None)
+
+    def _headers(self, folder: Path) -> Iterator[tuple[Path, _Header]]:
+        for file in stored_files(folder):
+            if file.path.name.startswith(_name(self._key)) and file.path.name.endswith(SUFFIX):
+                with suppress(OSError), open(file.path, "rb") as opened:
+                    header = _read_header(opened)
+                    if header is not None and header.key == self._key:
+                        yield file.path, header
+
+    def _read(self, found: _Found) -> bytes | None:
+        """The state; None, and the file is gone, where it is not what was written."""
+        with suppress(OSError):
+            with open(found.path, "rb") as file:
+                header = _read_header(file)
+                state = file.read()
+            if (
+                header == found.header
+                and len(state) == header.size
+                and header.digest_with(state) == header.digest
+            ):
+                return state
+            found.path.unlink()
+        return None
+
+
+def _name(text: str) -> str:
+    return text[:16]
+
+
+def _chunks(length: int) -> int:
+    return length - length % CHUNK
+
+
+def _numbers(tokens: bytes) -> list[int]:
+    numbers: list[int] = np.frombuffer(tokens[: len(tokens) // 4 * 4], "<i4").tolist()
+    return numbers
+
+
+def _read_header(file: BinaryIO) -> _Header | None:
+    """None for a file that is not one of ours, or whose beginning is damaged."""
+    if file.read(len(_MAGIC)) != _MAGIC:
+        return None
+    size = int.from_bytes(file.read(4), "little")
+    try:
+        return msgspec.msgpack.decode(file.read(min(size, _MOST_HEADER)), type=_Header)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _write(cache: PromptCache, header: _Header, state: memoryview) -> None:
+    """Writes a temporary file and renames it: a reader sees the whole file or none. Raises OSError."""
+    folder = Path(cache.folder)
+    packed = msgspec.msgpack.encode(header)
+    size = len(_MAGIC) + 4 + len(packed) + len(state)
+    folder.mkdir(parents=True, exist_ok=True)
+    free = os.statvfs(folder)
+    if size > cache.limit or free.f_bavail * free.f_frsize < _FREE * size:
+        return
+    _make_room(folder, cache.limit - size)
+    handle, temporary = tempfile.mkstemp(suffix=UNFINISHED, dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + len(packed).to_bytes(4, "little") + packed)
+            for begin in range(0, len(state), _PIECE):
+                file.write(state[begin : begin + _PIECE])
+        tokens = hashlib.sha256(header.tokens).hexdigest()
+        os.replace(temporary, folder / f"{_name(header.key)}-{_name(tokens)}{SUFFIX}")
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _make_room(folder: Path, limit: int) -> None:
+    """Removes what was not used for longest until the files have at most `limit` bytes, and what nobody finished."""
+    files = stored_files(folder)
+    total = sum(file.size for file in files)
+    for file in files:
+        stale = file.path.name.endswith(UNFINISHED) and time.time() - file.used / 1e9 > _STALE
+        if stale or total > limit:
+            with suppress(OSError):
+                file.path.unlink()
+                total -= file.size
+
+
+def _work_quietly() -> None:
+    """This thread computes only when nobody else wants to. Linux has priorities of threads."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
