@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -10,6 +11,7 @@ from PySide6.QtCore import QObject
 from glyphscope.models import open_model
 from glyphscope.registry import default_registry
 from glyphscope.sessions import History, Journal, Places
+from glyphscope.sessions.stored_prompts import prompt_cache
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.mcp.servers import ServersController
 from glyphscope_gui.project.project_controller import ProjectController, first_project
@@ -43,8 +45,11 @@ class Services:
         self.settings.close()
 
 
-def make_services(places: Places, owner: QObject, opener: Open = open_model) -> Services:
-    """The services of an application whose files are in `places`; `owner` is the parent of all of them."""
+def make_services(places: Places, owner: QObject, opener: Open | None = None) -> Services:
+    """The services of an application whose files are in `places`; `owner` is the parent of all of them.
+
+    The usual opener stores prompts within the limit of the settings, read again for each generation.
+    """
     settings = SettingsStore(places.settings, owner)
     registry = default_registry()
     project = ProjectController(
@@ -56,4 +61,5 @@ def make_services(places: Places, owner: QObject, opener: Open = open_model) -> 
     )
     project.new(first_project(settings.value))
     servers = ServersController(places.servers, DemoTools(scratch=places.scratch), owner)
+    opener = opener or partial(open_model, prompts=lambda: prompt_cache(settings.value, places))
     return Services(settings, project, History(places.history), servers, places, opener)

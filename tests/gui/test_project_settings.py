@@ -55,7 +55,7 @@ def test_settings_of_the_dialog_are_saved(make, home):
         "theme": "dark", "font_size": 12, "context": 8192, "notation": "json", "shape": "tool-args",
         "constraint": "gbnf",
         "seed": 7, "temperature": 0.4, "history_limit": 50, "alternatives": 5, "max_tokens": 99, "call_bytes": 5000,
-        "result_bytes": 6000, "read_ahead": False,
+        "result_bytes": 6000, "read_ahead": False, "prompt_cache_mb": 0,
     }  # fmt: skip
     for name, value in expected.items():
         edit = field(dialog, name)

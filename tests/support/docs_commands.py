@@ -186,6 +186,7 @@ class Clone:
             "QT_QPA_PLATFORM": "offscreen",
             "LANG": "C.UTF-8",
             "COLUMNS": "100",
+            "GLYPHSCOPE_PROMPT_CACHE_MB": "0",
             **{name: value for name, value in os.environ.items() if name == "GLYPHSCOPE_SAVED_PROMPTS"},
         }
 

@@ -13,6 +13,7 @@ from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
 from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREADS
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.models.remote import is_address
+from glyphscope.sessions import load_settings, places
 from glyphscope.sessions.stored_prompts import prompt_cache
 
 
@@ -23,12 +24,15 @@ class StoredPrompts:
     prompt_cache_mb: Annotated[
         int | None,
         typer.Option(
-            min=0, help="MB on disk for prompts that were evaluated before; 0 neither reads nor stores any. [500]"
+            min=0,
+            help="MB on disk for evaluated prompts; 0 neither reads nor stores any. Default: the settings'.",
         ),
     ] = None
 
     def cache(self) -> PromptCache | None:
-        return prompt_cache(self.prompt_cache_mb)
+        """Where prompts are stored; None where they are not."""
+        home = places()
+        return prompt_cache(load_settings(home.settings).settings, home, self.prompt_cache_mb)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ from glyphscope.models import find_models
 from glyphscope.models.hub import find_unfinished
 from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
 from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
+from glyphscope.models.prompt_cache import clear_cache, stored_files
 from glyphscope.sessions import places
 from glyphscope.text.figures import byte_size, parameter_count
 
@@ -97,6 +98,23 @@ def show(
     else:
         _print_facts(facts, memory, min(options.context, facts.context or options.context), options.kv_type)
     raise typer.Exit(1 if memory.fits is False else 0)
+
+
+@app.command()
+def prompts(
+    clear: Annotated[bool, typer.Option("--clear", help="Delete all of them.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the size and location of the evaluated prompts on disk, or delete them."""
+    folder = places().prompts
+    freed = clear_cache(folder) if clear else 0
+    files = stored_files(folder)
+    size = sum(file.size for file in files)
+    if as_json:
+        print_json({"folder": str(folder), "files": len(files), "bytes": size, "freed": freed})
+        return
+    rows = [("folder", str(folder)), ("prompts", f"{len(files):,}"), ("size", byte_size(size))]
+    console().print(facts_table([*rows, ("freed", byte_size(freed))] if clear else rows))
 
 
 def _file(model: str) -> Path:

@@ -79,11 +79,12 @@ def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[R
     if stage.waited >= SHORTEST_WAIT:
         parts.append(Text(f"waited {duration(stage.waited)} for you, which no limit counts", style="dim"))
     if titled and (finished := stage.finished) is not None and finished.tokens:
+        source = "restored from disk" if stage.prompt is not None and stage.prompt.restored else "cached"
         parts.append(
             Text(
                 f"{pluralize(finished.tokens, 'token')} ({finished.forced:,} forced), "
                 f"prompt {pluralize(finished.prompt_tokens, 'token')} "
-                f"({finished.cached:,} cached), {duration_ms(finished.ms)}{_made(stage.constraint)}",
+                f"({finished.cached:,} {source}), {duration_ms(finished.ms)}{_made(stage.constraint)}",
                 style="dim",
             )
         )

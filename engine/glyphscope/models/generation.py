@@ -84,9 +84,10 @@ class Generation:
             chunk = self._before[done : min(done + CHUNK, total - 1)]
             self._engine.evaluate(chunk)
             done += len(chunk)
-            yield PromptProgress(done, total, (time.perf_counter() - start) * 1000)
-        if self._prompts is not None and done - cached >= CHUNK:
-            self._prompts.ms_per_token = (time.perf_counter() - read) * 1000 / (done - cached)
+            now = time.perf_counter()
+            if self._prompts is not None:
+                self._prompts.ms_per_token = (now - read) * 1000 / (done - cached)
+            yield PromptProgress(done, total, (now - start) * 1000)
         self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000, self._made)
 
     def look_ahead(self) -> None:

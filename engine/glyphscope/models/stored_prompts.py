@@ -147,6 +147,8 @@ class StoredPrompts:
                 with suppress(OSError):  # a full disk, no permission: the prompt is evaluated again
                     _write(cache, whole, state)
                     self._known = tokens
+                    if found is not None and found.length * 4 == len(found.header.tokens):
+                        found.path.unlink()  # the new one begins with all of it
 
         self._writer = threading.Thread(target=write, name="prompt-writer", daemon=True)
         self._writer.start()
@@ -256,7 +258,7 @@ def _make_room(folder: Path, limit: int) -> None:
 
 
 def _work_quietly() -> None:
-    """This thread computes only when nobody else wants to. Linux has priorities of threads."""
+    """This thread gives way to others. Linux has priorities of threads."""
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)

@@ -19,7 +19,7 @@ from glyphscope.text.figures import duration_ms
 from glyphscope.text.lines import common_length
 
 Kind: TypeAlias = Literal["same", "removed", "added"]
-Why: TypeAlias = Literal["first", "kept", "changed", "less", "more", "unknown"]
+Why: TypeAlias = Literal["first", "kept", "restored", "changed", "less", "more", "unknown"]
 
 _MOST_EDITS = 600
 """Edits up to which the shortest way is looked for; the time grows with their square."""
@@ -69,8 +69,9 @@ class CacheLoss:
 
     `char` is where that token begins, `before` and `after` the text there, `part` its part of the prompt; None and
     empty where tokens are not known. `why` compares with the prompt read before: they differ from there (`changed`),
-    the cache contained all it could (`kept`), or `less` or `more` than the two have in common. `unchanged` is the
-    number of tokens read again that were in that prompt as well; None where that is not known.
+    the cache contained all it could (`kept`) or was `restored` from disk, or `less` or `more` than the two have in
+    common. `unchanged` is the number of tokens read again that were in that prompt as well; None where that is not
+    known.
     """
 
     token: int
@@ -176,6 +177,7 @@ _WHY: dict[Why, str] = {
     "first": "No prompt was read before it.",
     "changed": "There it differs from the previous prompt.",
     "less": "The previous prompt shares a longer prefix, but not all of it was in the cache.",
+    "restored": "The tokens before it were restored from disk, where an earlier process had stored them.",
     "more": "The cache contained more than the prefix shared with the previous prompt ({common:,}).",
     "unknown": "",
     "kept": "",
@@ -190,6 +192,8 @@ def _ms(loss: CacheLoss) -> str:
 
 
 def _why(prompt: PromptRendered, common: int | None, *, first: bool) -> Why:
+    if prompt.restored:
+        return "restored"
     if prompt.cached >= prompt.tokens - 1:
         return "kept"
     if first and prompt.cached == 0:

@@ -45,6 +45,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_text import copy_text
+from glyphscope_gui.shared.prompt_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
@@ -378,10 +379,7 @@ class RunPage(QWidget):
         sums: dict[str, int] = {}
         for part in event.parts:
             sums[part.name] = sums.get(part.name, 0) + part.tokens
-        words = [
-            tr("%n token(s)", "", event.tokens)
-            + (tr(", {cached:,} from the cache", cached=event.cached) if event.cached else "")
-        ]
+        words = [tr("%n token(s)", "", event.tokens) + cached_words(event)]
         named = (("tools", tr("tools")), ("examples", tr("examples")), ("user", tr("prompt")))
         costs = [f"{title} {sums[name]:,}" for name, title in named if name in sums]
         if costs:

@@ -27,6 +27,7 @@ from glyphscope_gui.shared.labels import named, push_button, show_words, words_l
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, scroll_area, splitter, stack, vbox
 from glyphscope_gui.shared.plain_text import copy_text
+from glyphscope_gui.shared.prompt_words import cached_words
 from glyphscope_gui.theme import mono_font
 
 LEAST_CHARACTERS = 30
@@ -229,7 +230,7 @@ class PromptDock(QWidget):
         elif shown.origin == "now":
             words = tr("Prompt as sent to the model: %n token(s).", "", prompt.tokens)
         else:
-            cached = tr(", {cached:,} from the cache", cached=prompt.cached) if prompt.cached else ""
+            cached = cached_words(prompt)
             words = tr("Prompt as sent to the model: %n token(s){cached}.", "", prompt.tokens, cached=cached)
         return f"{words} {prompt.note}".rstrip()
 

@@ -12,7 +12,7 @@ from glyphscope.sessions import History, Places, Settings
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.network_contacts import Contact
 from glyphscope_gui.settings.places_section import places_section
-from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_section
+from glyphscope_gui.settings.privacy_section import HistoryClearer, PromptClearer, privacy_section
 from glyphscope_gui.settings.sections import appearance, limits, new_projects
 from glyphscope_gui.shared.labels import PlainLabel, named, words_label
 from glyphscope_gui.shared.language import tr
@@ -43,12 +43,13 @@ class SettingsDialog(QDialog):
         self.setWindowTitle(tr("Settings"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.clearer = HistoryClearer(history)
+        self.prompt_clearer = PromptClearer(home.prompts)
         self.sections = (
             appearance(store),
             new_projects(store),
             limits(store),
             places_section(store, home),
-            privacy_section(contacts, self.clearer, home.logs),
+            privacy_section(contacts, self.clearer, self.prompt_clearer, home.logs),
         )
         room = parent.window().size() if parent else SIZE * letters(self)
         self.resize((SIZE * letters(self)).boundedTo(room.expandedTo(SIZE)))
@@ -58,7 +59,8 @@ class SettingsDialog(QDialog):
         self._make_pages()
         self._lay_out()
         self.clearer.cleared.connect(lambda _count: self.historyCleared.emit())
-        self.finished.connect(self.clearer.close_down)
+        for clearer in (self.clearer, self.prompt_clearer):
+            self.finished.connect(clearer.close_down)
         store.changed.connect(self._follow)
 
     def focusNextPrevChild(self, forward: bool) -> bool:

@@ -133,6 +133,7 @@ def _lines(home: Places) -> list[tuple[str, Path, Path, str]]:
         ),
         (tr("History"), home.history, home.history.parent, ""),
         (tr("Settings"), home.settings, home.settings.parent, ""),
+        (tr("Evaluated prompts"), home.prompts, home.prompts, ""),
         (tr("Unsaved edits"), home.journal, home.journal, ""),
         (tr("Crash reports"), home.logs, home.logs, ""),
     ]

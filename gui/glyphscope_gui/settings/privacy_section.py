@@ -9,7 +9,9 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from glyphscope.models.prompt_cache import StoredFile, clear_cache, stored_files
 from glyphscope.sessions import History
+from glyphscope.text.figures import byte_size
 from glyphscope_gui.settings.network_contacts import Contact, summary
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.background import Background
@@ -75,7 +77,42 @@ class HistoryClearer(QWidget):
         self.note.setText(str(error))
 
 
-def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: Path) -> SettingSection:
+class PromptClearer(QWidget):
+    """Number and size of the evaluated prompts on disk, which can be deleted at any time: only time is lost."""
+
+    def __init__(self, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._folder = folder
+        self._background = Background(self)
+        self.button = push_button(
+            tr("Clear prompts"), self, name="clearPromptsButton", clicked=lambda: self._look(clear=True)
+        )
+        self.note = words_label(parent=self, name="storedPrompts")
+        hbox(self.button, (self.note, 1), parent=self, spacing=12)
+        self._look()
+
+    def close_down(self) -> None:
+        """Wait for what still runs."""
+        self._background.close()
+
+    def _look(self, *, clear: bool = False) -> None:
+        def work() -> list[StoredFile]:
+            if clear:
+                clear_cache(self._folder)
+            return stored_files(self._folder)
+
+        self.button.setEnabled(False)
+        self._background.start("prompts", work, self._show, lambda error: self.note.setText(str(error)))
+
+    def _show(self, files: Sequence[StoredFile]) -> None:
+        self.button.setEnabled(bool(files))
+        size = byte_size(sum(file.size for file in files))
+        self.note.setText(tr("%n prompt(s), {size}", "", len(files), size=size) if files else tr("None."))
+
+
+def privacy_section(
+    contacts: Sequence[Contact], clearer: HistoryClearer, prompts: PromptClearer, logs: Path
+) -> SettingSection:
     """`logs` is the folder of crash reports."""
     hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
     return SettingSection(
@@ -109,6 +146,15 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
                 tr("History"),
                 clearer,
                 tr("Each run is stored on this computer with its prompt, answer and results."),
+                wide=True,
+            ),
+            SettingRow(
+                tr("Evaluated prompts"),
+                prompts,
+                tr(
+                    "Long prompts are stored on this computer, as tokens and llama.cpp’s state, so that the next start "
+                    "does not evaluate them again. The section Limits sets their size; 0 stores none."
+                ),
                 wide=True,
             ),
         ),

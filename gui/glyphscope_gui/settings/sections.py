@@ -92,6 +92,7 @@ def new_projects(store: SettingsStore) -> SettingSection:
 def limits(store: SettingsStore) -> SettingSection:
     """How much of something there may be."""
     row = partial(_row, store)
+    prompts = _number("prompt_cache_mb", tr(" MB"), 100)
     return SettingSection(
         tr("Limits"),
         (
@@ -100,6 +101,15 @@ def limits(store: SettingsStore) -> SettingSection:
                 tr("Runs kept in the history"),
                 _number("history_limit", tr(" runs"), 100),
                 tr("Older runs are deleted first; pinned runs are kept."),
+            ),
+            row(
+                "prompt_cache_mb",
+                tr("Evaluated prompts on disk"),
+                prompts,
+                tr(
+                    "The next start does not evaluate them again. Those not used for longest are deleted first; "
+                    "0 stores none."
+                ),
             ),
             row(
                 "alternatives",
