@@ -143,7 +143,7 @@ def test_a_command_that_loads_a_model_takes_all_load_options(command):
 def test_the_load_options_given_are_those_that_the_model_is_opened_with(arguments, monkeypatch, tmp_path):
     asked = []
 
-    def opened(name, *, options, quiet=False):
+    def opened(name, *, options, **_more):
         asked.append(options)
         raise InputError("not opened here")
 
@@ -229,7 +229,7 @@ def test_invalid_options_in_the_settings_are_replaced_by_their_defaults(tmp_path
 def test_an_evaluation_loads_its_models_with_the_options_given(tmp_path, monkeypatch):
     loaded = []
 
-    def opener(name, *, options):
+    def opener(name, *, options, **_more):
         loaded.append((name, options))
         return ScriptedModel('{action="search" query="a"}')
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import threading
@@ -10,9 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 pytest.importorskip("llama_cpp")
 
+from glyphscope.cli.app import app
+from glyphscope.cli.load_options import StoredPrompts as CommandOption
 from glyphscope.events import LoadOptions
 from glyphscope.models import stored_prompts
 from glyphscope.models.llama_engine import CHUNK
@@ -306,3 +310,29 @@ def test_clearing_deletes_stored_prompts_and_nothing_else(disk: Disk) -> None:
     assert clear_cache(Path(disk.cache.folder)) > 0
     assert not disk.files and other.exists()
     assert clear_cache(Path(disk.cache.folder) / "none") == 0
+
+
+def test_the_stored_prompts_of_the_user_are_listed_and_deleted_by_a_command(own_home: Path) -> None:
+    disk = Disk(own_home)
+    disk.cache = PromptCache(str(places().prompts), LIMIT)
+    disk.write()
+    size = disk.files[0].stat().st_size
+    listed, cleared, again = (
+        json.loads(CliRunner().invoke(app, ["models", "prompts", "--json", *more]).output)
+        for more in ([], ["--clear"], [])
+    )
+    assert listed == {"folder": disk.cache.folder, "files": 1, "bytes": size, "freed": 0}
+    assert cleared == {**listed, "files": 0, "bytes": 0, "freed": size}
+    assert again == {**cleared, "freed": 0}
+
+
+@pytest.mark.parametrize("command", ["run", "branch", "ab", "eval run", "lab mask-driven"])
+def test_commands_that_generate_take_the_limit(command: str) -> None:
+    assert "--prompt-cache-mb" in CliRunner().invoke(app, [*command.split(), "--help"]).output
+
+
+def test_the_option_of_commands_sets_the_limit(own_home: Path) -> None:
+    assert own_home.is_dir()
+    assert CommandOption().cache() is None, "the tests' environment disables it"
+    cache = CommandOption(prompt_cache_mb=3).cache()
+    assert cache is not None and cache.limit == 3_000_000

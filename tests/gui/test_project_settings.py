@@ -103,6 +103,19 @@ def test_a_setting_is_found_by_a_word(make, qtbot):
     assert all(row.isVisibleTo(dialog) for section in dialog.sections for row in section.rows)
 
 
+def test_stored_prompts_are_counted_and_cleared(make, home, qtbot):
+    home.prompts.mkdir()
+    for name in ("a.kv", "b.kv", "other.txt"):
+        (home.prompts / name).write_bytes(b"x" * 1500)
+    clearer = make()[1].prompt_clearer
+    assert clearer.note.text() == "2 prompts, 3 kB"
+    clearer.button.click()
+    qtbot.waitUntil(lambda: clearer.note.text() == "None.")
+    assert not clearer.button.isEnabled()
+    assert [file.name for file in home.prompts.iterdir()] == ["other.txt"]
+    clearer.close_down()
+
+
 def test_an_invalid_value_in_the_file_is_reported(make, home):
     home.settings.write_text(json.dumps({"glyphscope_settings": 2, "context": 3, "theme": "dark"}))
     store, dialog = make()

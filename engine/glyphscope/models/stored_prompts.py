@@ -2,7 +2,7 @@
 
 llama.cpp's result for a token depends on the tokens before it, the model's file, how its context was opened, the build,
 and, in its last digits, on the batches. So only states of whole chunks are stored, evaluated as the prompt's beginning
-always is, and the key has all of the rest. What is damaged, of another key or gone is as if it had never been stored.
+always is, and the key has all of the rest. A file that is damaged, of another key or deleted is not used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAGIC = b"glyphscope KV state 1\n"
 _PIECE = 4 << 20
 _MOST_HEADER = 16 << 20
 _STALE = 3600.0
-"""Seconds after which a file that nobody finished is deleted."""
+"""Seconds after which an unfinished file is deleted."""
 _PART = re.compile(r"-\d{5}(?=-of-\d{5}\.gguf$)", re.IGNORECASE)
 
 Identity: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
@@ -60,7 +60,7 @@ class _Header(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Found(NamedTuple):
-    """A file, and how many of a prompt's tokens its state can stand in for."""
+    """A file, and how many of a prompt's tokens its state replaces the evaluation of."""
 
     path: Path
     header: _Header
@@ -68,7 +68,7 @@ class _Found(NamedTuple):
 
 
 def identity_of(path: str) -> Identity:
-    """What changes when a model's file does, for each part of a split one; empty where it cannot be read."""
+    """Path, size, times and inode of a model's file, or of all parts of a split one; empty where it cannot be read."""
     name = Path(path)
     pattern = "-[0-9][0-9][0-9][0-9][0-9]".join(map(glob.escape, _PART.split(name.name)))
     try:
@@ -211,7 +211,7 @@ def _numbers(tokens: bytes) -> list[int]:
 
 
 def _read_header(file: BinaryIO) -> _Header | None:
-    """None for a file that is not one of ours, or whose beginning is damaged."""
+    """None for a file of another kind, or whose beginning is damaged."""
     if file.read(len(_MAGIC)) != _MAGIC:
         return None
     size = int.from_bytes(file.read(4), "little")
@@ -246,7 +246,7 @@ def _write(cache: PromptCache, header: _Header, state: memoryview) -> None:
 
 
 def _make_room(folder: Path, limit: int) -> None:
-    """Removes what was not used for longest until the files have at most `limit` bytes, and what nobody finished."""
+    """Removes what was not used for longest until the files have at most `limit` bytes, and stale unfinished files."""
     files = stored_files(folder)
     total = sum(file.size for file in files)
     for file in files:

@@ -84,25 +84,24 @@ class PromptClearer(QWidget):
         super().__init__(parent)
         self._folder = folder
         self._background = Background(self)
-        self.button = push_button(
-            tr("Clear prompts"), self, name="clearPromptsButton", clicked=lambda: self._look(clear=True)
-        )
+        self.button = push_button(tr("Clear prompts"), self, name="clearPromptsButton", clicked=self.clear)
         self.note = words_label(parent=self, name="storedPrompts")
         hbox(self.button, (self.note, 1), parent=self, spacing=12)
-        self._look()
+        self._show(stored_files(folder))  # a few dozen at most
 
     def close_down(self) -> None:
         """Wait for what still runs."""
         self._background.close()
 
-    def _look(self, *, clear: bool = False) -> None:
+    def clear(self) -> None:
+        folder = self._folder
+
         def work() -> list[StoredFile]:
-            if clear:
-                clear_cache(self._folder)
-            return stored_files(self._folder)
+            clear_cache(folder)
+            return stored_files(folder)
 
         self.button.setEnabled(False)
-        self._background.start("prompts", work, self._show, lambda error: self.note.setText(str(error)))
+        self._background.start("clear", work, self._show, lambda error: self.note.setText(str(error)))
 
     def _show(self, files: Sequence[StoredFile]) -> None:
         self.button.setEnabled(bool(files))
