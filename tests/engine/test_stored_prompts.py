@@ -44,8 +44,9 @@ class Engine:
     def tokens_in_chunks(self) -> list[int]:
         return self.tokens[: len(self.tokens) // CHUNK * CHUNK]
 
-    def copy_state(self, length: int) -> memoryview:
-        return memoryview(repr(self.tokens[:length]).encode())
+    def copy_state(self, length: int, most: int) -> memoryview | None:
+        state = repr(self.tokens[:length]).encode()
+        return memoryview(state) if len(state) <= most else None
 
     def restore(self, tokens: list[int], state: bytes, length: int) -> bool:
         self.tokens = []

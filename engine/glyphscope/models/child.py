@@ -10,6 +10,7 @@ import os
 import queue
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from typing import Any
@@ -71,9 +72,15 @@ class Child:
                     case _:
                         self._work.put(frame)
         finally:
-            if self._kept.wait(_MOST_WRITING) and self._session and self._session.prompts:
-                self._session.prompts.finish(_MOST_WRITING)
+            self._finish_writing()
             os._exit(0)
+
+    def _finish_writing(self) -> None:
+        prompts = self._session.prompts if self._session else None
+        if prompts is not None and prompts.cache is not None:
+            end = time.monotonic() + _MOST_WRITING
+            self._kept.wait(_MOST_WRITING)
+            prompts.finish(max(0.0, end - time.monotonic()))
 
     def _cancel(self, number: int) -> None:
         with self._lock:

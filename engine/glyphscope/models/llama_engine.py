@@ -186,11 +186,16 @@ class LlamaEngine:
         """The beginning of `tokens` that was evaluated in whole chunks, as that of any prompt is."""
         return self.tokens[: self._in_chunks]
 
-    def copy_state(self, length: int) -> memoryview:
-        """The KV state of the first tokens in the context, which stays as it is; for models that have cells."""
+    def copy_state(self, length: int, most: int) -> memoryview | None:
+        """The KV state of the first tokens in the context, which stays as it is; for models that have cells.
+
+        None where it has more than `most` bytes.
+        """
         llama.llama_memory_seq_cp(self._memory, 0, 1, 0, length)
         try:
             size = llama.llama_state_seq_get_size(self._context, 1)
+            if size > most:
+                return None
             buffer = (ctypes.c_uint8 * size)()
             return memoryview(buffer)[: llama.llama_state_seq_get_data(self._context, buffer, size, 1)]
         finally:

@@ -24,6 +24,7 @@ import llama_cpp as llama
 import msgspec
 import numpy as np
 
+from glyphscope.models.files import available_memory
 from glyphscope.models.llama_engine import CHUNK, LlamaEngine
 from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
 from glyphscope.text.lines import common_length
@@ -33,7 +34,7 @@ WORTH = 2 * CHUNK
 _FASTER = 4
 """A state is stored if evaluating its tokens takes this many times as long as copying and checking it."""
 _FREE = 4
-"""Times the size of a file that have to be free on the disk before it is written."""
+"""Times the size of a state that have to be free: in memory before it is copied, on the disk before it is written."""
 _MAGIC = b"glyphscope KV state 1\n"
 _PIECE = 4 << 20
 _MOST_HEADER = 16 << 20
@@ -82,8 +83,10 @@ def identity_of(path: str) -> Identity:
 def _build() -> tuple[object, ...]:
     """llama.cpp's build: its version, what it was compiled for, and its libraries."""
     folder = Path(llama.llama_cpp._lib._name).parent
-    files = ((file.name, file.stat()) for file in folder.iterdir())
-    libraries = sorted((name, status.st_size, status.st_mtime_ns) for name, status in files)
+    libraries: list[tuple[str, int, int]] = []
+    with suppress(OSError):
+        files = ((file.name, file.stat()) for file in folder.iterdir())
+        libraries = sorted((name, status.st_size, status.st_mtime_ns) for name, status in files)
     return (llama.__version__, llama.llama_print_system_info(), libraries)
 
 
@@ -136,7 +139,11 @@ class StoredPrompts:
         if found is not None and len(tokens) - found.length < WORTH:
             return
         begin = time.perf_counter()
-        state = self._engine.copy_state(len(tokens))
+        free = available_memory()
+        most = cache.limit if free is None else min(cache.limit, free // _FREE)
+        state = self._engine.copy_state(len(tokens), most)
+        if state is None:
+            return
         header = _Header(self._key, self.sha256, np.asarray(tokens, "<i4").tobytes(), len(state))
 
         def write() -> None:
