@@ -13,7 +13,7 @@ from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions
 from glyphscope.models import EMBEDDED, Model
-from glyphscope_benchmarks import decoding, grammars, large, reuse, validators, window
+from glyphscope_benchmarks import decoding, grammars, large, reuse, start, validators, window
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.figures import Figure, measured_or_missing
 from glyphscope_benchmarks.report import footnotes, report, table, this_machine
@@ -64,6 +64,7 @@ def measure(
     else:
         yield from (row.missing(large.NO_FILE) for row in large.ROWS)
     yield from measured_or_missing(window.ROWS, lambda: window.figures(plan))
+    yield from measured_or_missing(start.ROWS, lambda: start.figures(plan))
 
 
 def _beside_baseline(model: Model, plan: Plan) -> list[Figure]:

@@ -25,6 +25,7 @@ from glyphscope.events import AnyEvent
 from glyphscope.sessions import Places
 from glyphscope_benchmarks.long_run import long_run
 from glyphscope_gui.app import SWITCH_SECONDS
+from glyphscope_gui.playground.evidence_dock import load_charts
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shell import Window
 from glyphscope_gui.theme import ThemeManager
@@ -68,6 +69,7 @@ class BusyApplication(QApplication):
 def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, float]:
     """Replay `events` at `rate` tokens a second in a real window; `p99_ms` and `max_ms` of the busy slices."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    load_charts()  # as the window does in the background, soon after it is shown
     app = BusyApplication()
     owner = QObject()
     parts = make_services(Places(home, home, home, home), owner)

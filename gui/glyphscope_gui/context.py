@@ -191,5 +191,8 @@ class Page(QObject):
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
         """Show a notice of something that happened elsewhere; the first page is asked."""
 
+    def complete(self) -> None:
+        """Make the parts that the window's first picture does without: called once, soon after it is painted."""
+
     def close(self) -> None:
         """Stop timers and background work; the window closes."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,7 @@ from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
 from glyphscope.events import NOTATIONS, LoadOptions, Message, Notation
 from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
 from glyphscope.registry import default_registry
-from glyphscope_benchmarks import command, documents, grammars, large, validators, window
+from glyphscope_benchmarks import command, documents, grammars, large, start, validators, window
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.decoding import convertible, stamped
 from glyphscope_benchmarks.figures import Row, at_least, at_most
@@ -32,6 +34,7 @@ def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
         raise GlyphscopeError("there is no window here")
 
     monkeypatch.setattr(window, "figures", refuse)
+    monkeypatch.setattr(start, "figures", refuse)
 
 
 def test_a_target_is_met_at_its_own_value() -> None:
@@ -113,7 +116,7 @@ def test_figures_that_need_a_model_are_reported_as_not_measured_without_one(
     assert notes == [
         *["not measured: no model: The embedded model is not installed."] * len(command.MODEL_ROWS),
         *[f"not measured: {large.NO_FILE}"] * len(large.ROWS),
-        "not measured: there is no window here",
+        *["not measured: there is no window here"] * (len(window.ROWS) + len(start.ROWS)),
     ]
     assert all(figure["met"] is None for figure in missing)
     assert answer["machine"]["cores"] >= 1 and "python" in answer["versions"]
@@ -161,6 +164,22 @@ def test_a_window_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(window, "find_spec", lambda name: None)
     with pytest.raises(GlyphscopeError, match="PySide6"):
         window.figures(TINY)
+
+
+@pytest.mark.slow
+def test_the_starts_are_measured_with_their_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "_LEAST_ROUNDS", 1)
+    figures = start.figures(TINY)
+    assert [figure.name for figure in figures] == [row.name for row in start.ROWS]
+    for figure in figures:
+        assert figure.measured is not None, figure.note
+        assert figure.samples["lowest_s"] <= figure.measured <= figure.samples["highest_s"]
+        assert figure.samples["cpu_s"] > 0
+
+
+def test_a_start_that_fails_is_reported_with_its_last_line() -> None:
+    with pytest.raises(GlyphscopeError, match="boom"):
+        start._ended(dict(os.environ), [sys.executable, "-c", "raise SystemExit('boom')"])
 
 
 @pytest.fixture(scope="module")

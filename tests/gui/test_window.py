@@ -88,6 +88,7 @@ def off(window):
 @pytest.mark.slow
 def test_every_named_control_is_there_and_named_for_screen_readers(make):
     window = make()
+    window.page(PageId.PLAYGROUND).evidence.make_charts()  # as it is a little later
     for name in NAMES:
         widget = window.findChild(QWidget, name)
         assert widget is not None, name

@@ -9,7 +9,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope_gui.evaluate.progress import EvalProgressBar
-from glyphscope_gui.evaluate.result_view import EvalResultView
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.evaluate.ticks import TicksModel
@@ -36,6 +35,8 @@ class EvalPage(QWidget):
 
     def make(self, axes: Sequence[Axis], results: QAbstractItemModel) -> None:
         """Make everything on the page."""
+        from glyphscope_gui.evaluate.result_view import EvalResultView  # with the library of charts
+
         self._made = True
         self.suites_model, self.models_model = TicksModel(self), TicksModel(self)
         self.notice = NoticeBanner(self)

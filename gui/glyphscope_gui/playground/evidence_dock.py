@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
@@ -16,16 +18,15 @@ from glyphscope.text.figures import count, percent
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
-from glyphscope_gui.playground.size_chart import LEGEND, SavingsChart, SizeChart, summary
-from glyphscope_gui.playground.step_chart import StepChart
+from glyphscope_gui.playground.size_words import LEGEND, summary
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.run_controller import Applied, Saving
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
-from glyphscope_gui.shared.bars import edge_role
 from glyphscope_gui.shared.card import Heading
+from glyphscope_gui.shared.chart_roles import edge_role
 from glyphscope_gui.shared.labels import (
     ElidedLabel,
     ElidedLink,
@@ -36,11 +37,16 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.late_widget import LateWidget
 from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import Looks, theme
 from glyphscope_gui.theme.sizes import PAD
+
+if TYPE_CHECKING:
+    from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart
+    from glyphscope_gui.playground.step_chart import StepChart
 
 _MEASURES = (
     ("allowed", tr("Allowed"), tr("Tokens allowed by the constraint at each step, on a logarithmic scale")),
@@ -51,9 +57,17 @@ _MEASURES = (
     ),
     ("ms", tr("Time"), tr("Milliseconds per step: mask, sampling and decoding")),
 )
+_STEPS_HEIGHT = 132
+"""Pixels that the step chart has at the usual font size."""
 FEW = 6
 """Alternatives that are shown at first: the others are seldom likely enough to matter."""
 _NO_TOKEN = tr("Select a token in the stream or the table to see its alternatives.")
+
+
+def load_charts() -> None:
+    """Import the modules of the charts, in any thread: no other library of the window takes as long to load."""
+    for name in ("step_chart", "size_chart"):
+        import_module(f"glyphscope_gui.playground.{name}")
 
 
 class EvidenceDock(QScrollArea):
@@ -91,14 +105,13 @@ class EvidenceDock(QScrollArea):
         self.all_button = push_button("", self, role="link", clicked=self._show_all)
         self.mask_impact = MaskImpactView(self)
         self.turn = TurnCosts(self)
-        self.size_chart = SizeChart(self)
         self.size_note = words_label("")
-        self.step_chart = StepChart(self)
         self.measure = Segmented(_MEASURES, small=True, parent=self)
         self.measure.setAccessibleName(tr("Values of the step chart"))
-        self.savings_chart = SavingsChart(self)
-        self.measure.chosen.connect(self.step_chart.set_measure)
-        self.step_chart.tokenChosen.connect(self.tokenChosen)
+        self.measure.chosen.connect(lambda measure: self.step_chart.set_measure(measure))  # noqa: PLW0108 - made then
+        self._step_place = LateWidget(self._make_step_chart, _STEPS_HEIGHT)
+        self._size_place = LateWidget(self._make_size_chart)
+        self._savings_place = LateWidget(self._make_savings_chart)
         self._lay_out()
 
     def minimumSizeHint(self) -> QSize:
@@ -123,8 +136,9 @@ class EvidenceDock(QScrollArea):
         """Show a stage of the run, as it is by now."""
         self.show_token(stage, None)
         self._show_turn(stage)
-        self.step_chart.begin()
-        self.step_chart.append(stage.tokens)
+        if stage.tokens or self._step_place.is_made:
+            self.step_chart.begin()
+            self.step_chart.append(stage.tokens)
 
     def grow_stage(self, stage: StageState, events: Sequence[AnyEvent]) -> None:
         """Show the stage's new events."""
@@ -144,7 +158,8 @@ class EvidenceDock(QScrollArea):
             self.rule_line.show_rule(None)
         self._shown, self._refusal = (state, index), None
         self.expected_note.hide()
-        self.step_chart.select(index)
+        if self._step_place.is_made:
+            self.step_chart.select(index)
         started = self._started
         if index is None or started is None:
             self.alternatives_model.show((), (), -1)
@@ -189,6 +204,42 @@ class EvidenceDock(QScrollArea):
         self.savings_chart.show_savings(self._savings)
         self.savings_section.show()
 
+    # -- the charts, each made when it is used ---------------------------------------------------------------------
+
+    @property
+    def step_chart(self) -> StepChart:
+        return self._step_place.widget
+
+    @property
+    def size_chart(self) -> SizeChart:
+        return self._size_place.widget
+
+    @property
+    def savings_chart(self) -> SavingsChart:
+        return self._savings_place.widget
+
+    def make_charts(self) -> None:
+        """Make them all; their places are empty until then."""
+        for place in (self._step_place, self._size_place, self._savings_place):
+            _ = place.widget
+
+    def _make_step_chart(self) -> StepChart:
+        from glyphscope_gui.playground.step_chart import StepChart
+
+        chart = StepChart(self)
+        chart.tokenChosen.connect(self.tokenChosen)
+        return chart
+
+    def _make_size_chart(self) -> SizeChart:
+        from glyphscope_gui.playground.size_chart import SizeChart
+
+        return SizeChart(self)
+
+    def _make_savings_chart(self) -> SavingsChart:
+        from glyphscope_gui.playground.size_chart import SavingsChart
+
+        return SavingsChart(self)
+
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _show_bar(self) -> None:
@@ -229,10 +280,10 @@ class EvidenceDock(QScrollArea):
             self.branch_bar,
         )
         self.turn_section = _section(Heading(tr("Turn")), self.turn)
-        self.size_section = _section(self.size_heading, _legend(LEGEND), self.size_chart, self.size_note)
+        self.size_section = _section(self.size_heading, _legend(LEGEND), self._size_place, self.size_note)
         steps = _section(
             Heading(tr("Steps"), actions=(self.measure,)),
-            self.step_chart,
+            self._step_place,
             _legend(
                 ((tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")),
                 slim="chart-forced",
@@ -242,7 +293,7 @@ class EvidenceDock(QScrollArea):
         self.savings_section = _section(
             Heading(tr("Saved by early abort")),
             _legend(((tr("without stopping"), "chart-other"), (tr("with early abort"), "chart-main"))),
-            self.savings_chart,
+            self._savings_place,
             words_label(tr("Tokens decoded without and with early abort, measured by continuing each run.")),
         )
         for section in (self.turn_section, self.size_section, self.mask_impact_section, self.savings_section):

@@ -18,7 +18,7 @@ from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.conversation_presenter import ConversationPresenter
-from glyphscope_gui.playground.evidence_dock import EvidenceDock
+from glyphscope_gui.playground.evidence_dock import EvidenceDock, load_charts
 from glyphscope_gui.playground.explain_presenter import ExplainPresenter
 from glyphscope_gui.playground.rules_presenter import RulesPresenter
 from glyphscope_gui.playground.run_page import RunPage
@@ -27,6 +27,7 @@ from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Saving
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
 
@@ -47,6 +48,7 @@ class PlaygroundPresenter(Page):
         self._first_model = True
         """Whether no model was opened, or failed to open, yet."""
         self._phase = Phase.IDLE
+        self._background = Background(self)
         self.view = self.widget = RunPage(context.project.prompt)
         self.evidence = EvidenceDock()
         self.stages = StagePresenter(context, self.view, self.evidence)
@@ -76,7 +78,14 @@ class PlaygroundPresenter(Page):
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
         self.view.notice.show_words(words, button, do)
 
+    def complete(self) -> None:
+        """The charts: their library is loaded in the background."""
+        self._background.start(
+            "charts", load_charts, lambda _loaded: self.evidence.make_charts(), self.context.show_error
+        )
+
     def close(self) -> None:
+        self._background.close()
         self.stages.close()
         self.branches.close()
         self.explain.close()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.events import Notation
 from glyphscope.notation import Sizes
+from glyphscope_gui.playground.size_words import STYLES
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.language import tr
@@ -36,15 +36,7 @@ def _short(code: str) -> str:
     return code.removeprefix("CONSTRAINT_").replace("_", " ").lower()
 
 
-_STYLES = {
-    "openai": (tr("OpenAI wrapper"), "chart-faint"),
-    "json-spaced": (tr("JSON spaced"), "chart-soft"),
-    "json": (tr("JSON compact"), "chart-other"),
-    "glyph": ("GLYPH", "chart-main"),
-    "glyph-canonical": (tr("GLYPH canonical"), "chart-main-soft"),
-}
 _MEASURES = {"characters": tr("characters"), "bytes": tr("bytes"), "tokens": tr("tokens")}
-LEGEND = [(words, role) for words, role in _STYLES.values()]
 
 
 class SizeChart(BarChart):
@@ -59,52 +51,7 @@ class SizeChart(BarChart):
         measures = [measure for measure in _MEASURES if with_tokens or measure != "tokens"]
         series = [
             Series(words, role, tuple(getattr(by_style[style], measure) for measure in measures))
-            for style, (words, role) in _STYLES.items()
+            for style, (words, role) in STYLES.items()
             if style in by_style
         ]
         self.show_series([_MEASURES[measure] for measure in measures], series)
-
-
-def summary(sizes: tuple[Sizes, ...], instructions: dict[Notation, int]) -> str:
-    """GLYPH against the smallest JSON, and the cost of instructing the model in the notation."""
-    by_style = {size.style: size for size in sizes}
-    glyph, json_ = by_style["glyph"], by_style["json"]
-    lines = []
-    if glyph.tokens is not None and json_.tokens is not None:
-        lines.append(
-            tr(
-                "Compared with compact JSON, GLYPH needs {bytes} and {tokens} of this model.",
-                bytes=_bytes(glyph.bytes, json_.bytes),
-                tokens=_tokens(glyph.tokens, json_.tokens),
-            )
-        )
-    else:
-        lines.append(
-            tr(
-                "Compared with compact JSON, GLYPH needs {bytes}. Open the model of the run to count tokens.",
-                bytes=_bytes(glyph.bytes, json_.bytes),
-            )
-        )
-    if instructions:
-        lines.append(
-            tr(
-                "Instructions cost {glyph:,} tokens in GLYPH, {json:,} in JSON.",
-                glyph=instructions["glyph"],
-                json=instructions["json"],
-            )
-        )
-    return " ".join(lines)
-
-
-def _bytes(ours: int, theirs: int) -> str:
-    if ours == theirs:
-        return tr("the same number of bytes")
-    by = abs(ours - theirs)
-    return tr("%n byte(s) fewer", "", by) if ours < theirs else tr("%n byte(s) more", "", by)
-
-
-def _tokens(ours: int, theirs: int) -> str:
-    if ours == theirs:
-        return tr("the same number of tokens")
-    by = abs(ours - theirs)
-    return tr("%n token(s) fewer", "", by) if ours < theirs else tr("%n token(s) more", "", by)

@@ -12,19 +12,11 @@ from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.shared.chart import Chart
+from glyphscope_gui.shared.chart_roles import edge_role
 from glyphscope_gui.theme import theme, ui_font
 
 _GROUP = 0.84
 """The width of a group of bars, of the room it has."""
-
-
-PALE = ("chart-soft", "chart-faint")
-"""Roles with little contrast to the ground: a bar filled with one gets an edge."""
-
-
-def edge_role(role: str) -> str:
-    """Return the role of the edge of a bar filled with that role."""
-    return "border-strong" if role in PALE else role
 
 
 class Series(NamedTuple):

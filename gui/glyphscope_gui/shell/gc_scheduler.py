@@ -21,8 +21,7 @@ class Collector(QObject):
     def __init__(self, is_quiet: Callable[[], bool], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._is_quiet = is_quiet
-        gc.collect()
-        gc.freeze()  # what was imported stays: no need to look through it again
+        gc.freeze()  # what was imported stays: no need to look through it, not even once before the first picture
         gc.disable()
         self._timer = QTimer(self, interval=EVERY_MS)
         self._timer.timeout.connect(self._look)

@@ -70,15 +70,18 @@ class MainWindow(QMainWindow):
         self.actions_ = Actions(self)
         self.dialogs = ProjectDialogs(services.project, self)
         self.status = StatusLine()
-        self._make_context(services, themes)
         with themes.undressed():
+            self._make_context(services, themes)
             self.pages: dict[PageId, Page] = {
                 page: import_module(f"glyphscope_gui.{page}").create(self.context) for page in PageId
             }
             self._place_pages()
             self._place_centre()
-        self._place_docks()
-        self._place_top()
+            self._place_docks()
+            self._place_top()
+        self.header.restyle()
+        for page in self.pages.values():
+            self._framed.timeout.connect(page.complete)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
         self._make_presenters()

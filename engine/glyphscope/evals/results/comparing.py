@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
 from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.rows import Key, Row
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SEVERAL = "several"
 _SHUFFLES, _MOST_DEALT = 2000, 20_000_000
@@ -159,6 +162,8 @@ def _sensitivity(names: Sequence[str], marks: Sequence[dict[Key, Trials]]) -> Se
     shared = [key for key in marks[0] if all(key in mark for mark in marks[1:])]
     if not shared:
         return None
+    import numpy as np  # here: whoever only lists results does not wait for it
+
     table = np.array(
         [[mark[key].true.bit_count() / mark[key].known.bit_count() for mark in marks] for key in shared]
     )
@@ -178,6 +183,8 @@ def _sensitivity(names: Sequence[str], marks: Sequence[dict[Key, Trials]]) -> Se
 
 def _shuffled_spreads(table: np.ndarray) -> np.ndarray:
     """The spread of the columns' means with each row's values dealt to the columns at random, many times over."""
+    import numpy as np
+
     random = np.random.default_rng(1)  # the same figures from the same samples
     moving = table[np.ptp(table, axis=1) > 0]  # a row of equal values stays as it is
     still = table.sum(axis=0) - moving.sum(axis=0)

@@ -1,0 +1,142 @@
+"""How long the program takes to start: a command that only answers, one that validates, and the window."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.processes import module_command, own_command
+from glyphscope.text.figures import duration
+from glyphscope_benchmarks.baseline_process import with_benchmarks
+from glyphscope_benchmarks.figures import Figure, Row, at_most, measured_or_missing
+from glyphscope_benchmarks.timing import Plan, interleaved
+
+FRAME_MODULE = "glyphscope_benchmarks.first_frame"
+CALL = '{action="calculate" expression="1+1"}'
+VERSION = Row(
+    "start, glyphscope --version",
+    "s",
+    "a process from its start to its end, with its files in memory; the median of the rounds",
+    at_most(0.2),
+)
+CHECK = Row(
+    "start, glyphscope check", "s", "the same, with one valid call of the bundled tools", at_most(0.5)
+)
+WINDOW = Row(
+    "start, window usable",
+    "s",
+    "from the start of the process until the first picture of the enabled window is painted offscreen and the window "
+    "waits for input; the embedded model is being loaded meanwhile",
+    at_most(1.5),
+)
+COMMANDS = (VERSION, CHECK)
+ROWS = (*COMMANDS, WINDOW)
+
+_LEAST_ROUNDS = 3
+_PATIENCE = 120.0
+
+
+class FirstFrame(msgspec.Struct, frozen=True):
+    """The output of `python -m glyphscope_benchmarks.first_frame`: seconds since the start of the process.
+
+    `cpu_s` is the CPU time of the window's own process until then.
+    """
+
+    usable_s: float
+    cpu_s: float
+
+
+class Taken(NamedTuple):
+    """Seconds by the clock, and of CPU time."""
+
+    wall: float
+    cpu: float
+
+
+def figures(plan: Plan) -> list[Figure]:
+    """The starts, alternating; the first of each is not counted. Those of the window are missing without one."""
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**with_benchmarks(os.environ), "QT_QPA_PLATFORM": "offscreen", "GLYPHSCOPE_HOME": home}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program has its bytecode
+        ended = partial(_ended, environment)
+        counted = _rounds(
+            {
+                "python": partial(ended, [sys.executable, "-c", "pass"]),
+                VERSION.name: partial(ended, own_command("--version")),
+                CHECK.name: partial(ended, own_command("check", "-")),
+            },
+            plan,
+        )
+        samples = {"python_s": statistics.median(each.wall for each in counted["python"])}
+        found = [_figure(row, counted[row.name], samples) for row in COMMANDS]
+        frame = {WINDOW.name: partial(_first_frame, environment)}
+        window = measured_or_missing(
+            (WINDOW,), lambda: [_figure(WINDOW, _rounds(frame, plan)[WINDOW.name], {})]
+        )
+    return [*found, *window]
+
+
+def _rounds(starts: Mapping[str, Callable[[], Taken]], plan: Plan) -> dict[str, list[Taken]]:
+    for start in starts.values():
+        start()  # reads the files, and writes the bytecode
+    return interleaved(starts, max(plan.rounds, _LEAST_ROUNDS))
+
+
+def _figure(row: Row, taken: Sequence[Taken], more: dict[str, float]) -> Figure:
+    walls = [each.wall for each in taken]
+    samples = {
+        "lowest_s": min(walls),
+        "highest_s": max(walls),
+        "cpu_s": statistics.median(each.cpu for each in taken),
+    }
+    return row.of(statistics.median(walls), samples=samples | more)
+
+
+def _ended(environment: dict[str, str], command: Sequence[str]) -> Taken:
+    """Run a command to its end. Raises GlyphscopeError when it fails."""
+    before, begun = _childrens_cpu(), time.perf_counter()
+    done = subprocess.run(
+        command, input=CALL.encode(), env=environment, capture_output=True, timeout=_PATIENCE, check=False
+    )
+    taken = Taken(time.perf_counter() - begun, _childrens_cpu() - before)
+    if done.returncode:
+        raise GlyphscopeError(f"{Path(command[0]).name} failed: {_last_line(done.stderr)}")
+    return taken
+
+
+def _first_frame(environment: dict[str, str]) -> Taken:
+    """Start the window and close it. Raises GlyphscopeError where there is none."""
+    if find_spec("PySide6") is None:
+        raise GlyphscopeError("PySide6 is not installed")
+    command = module_command(FRAME_MODULE, str(time.monotonic()))
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=_PATIENCE, check=False)
+        found = msgspec.json.decode(done.stdout, type=FirstFrame)
+    except subprocess.TimeoutExpired:
+        raise GlyphscopeError(f"the window did not end within {duration(_PATIENCE)}") from None
+    except msgspec.DecodeError:
+        raise GlyphscopeError(f"the window failed: {_last_line(done.stderr)}") from None
+    return Taken(found.usable_s, found.cpu_s)
+
+
+def _childrens_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _last_line(printed: bytes) -> str:
+    lines = printed.decode("utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"
