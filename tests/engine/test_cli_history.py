@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.history import app
-from glyphscope.events import ModelInfo, RunFinished, RunRequest, RunStarted
+from glyphscope.events import ModelInfo, RunFinished, RunRequest, RunStarted, Sampling
 from glyphscope.sessions import History, places, read_record
 from glyphscope.sessions.bundle import read_run
 
@@ -43,6 +44,23 @@ def test_runs_are_described_and_found_by_tags_and_score(command):
     assert command("list", "score>2").exit_code == 1
     listed = command("list")
     assert listed.exit_code == 0 and "#slow" in listed.stdout and "\x1b[31m" not in listed.stdout
+
+
+def test_runs_of_a_series_are_listed_with_temperature_and_seed(command):
+    history = History(places().history)
+    (started, end) = history.events("abc")
+    for seed in (7, 8):
+        sampling = Sampling(temperature=0.9, seed=seed)
+        request = msgspec.structs.replace(started.request, sampling=sampling)
+        history.add([msgspec.structs.replace(started, run=f"s{seed}", request=request), end])
+    lines = command("list", "AI").stdout.splitlines()[1:]
+    assert {" ".join(line.split()).partition(" valid ")[2] for line in lines} == {
+        "temperature 0 smol",
+        "temperature 0.9, seed 7 smol",
+        "temperature 0.9, seed 8 smol",
+    }
+    found = json.loads(command("list", "AI", "--json").stdout)["runs"]
+    assert {run["sampling"]["seed"] for run in found} == {1, 7, 8}
 
 
 def test_a_run_is_saved_as_a_record_or_a_bundle(command, tmp_path):

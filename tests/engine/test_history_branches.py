@@ -9,7 +9,16 @@ import msgspec
 import pytest
 
 from glyphscope.errors import RecordError
-from glyphscope.events import BranchPoint, ModelInfo, RunFinished, RunRequest, RunStarted, Token, TokenStep
+from glyphscope.events import (
+    BranchPoint,
+    ModelInfo,
+    RunFinished,
+    RunRequest,
+    RunStarted,
+    Sampling,
+    Token,
+    TokenStep,
+)
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree
 from glyphscope.sessions import History
@@ -120,7 +129,7 @@ def test_a_history_of_version_2_is_upgraded_with_its_names(history):
     history.add(run_of("a"))
     history.describe("a", name="kept", note="too", tags=["x"], score=1)
     with sqlite3.connect(history.path) as base:
-        for column in ("tags", "score"):
+        for column in ("tags", "score", "sampling"):
             base.execute(f"ALTER TABLE runs DROP COLUMN {column}")
         base.execute("PRAGMA user_version = 2")
     base.close()
@@ -128,6 +137,23 @@ def test_a_history_of_version_2_is_upgraded_with_its_names(history):
     assert (row.name, row.note, row.tags, row.score) == ("kept", "too", (), 0)
     history.describe("a", tags=["new"])
     assert history.find("a").tags == ("new",) and history.events("a") == tuple(run_of("a"))
+
+
+def test_an_older_history_takes_the_sampling_of_its_runs_from_their_records(history):
+    sampling = Sampling(temperature=0.9, seed=2**70)
+    for run in ("a", "b"):
+        started, *rest = run_of(run)
+        request = msgspec.structs.replace(started.request, sampling=sampling)
+        history.add([msgspec.structs.replace(started, request=request), *rest])
+    with sqlite3.connect(history.path) as base:
+        base.execute("ALTER TABLE runs DROP COLUMN sampling")
+        base.execute("UPDATE runs SET record = ? WHERE id = 'b'", (b"\x00garbage",))
+        base.execute("PRAGMA user_version = 3")
+    base.close()
+    older = History(history.path)
+    assert (older.find("a").sampling, older.find("b").sampling) == (sampling, None)
+    older.add(run_of("c"))
+    assert older.find("c").sampling == Sampling()
 
 
 def test_described_runs_and_parents_of_branches_are_not_pruned(history):

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import combinations
 
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QStyle, QStyleOptionFrame
+from PySide6.QtWidgets import QApplication, QStyle, QStyleOptionFrame
 
 from glyphscope.errors import StorageError
 from glyphscope.evals.suites.reading import load_suite
-from glyphscope.events import Aborted, ModelInfo, RunFailed, RunFinished, RunRequest, RunStarted, ToolKnown
+from glyphscope.events import (
+    Aborted,
+    ModelInfo,
+    RunFailed,
+    RunFinished,
+    RunRequest,
+    RunStarted,
+    Sampling,
+    ToolKnown,
+)
 from glyphscope.sessions import History
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
-from glyphscope_gui.history.model import facts, outcome_status, outcome_words, when
+from glyphscope_gui.history.model import facts, outcome_status, outcome_words, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter
 from glyphscope_gui.history.suite_dialog import SuiteDialog
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.theme.manager import ThemeManager
+
+SERIES = (
+    Sampling(),
+    Sampling(temperature=0.7),
+    Sampling(temperature=0.7, seed=2),
+    Sampling(temperature=0.7, seed=2, top_k=5),
+)
 
 
 def run(number, prompt, *, valid=True):
@@ -70,6 +87,29 @@ def test_runs_are_listed_newest_first(dock):
     assert dock.list.accessibleName()
     spoken = dock.model.index(1, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     assert "stopped early: CONSTRAINT_MAX" in spoken and "search" in spoken and "17 tokens" in spoken
+
+
+def test_runs_of_a_series_differ_in_their_rows_tips_and_accessible_texts(dock, history, qtbot):
+    """One prompt in one minute: the sampling is what differs. At the default there is nothing to show."""
+    history.clear(keep_pinned=False)
+    for number, sampling in enumerate(SERIES):
+        (started, *rest) = run(0, "AI news")
+        request = msgspec.structs.replace(started.request, sampling=sampling)
+        history.add([msgspec.structs.replace(started, run=f"s{number}", request=request), *rest])
+    dock.refresh()
+    qtbot.waitUntil(lambda: dock.model.rowCount() == len(SERIES))
+    dock.resize(280, 1200)
+    QApplication.processEvents()
+    rows = [dock.model.index(row, 0) for row in range(len(SERIES))]
+    for role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole):
+        assert len({index.data(role) for index in rows}) == len(SERIES)
+    places = [dock.list.visualRect(index) for index in rows]
+    pictures = [dock.list.viewport().grab(place).toImage() for place in places]
+    assert all(first != other for first, other in combinations(pictures, 2))
+    assert [sampled(row, short=True) for row in dock.model.rows] == [
+        "", "temp 0.7, seed 1", "temp 0.7, seed 2", "temp 0.7, seed 2, top-k 5"
+    ]  # fmt: skip
+    assert "temperature 0, " in rows[0].data(Qt.ItemDataRole.AccessibleTextRole)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def list_runs(
     if as_json:
         print_json({"runs": [row._asdict() for row in rows]})
     elif rows:
-        titles = ("run", "time", "name or prompt", "outcome", "model", "score", "tags")
+        titles = ("run", "time", "name or prompt", "outcome", "sampling", "model", "score", "tags")
         table = PlainTable(*titles, wrapped=titles)
         for row in rows:
             table.add_row(*_cells(row))
@@ -89,7 +89,17 @@ def _history() -> History:
 
 def _cells(row: HistoryRow) -> tuple[str, ...]:
     score = str(row.score) if row.score else ""
-    return (row.id, row.time[:16], row.name or row.title, row.outcome, row.model, score, _hashed(row))
+    title = row.name or row.title
+    return (row.id, row.time[:16], title, row.outcome, _sampled(row), row.model, score, _hashed(row))
+
+
+def _sampled(row: HistoryRow) -> str:
+    """The difference between runs of one prompt; at temperature 0 the seed has no effect."""
+    sampling = row.sampling
+    if sampling is None:
+        return ""
+    seed = f", seed {sampling.seed}" if sampling.temperature > 0 else ""
+    return f"temperature {sampling.temperature:g}{seed}"
 
 
 def _hashed(row: HistoryRow) -> str:

@@ -11,6 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import (
     Aborted,
@@ -20,6 +22,7 @@ from glyphscope.events import (
     RunFinished,
     RunRequest,
     RunStarted,
+    Sampling,
     Token,
     ToolKnown,
     decode_event,
@@ -32,7 +35,7 @@ from glyphscope.sessions.files import folder_lock, move_aside, now
 from glyphscope.sessions.history_search import MOST_SCORE, conditions, tag_column
 from glyphscope.sessions.records import encode_record, parse_record
 
-VERSION = 3
+VERSION = 4
 NO_CALL = "no-call"
 """The outcome of a run that answered in words although it could have called a tool."""
 NATIVE = "native"
@@ -67,11 +70,15 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE runs ADD COLUMN tags TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE runs ADD COLUMN score INTEGER NOT NULL DEFAULT 0",
     ),
+    (
+        "ALTER TABLE runs ADD COLUMN sampling TEXT NOT NULL DEFAULT ''",
+        "UPDATE runs SET sampling = sampling_of(CAST(record AS BLOB))",
+    ),
 )
-"""The statements that upgrade a file of each version to the next."""
+"""The statements that upgrade a file of each version to the next. `sampling_of` is `_sampling_of`."""
 _RUN_COLUMNS = "id, time, title, model, notation, shape, kind, outcome, tool, tokens"
-_COLUMNS = f"{_RUN_COLUMNS}, pinned, name, note, parent, tags, score"
-_OF_RUN = (*_RUN_COLUMNS.split(", "), "parent")
+_COLUMNS = f"{_RUN_COLUMNS}, pinned, name, note, parent, tags, score, sampling"
+_OF_RUN = (*_RUN_COLUMNS.split(", "), "parent", "sampling")
 """The columns from the run itself; the others are the user's, and stay when a run is saved again."""
 _FAMILY = f"""
 WITH RECURSIVE
@@ -92,7 +99,7 @@ class HistoryRow(NamedTuple):
 
     `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
     `name`, `note`, `tags` and `score` are the user's, 1 to `MOST_SCORE` or 0 for none; `parent` is the run that it
-    branches off.
+    branches off. `sampling` is None where the record is damaged.
     """
 
     id: str
@@ -111,6 +118,7 @@ class HistoryRow(NamedTuple):
     parent: str = ""
     tags: tuple[str, ...] = ()
     score: int = 0
+    sampling: Sampling | None = None
 
 
 class Kin(NamedTuple):
@@ -143,7 +151,8 @@ class History:
         `events` does not begin with RunStarted.
         """
         kin = kin_of(events)
-        values = {column: value for column, value in zip(_COLUMNS.split(", "), kin.row) if column in _OF_RUN}
+        columns = zip(_COLUMNS.split(", "), kin.row)
+        values: dict[str, Any] = {column: value for column, value in columns if column in _OF_RUN}
         values["answer"] = kin.answer
         values = {column: _storable(value) for column, value in values.items()}
         values["record"] = zlib.compress(encode_record(events), 6)
@@ -356,6 +365,7 @@ class History:
 
 def _bring_up(base: sqlite3.Connection) -> None:
     """To the present version, in one step that no other process sees half of."""
+    base.create_function("sampling_of", 1, _sampling_of)
     base.execute("BEGIN IMMEDIATE")
     version = base.execute("PRAGMA user_version").fetchone()[0]  # another window may have been faster
     for step in _STEPS[version:]:
@@ -367,12 +377,29 @@ def _bring_up(base: sqlite3.Connection) -> None:
 
 def _storable(value: Any) -> Any:
     """As SQLite can store it."""
+    if isinstance(value, Sampling):
+        return msgspec.json.encode(value).decode()
     return whole_text(value) if isinstance(value, str) else value
 
 
 def _row(values: Sequence[Any]) -> HistoryRow:
     row = HistoryRow._make(values)
-    return row._replace(pinned=bool(row.pinned), tags=tuple(str(row.tags).split()))
+    return row._replace(
+        pinned=bool(row.pinned), tags=tuple(str(row.tags).split()), sampling=_sampling(str(row.sampling))
+    )
+
+
+def _sampling(text: str) -> Sampling | None:
+    try:
+        return msgspec.json.decode(text, type=Sampling)
+    except msgspec.DecodeError:
+        return None
+
+
+def _sampling_of(record: bytes) -> str:
+    """The column `sampling` of a record; empty where it is damaged."""
+    started = _beginning(record)
+    return "" if started is None else str(_storable(started.request.sampling))
 
 
 def _beginning(record: bytes) -> RunStarted | None:
@@ -423,6 +450,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         tokens=tokens,
         pinned=False,
         parent=request.branch_of.run if request.branch_of is not None else "",
+        sampling=request.sampling,
     )
     return Kin(row, started, answer[:LONGEST_ANSWER])
 

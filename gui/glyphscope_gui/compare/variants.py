@@ -24,6 +24,7 @@ from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.sampling_words import SAMPLING_WORDS
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
 FEWEST, MOST = 2, 4
@@ -46,13 +47,7 @@ OWN = "own"
 _SAMPLING = Sampling.__struct_fields__
 CHANGEABLE: dict[str, Callable[[Any], str]] = {
     "model": lambda value: " ".join(model_name(value)).strip(),
-    "temperature": lambda value: tr("temperature {value:g}", value=value),
-    "top_k": lambda value: tr("top-k {value}", value=value),
-    "top_p": lambda value: tr("top-p {value:g}", value=value),
-    "min_p": lambda value: tr("min-p {value:g}", value=value),
-    "repeat_penalty": lambda value: tr("repeat penalty {value:g}", value=value),
-    "repeat_last_n": lambda value: tr("penalty over {value} tokens", value=value),
-    "seed": lambda value: tr("seed {value}", value=value),
+    **SAMPLING_WORDS,
     "max_tokens": lambda value: tr("at most %n token(s)", "", value),
     "stop": lambda value: (
         tr("stop at {stops}", stops=" ".join(stop_lines(value))) if value else tr("no stop string")

@@ -29,7 +29,15 @@ from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.history.details import RunDetails
 from glyphscope_gui.history.export_dialog import ExportMenu
-from glyphscope_gui.history.model import ROW_ROLE, HistoryModel, facts, outcome_status, outcome_words, when
+from glyphscope_gui.history.model import (
+    ROW_ROLE,
+    HistoryModel,
+    facts,
+    outcome_status,
+    outcome_words,
+    sampled,
+    when,
+)
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.cells import paint_row, paint_words
@@ -39,7 +47,6 @@ from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import VERDICTS
-from glyphscope_gui.theme import theme
 
 SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
@@ -280,10 +287,13 @@ class HistoryDock(QWidget):
 
 
 _MARGIN = 10
+_GAP = 10
+_SAMPLED = 0.6
+"""Share of the line's width that is the sampling's beside a long outcome, which the tooltip has too."""
 
 
 class HistoryDelegate(QStyledItemDelegate):
-    """Three lines a run: prompt and time, outcome, facts."""
+    """Three lines a run: prompt and time, outcome and sampling, facts."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         small = QFontMetrics(_small(option.font))
@@ -291,24 +301,37 @@ class HistoryDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = index.data(ROW_ROLE)
-        colors = theme()
         painter.save()
         paint_row(painter, option, QRectF(option.rect).adjusted(0, 1, 0, -1))
         box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
         small = _small(option.font)
         line = QRect(box.left(), box.top(), box.width(), option.fontMetrics.height())
         time = (tr("Pinned · ") if row.pinned else "") + when(row.time)
-        room = QFontMetrics(small).horizontalAdvance(time) + 10
-        painter.setFont(small)
-        painter.setPen(colors.color("accent" if row.pinned else "text-faint"))
-        painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, time)
-        paint_words(painter, line.adjusted(0, 0, -room, 0), str(index.data()), option.font, "text")
+        left = _paint_right(
+            painter, line, time, small, "accent" if row.pinned else "text-faint", line.width()
+        )
+        paint_words(painter, left, str(index.data()), option.font, "text")
         status = outcome_status(row.outcome)
         line = QRect(box.left(), line.bottom() + 3, box.width(), QFontMetrics(small).height())
-        paint_words(painter, line, f"{VERDICTS[status].sign} {outcome_words(row.outcome)}", small, status)
+        outcome = f"{VERDICTS[status].sign} {outcome_words(row.outcome)}"
+        left = line
+        if words := sampled(row, short=True):
+            beside = line.width() - QFontMetrics(small).horizontalAdvance(outcome) - _GAP
+            most = max(beside, round(line.width() * _SAMPLED))
+            left = _paint_right(painter, line, words, small, "text-muted", most)
+        paint_words(painter, left, outcome, small, status)
         line.translate(0, line.height() + 1)
         paint_words(painter, line, facts(row), small, "text-muted")
         painter.restore()
+
+
+def _paint_right(painter: QPainter, line: QRect, words: str, font: QFont, role: str, most: int) -> QRect:
+    """Paint words at the right of a line, in `most` pixels at most. Return what is left of the line."""
+    room = min(QFontMetrics(font).horizontalAdvance(words) + 1, most)
+    paint_words(
+        painter, line.adjusted(line.width() - room, 0, 0, 0), words, font, role, Qt.AlignmentFlag.AlignRight
+    )
+    return line.adjusted(0, 0, -room - _GAP, 0)
 
 
 def _small(font: QFont) -> QFont:

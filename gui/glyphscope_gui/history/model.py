@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 
 from glyphscope.sessions import HistoryRow
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.sampling_words import sampling_words
 from glyphscope_gui.shared.table_model import ListModel
 
 ROW_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -34,13 +35,18 @@ class HistoryModel(ListModel[HistoryRow]):
 
     def spoken(self, row: HistoryRow, column: int) -> str:
         pinned = tr("pinned") + ", " if row.pinned else ""
-        return (
-            f"{pinned}{row.name or row.title}, {outcome_words(row.outcome)}, {facts(row)}, {when(row.time)}"
-        )
+        parts = (
+            f"{pinned}{self.words(row, column)}", outcome_words(row.outcome), sampled(row), facts(row), row.model,
+            when(row.time),
+        )  # fmt: skip
+        return ", ".join(filter(None, parts))
 
     def tip(self, row: HistoryRow, column: int) -> str:
-        lines = (row.title, outcome_words(row.outcome), facts(row), f"{row.model}, {when(row.time)}")
-        return "\n".join((*lines, row.note) if row.note else lines)
+        lines = (
+            row.title, outcome_words(row.outcome), facts(row), sampled(row), f"{row.model}, {when(row.time)}",
+            row.note,
+        )  # fmt: skip
+        return "\n".join(filter(None, lines))
 
     def extra(self, row: HistoryRow, column: int, role: int) -> HistoryRow | None:
         return row if role == ROW_ROLE else None
@@ -91,6 +97,11 @@ def facts(row: HistoryRow) -> str:
     branch = tr("branch") if row.parent else ""
     said = " ".join(part for part in ("★" * row.score, *(f"#{tag}" for tag in row.tags)) if part)
     return " · ".join(part for part in (said, branch, row.tool, tokens, notation) if part)
+
+
+def sampled(row: HistoryRow, *, short: bool = False) -> str:
+    """How its tokens were sampled, as `sampling_words`; empty where that is not known."""
+    return "" if row.sampling is None else sampling_words(row.sampling, short=short)
 
 
 def when(time: str, now: datetime | None = None) -> str:

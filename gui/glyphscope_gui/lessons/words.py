@@ -10,6 +10,7 @@ from glyphscope.runs import RunState
 from glyphscope.text.figures import UNKNOWN, count, percent
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import ModelName, opened_name
+from glyphscope_gui.shared.sampling_words import sampling_words
 from glyphscope_gui.shared.token_words import step_text
 
 
@@ -54,18 +55,11 @@ def place_words(place: int, first: int, last: int) -> str:
 def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> str:
     """Whose run is shown: its model, and how it was drawn."""
     named = ModelName(UNKNOWN) if info is None or not info.name else opened_name(info)
-    sampling = request.sampling
-    drawn = (
-        tr("temperature 0")
-        if sampling.temperature == 0
-        else tr(
-            "temperature {temperature:g}, seed {seed}", temperature=sampling.temperature, seed=sampling.seed
-        )
-    )
     model = ", ".join(filter(None, named))
+    sampled = sampling_words(request.sampling)
     if live:
-        return tr("Live: {model}, {sampling}", model=model, sampling=drawn)
-    return tr("Recorded: {model}, {sampling}", model=model, sampling=drawn)
+        return tr("Live: {model}, {sampling}", model=model, sampling=sampled)
+    return tr("Recorded: {model}, {sampling}", model=model, sampling=sampled)
 
 
 def info_of(state: RunState) -> ModelInfo | None:
