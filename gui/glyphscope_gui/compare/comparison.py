@@ -43,7 +43,7 @@ class Column:
     events: list[AnyEvent] = field(default_factory=list)
 
     def clear(self, phase: ColumnPhase = ColumnPhase.NEW) -> None:
-        """Without a run."""
+        """Remove the run."""
         self.phase, self.why, self.state, self.events = phase, "", RunState(), []
 
 
@@ -80,6 +80,7 @@ class Comparison(QObject):
         super().__init__(parent)
         self._runs = runs
         self._models: list[str] = []
+        """The model of each column in the last comparison."""
         self.columns: list[Column] = []
         self.queue = AsideQueue(runs, self)
         self.queue.began.connect(self._begin)
@@ -105,7 +106,7 @@ class Comparison(QObject):
         return self.queue.is_running
 
     def arrange(self, variants: Sequence[Variant]) -> None:
-        """Other columns, without runs. Not while a comparison runs."""
+        """Set other columns, without runs. Nothing happens while a comparison runs."""
         if not self.is_running:
             self.columns = [Column(variant) for variant in variants[:MOST]]
             self._renamed()
@@ -117,7 +118,7 @@ class Comparison(QObject):
             self._renamed()
 
     def add(self) -> None:
-        """One more column, which differs from those that are there."""
+        """Add a column that differs from the others."""
         if not self.is_running and len(self.columns) < MOST:
             self.columns.append(Column(next_variant(self.variants)))
             self._renamed()
@@ -171,16 +172,16 @@ class Comparison(QObject):
             self.ended.emit(run.events)
         failed = run.state.failed
         if run.stopped:
-            self._give_up(tr("Stopped before this column ran."), lambda _place: True)
+            self._skip_waiting(tr("Stopped before this column ran."), lambda _place: True)
         elif failed is not None and run.is_without_model:
             model = self._models[place]
-            self._give_up(
+            self._skip_waiting(
                 tr("No model for this column: {message}", message=failed.message),
                 lambda other: self._models[other] == model,
             )
 
-    def _give_up(self, why: str, which: Callable[[int], bool]) -> None:
-        """Those of the columns that have not had their turn do not get one."""
+    def _skip_waiting(self, why: str, which: Callable[[int], bool]) -> None:
+        """Do not run those of the waiting columns that `which` selects, and say why."""
         for place, column in enumerate(self.columns):
             if column.phase is ColumnPhase.WAITING and which(place):
                 column.phase, column.why = ColumnPhase.NOT_RUN, why

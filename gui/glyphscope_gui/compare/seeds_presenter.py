@@ -30,32 +30,32 @@ class SeedRuns(AsideRuns):
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
         super().__init__(runs, tr("Stopped: the figures cover the finished runs."), parent)
-        self._drawn: list[SeedRun] = []
+        self._seed_runs: list[SeedRun] = []
         self.seeds: tuple[int, ...] = ()
         self.events: dict[int, tuple[AnyEvent, ...]] = {}
         self.result: Distribution = distribution(())
 
     @property
     def seed(self) -> int | None:
-        """That of the run that is running."""
+        """The seed of the run that is running."""
         seed: int | None = self._queue.key
         return seed
 
     def begin(self, request: PreparedRequest, seeds: Sequence[int]) -> bool:
-        """Run it with each of the seeds. False while the model is in use: what there is stays."""
+        """Run the request with each of the seeds. Return False while the model is in use: the results stay."""
         samples = seed_samples({"seed": request}, seeds)
         jobs = [(each.seed, each.request) for each in samples if each.request is not None]
         if not self._queue.begin(jobs):
             return False
-        self._drawn, self.events, self.why = [], {}, ""
+        self._seed_runs, self.events, self.why = [], {}, ""
         self.seeds, self.result = tuple(seeds), distribution(())
         self.changed.emit()
         return True
 
     def _count(self, run: AsideRun) -> None:
-        self._drawn.append(seed_run(run.key, run.state))
+        self._seed_runs.append(seed_run(run.key, run.state))
         self.events[run.key] = run.events
-        self.result = distribution(self._drawn)
+        self.result = distribution(self._seed_runs)
 
 
 class SeedsPresenter(QObject):
@@ -68,6 +68,7 @@ class SeedsPresenter(QObject):
         self._comparison = comparison
         self._runs = context.runs
         self._chosen = 0
+        """The setting: 0 for the playground's, or a column's number from 1."""
         self.seed_runs = SeedRuns(context.runs, self)
         page.sourceChosen.connect(self._choose)
         for asked in (page.seeds.returnPressed, page.run_button.clicked):
@@ -148,7 +149,7 @@ class SeedsPresenter(QObject):
     # -- the runs ----------------------------------------------------------------------------------------------
 
     def _open(self, seed: int, parting: Parting | None) -> None:
-        """Show that run in the playground, at the token where its answer parts."""
+        """Show that run in the playground, at the token where its answer diverges."""
         events = self.seed_runs.events.get(seed)
         if not events:
             return

@@ -73,17 +73,17 @@ class EvalResultView(QWidget):
         return name
 
     def show_runs_of(self, words: str, count: int) -> None:
-        """Whose runs are below."""
+        """Show how many runs are listed below, and of which cell, reason or arm."""
         self.runs_card.heading.hint.setText(
             tr("{count:,} of {chosen}", count=count, chosen=words) if words else ""
         )
 
     def show_judge(self, judged: bool) -> None:
-        """Whether a judge decided anything in this result."""
+        """Show the tab of the judge, if one decided anything in this result."""
         self.tabs.setTabVisible(self.tabs.indexOf(self.judge), judged)
 
     def show_words(self, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Headings with their paragraphs."""
+        """Show the summary: headings, each with its paragraphs; without any, that it is not there yet."""
         html = []
         for title, sentences in parts:
             html.append(f"<h4>{escape(title)}</h4>")

@@ -50,8 +50,8 @@ class Known:
 
 
 class EvalThread(QThread):
-    """Ends without being stopped. Call `take` in the window's thread; read `error` once the thread has
-    finished.
+    """Runs one evaluation to its end, or until `control` stops it. Call `take` in the window's thread; read `error`
+    once the thread has finished.
 
     No signal carries the thread's object: its starter has it.
     """
@@ -67,7 +67,7 @@ class EvalThread(QThread):
         self._reported: deque[Progress | Before | Known] = deque()
 
     def take(self) -> list[Progress | Before | Known]:
-        """The events since the last time."""
+        """Take the events since the last call."""
         with self._lock:
             reported = list(self._reported)
             self._reported.clear()

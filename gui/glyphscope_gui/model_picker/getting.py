@@ -32,13 +32,17 @@ from glyphscope.models.hub import (
 )
 from glyphscope_gui.shared.background import Background
 
-LOOK_MS = 200
+PROGRESS_MS = 200
 """The interval of progress updates, in milliseconds: figures that change faster cannot be read."""
 _SPAN = 5.0
 """Seconds over which the speed is averaged."""
+_LEAST_SPAN = 0.1
+"""Seconds below which the speed is unknown."""
 
 
 class Phase(Enum):
+    """Whether nothing, a search or list of files, or a download is under way."""
+
     IDLE = auto()
     LOOKING = auto()
     LOADING = auto()
@@ -66,7 +70,11 @@ def is_words(text: str) -> bool:
 
 
 class ModelGetting(QObject):
-    """`phaseChanged` comes before any outcome. `failed` carries the error, `stopped` nothing: the user knows."""
+    """One task at a time: a search on the Hub, the files of a repository, or a download.
+
+    `searched` carries the hits, `looked` a Looked, `progressed` a Loaded, `ended` a DownloadResult, `failed` the error;
+    `stopped` follows a `cancel`. `phaseChanged` comes before any of these.
+    """
 
     phaseChanged = Signal()
     looked = Signal(object)
@@ -86,8 +94,9 @@ class ModelGetting(QObject):
         self._background = Background(self)
         self._task: Search | Lookup | Download | None = None
         self._samples: deque[tuple[float, int]] = deque()
-        self._timer = QTimer(self, interval=LOOK_MS)
-        self._timer.timeout.connect(self._look_how_far)
+        """Times and the bytes downloaded then, over the last seconds."""
+        self._timer = QTimer(self, interval=PROGRESS_MS)
+        self._timer.timeout.connect(self._report_progress)
 
     def look(self, text: str) -> None:
         """Search the Hub for words, or list the files of a repository's name.
@@ -159,7 +168,7 @@ class ModelGetting(QObject):
         def if_current(then: Callable[[Any], None]) -> Callable[[Any], None]:
             return lambda outcome: then(outcome) if task is self._task else None
 
-        self._background.start("task", work, if_current(done), if_current(self._came_to_nothing))
+        self._background.start("task", work, if_current(done), if_current(self._ended_early))
 
     def _set_phase(self, phase: Phase) -> None:
         self.phase = phase
@@ -188,16 +197,16 @@ class ModelGetting(QObject):
         self._set_phase(Phase.IDLE)
         self.ended.emit(got)
 
-    def _came_to_nothing(self, error: BaseException) -> None:
+    def _ended_early(self, error: BaseException) -> None:
         if isinstance(self._task, Download):
-            self._look_how_far()
+            self._report_progress()
         self._set_phase(Phase.IDLE)
         if isinstance(error, Stopped):
             self.stopped.emit()
         else:
             self.failed.emit(error)
 
-    def _look_how_far(self) -> None:
+    def _report_progress(self) -> None:
         if not isinstance(self._task, Download) or self.loading is None:
             return
         now, progress = time.monotonic(), self._task.progress
@@ -207,6 +216,6 @@ class ModelGetting(QObject):
         while now - self._samples[0][0] > _SPAN:
             self._samples.popleft()
         began, had = self._samples[0]
-        speed = (progress.done - had) / (now - began) if now - began > LOOK_MS / 2000 else 0.0
+        speed = (progress.done - had) / (now - began) if now - began > _LEAST_SPAN else 0.0
         self.loading = Loaded(self.loading.choice, progress, max(speed, 0.0))
         self.progressed.emit(self.loading)

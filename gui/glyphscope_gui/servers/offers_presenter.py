@@ -40,7 +40,9 @@ class OffersPresenter(QObject):
         self._view = view
         self._shown = ""
         self._listed: tuple[str, Offers | None] = ("", None)
+        """The server whose lists are shown, and these lists."""
         self._known: dict[str, Offer] = {}
+        """The shown offers by `KIND ADDRESS`."""
         self.resources = CallPresenter(context, view.resource, self._work)
         self.prompts = CallPresenter(context, view.prompt, self._work)
         self._background = Background(self)
@@ -48,6 +50,7 @@ class OffersPresenter(QObject):
         self._completing = threading.Event()
         self._error = context.show_error
         self._read: tuple[str, Updates] = ("", Updates())
+        """The resource that was read again last, and its updates by then."""
         self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
         self._again.timeout.connect(self._read_again)
         self.resources.jobs.ended.connect(lambda _view: self._show_subscription())
@@ -73,7 +76,7 @@ class OffersPresenter(QObject):
         self.prompts.close()
 
     def show(self, name: str, ready: bool) -> None:
-        """The lists of that server as they are now."""
+        """Show the current lists of that server; `ready`: it can be called."""
         source = self._servers.server_source(name)
         server = source.server if source is not None else None
         offers = server.offers if server is not None else Offers()

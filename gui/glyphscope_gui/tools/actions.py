@@ -25,7 +25,9 @@ _FILTER = tr("Tools: registry, OpenAI, MCP (*.json);;All files (*)")
 
 
 class ToolActions(QObject):
-    """The actions over a document. `selectRequested` carries the Item that an action made or moved; `added`: new."""
+    """The actions over a document. `selectRequested` carries the Item that an action made or moved; `added`: the item
+    that was selected last is new.
+    """
 
     selectRequested = Signal(object)
     added = Signal()
@@ -56,6 +58,23 @@ class ToolActions(QObject):
         self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
         self.set_item(None)
 
+    def set_item(self, item: Item | None) -> None:
+        """Set the tool or argument that the actions apply to."""
+        self._item = item
+        for action in (self.add_argument, self.duplicate, self.remove, self.move_up, self.move_down):
+            action.setEnabled(item is not None)
+
+    def read_file(self, path: Path) -> None:
+        """Read a file of tools in the background, then ask what to do with them."""
+        self.background.start(
+            "import",
+            lambda: load_registry(path),
+            lambda found: self._take(found, path.name),
+            self._show_error,
+        )
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
     def _action(self, text: str, slot: Callable[[], object], shortcut: str = "") -> QAction:
         action = QAction(text, self)
         action.triggered.connect(lambda _checked=False: slot())
@@ -63,12 +82,6 @@ class ToolActions(QObject):
             action.setShortcut(shortcut)
         action.setToolTip(f"{text} ({shortcut})" if shortcut else text)
         return action
-
-    def set_item(self, item: Item | None) -> None:
-        """Set the tool or argument that the actions apply to."""
-        self._item = item
-        for action in (self.add_argument, self.duplicate, self.remove, self.move_up, self.move_down):
-            action.setEnabled(item is not None)
 
     # -- one tool or argument ----------------------------------------------------------------------------------
 
@@ -128,15 +141,6 @@ class ToolActions(QObject):
         self.selectRequested.emit(item)
 
     # -- many tools --------------------------------------------------------------------------------------------
-
-    def read_file(self, path: Path) -> None:
-        """Read a file of tools in the background, then ask what to do with them."""
-        self.background.start(
-            "import",
-            lambda: load_registry(path),
-            lambda found: self._take(found, path.name),
-            self._show_error,
-        )
 
     def _ask_for_file(self) -> None:
         ask_for_file(self._owner, tr("Import tools"), self.read_file, _FILTER)

@@ -20,7 +20,7 @@ from glyphscope_gui.tools.registry_tree_model import Item
 
 MOST_WARNINGS = 8
 """Contradictions of one tool that are listed."""
-NOT_IN_FORCE = tr("Not applied: fix the errors. The last valid version is in use.")
+NOT_APPLIED = tr("Not applied: fix the errors. The last valid version is in use.")
 
 
 class _ToolPage(QWidget):
@@ -39,7 +39,7 @@ class _ToolPage(QWidget):
 
 
 class ToolForm(QScrollArea):
-    """Shows one Item, and follows it under another name."""
+    """Shows one Item, and continues to show it after it was renamed here."""
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +51,9 @@ class ToolForm(QScrollArea):
         self._item: Item | None = None
         self._kinds: EnforcementMap = {}
         self._refusal = ""
+        """Why the value in a field is invalid; "" where it is not."""
         self._tool: Tool | None = None
+        """The tool whose contradictions are known, or computed."""
         self._contradictions: tuple[Contradiction, ...] = ()
         self.background = Background(self)
         self.title = ElidedLabel(role="title")
@@ -80,7 +82,7 @@ class ToolForm(QScrollArea):
         self.ensureWidgetVisible(page.name_field)
 
     def show_item(self, item: Item | None) -> None:
-        """The tool or argument to edit; None when nothing is selected."""
+        """Show the tool or argument to edit; None when nothing is selected."""
         if item != self._item:
             self._refusal = ""
         self._item = item
@@ -114,7 +116,7 @@ class ToolForm(QScrollArea):
         self._show_problem(item)
 
     def _look_for_contradictions(self, tool: Tool) -> None:
-        """Building the rules of a large schema takes longer than a frame."""
+        """Find contradictions in the background: building the rules of a large schema takes longer than a frame."""
         if self._tool is not None and (self._tool is tool or self._tool.parameters == tool.parameters):
             return
 
@@ -150,7 +152,7 @@ class ToolForm(QScrollArea):
             first = found[0]
             place = first.pointer.removeprefix("/properties/").replace("/", " · ")
             place = place or tr("Schema, line {line}", line=first.line)
-            text = f"{place}: {first.message}\n{NOT_IN_FORCE}"
+            text = f"{place}: {first.message}\n{NOT_APPLIED}"
         show_words(self.problem, text)
 
     def _set_refusal(self, reason: str) -> None:

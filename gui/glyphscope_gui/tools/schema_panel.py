@@ -13,7 +13,7 @@ from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.tools.form import NOT_IN_FORCE
+from glyphscope_gui.tools.form import NOT_APPLIED
 
 MAX_SHOWN = 50
 MAX_HEIGHT = 120
@@ -34,7 +34,7 @@ class SchemaPanel(QWidget):
         self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
         self.editor.setAccessibleName(tr("JSON Schema of the tool's arguments"))
         self.editor.setAccessibleDescription(TAB_WORDS)
-        self.notice = words_label(NOT_IN_FORCE, "problem", self)
+        self.notice = words_label(NOT_APPLIED, "problem", self)
         self.notice.setContentsMargins(14, 6, 14, 0)
         self.list = named(QListWidget(self), "toolSchemaProblems", tr("Errors in the schema"))
         self.list.setWordWrap(True)
