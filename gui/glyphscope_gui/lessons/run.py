@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSlider, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QSlider, QWidget
 
 from glyphscope.events import (
     Aborted,
@@ -34,7 +34,7 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.shared.card import section_label
-from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.verdict import VERDICTS
@@ -310,7 +310,9 @@ class LessonRun(QFrame):
         self.slider = named(QSlider(Qt.Orientation.Horizontal, self), "lessonSlider", tr("Tokens shown"))
         self.slider.setToolTip(tr("Tokens shown"))
         self.slider.setPageStep(5)
-        self.place = PlainLabel(self, role="hint")
+        self.slider.setMinimumWidth(80)
+        self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
+        self.place.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.pace_slider = named(QSlider(Qt.Orientation.Horizontal, self), "", tr("Tokens per second"))
         self.pace_slider.setToolTip(tr("Playback speed"))
         self.pace_slider.setRange(0, len(_PACES) - 1)
