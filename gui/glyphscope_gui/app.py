@@ -11,6 +11,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.compilers import service as compilers
+from glyphscope.models import prepare_model
 from glyphscope.sessions import places
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     undo_hooks = install_excepthooks(reporter)
     log.watch_native()
     services = make_services(home, app)
+    prepare_model(services.project.model)  # beside the window, which opens it once it is shown
     settings = services.settings.value
     themes = ThemeManager(app, settings.theme, settings.font_size, app, code_font=settings.code_font)
     window = Window(services, themes)

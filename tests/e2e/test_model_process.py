@@ -20,6 +20,8 @@ from glyphscope.models import (
     PromptReady,
     embedded_path,
     open_model,
+    prepare_model,
+    process,
     wire,
 )
 from glyphscope.models.llama import LlamaModel
@@ -52,6 +54,27 @@ def run(model, prompt, **more):
     items = list(model.generate(GenerateRequest(prompt=prompt, **more)))
     steps = [step for item in items if isinstance(item, tuple) for step in item]
     return items, steps, "".join(step.text for step in steps)
+
+
+def test_a_model_takes_the_process_that_was_started_early_if_it_lives():
+    prepare_model("scripted:x")
+    prepare_model("http://localhost:1/v1#x")
+    assert not process._early
+    prepare_model("embedded")
+    prepare_model("embedded")
+    (early,) = process._early
+    assert process.next_process() is early and not process._early
+    early.close()
+    process.start_early()
+    (dead,) = process._early
+    dead.kill()
+    dead.death()
+    with contextlib.closing(process.next_process()) as another:
+        assert another.alive and another.pid != dead.pid
+    process.start_early()
+    (unused,) = process._early
+    process.close_early()
+    assert not process._early and not unused.alive
 
 
 def test_the_model_describes_itself_and_its_vocabulary(model, prompt):

@@ -6,13 +6,13 @@ the lesson; any other fenced block is a part of the text, and so is a heading wi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from markdown_it import MarkdownIt
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 KINDS = ("lesson", "run", "question", "experiment", "note")
-# only what divides a text: nothing within a line, and no block that contains others
-_MARKDOWN = MarkdownIt("zero").enable(["code", "fence", "heading"]).disable("inline")
 
 
 class Block(NamedTuple):
@@ -42,7 +42,7 @@ def cut(text: str) -> tuple[list[Section], Open | None]:
     """The sections of a text, and the block that its end leaves open. Linear in the text."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     sections, left_open, done = [Section("", [], 1)], None, 0
-    tokens = _MARKDOWN.parse("\n".join([*lines, ""]))
+    tokens = _markdown().parse("\n".join([*lines, ""]))
     for number, token in enumerate(tokens):
         begin, end = token.map or (0, 0)
         kind = (token.info.split() or [""])[0].lower()
@@ -67,3 +67,11 @@ def _add_prose(section: Section, lines: list[str], first: int) -> None:
     lead = next((number for number, line in enumerate(lines) if line.strip()), None)
     if lead is not None:
         section.blocks.append(Block("", "\n".join(lines).strip("\n"), first + lead))
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    """Reads only what divides a text: nothing within a line, and no block that contains others."""
+    from markdown_it import MarkdownIt  # with the first lesson, not with the window
+
+    return MarkdownIt("zero").enable(["code", "fence", "heading"]).disable("inline")

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
         Usage,
         Vocabulary,
     )
-    from glyphscope.models.opening import EMBEDDED, embedded_path, open_model, require_installed
+    from glyphscope.models.opening import (
+        EMBEDDED,
+        embedded_path,
+        open_model,
+        prepare_model,
+        require_installed,
+    )
     from glyphscope.models.recorded import RecordedModel
     from glyphscope.models.scripted import ScriptedModel
 else:
@@ -42,7 +48,7 @@ else:
                 "Usage",
                 "Vocabulary",
             ),
-            "opening": ("EMBEDDED", "embedded_path", "open_model", "require_installed"),
+            "opening": ("EMBEDDED", "embedded_path", "open_model", "prepare_model", "require_installed"),
             "recorded": ("RecordedModel",),
             "scripted": ("ScriptedModel",),
         },
@@ -67,5 +73,6 @@ __all__ = [
     "embedded_path",
     "find_models",
     "open_model",
+    "prepare_model",
     "require_installed",
 ]

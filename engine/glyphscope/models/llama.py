@@ -24,7 +24,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
-from glyphscope.models.process import Interrupt, ModelProcess
+from glyphscope.models.process import Interrupt, ModelProcess, next_process
 from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.turns import TurnForm
 
@@ -158,7 +158,7 @@ class LlamaModel:
             if self._process is not None:
                 self._process.close()
                 self._process = None
-            process = ModelProcess()
+            process = next_process()
             if isinstance(progress, Opening):
                 progress.begins(process.kill)
             try:

@@ -10,6 +10,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models.interface import Model
 from glyphscope.models.llama import LlamaModel
+from glyphscope.models.process import start_early
 from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.models.remote import is_address, read_address
 from glyphscope.models.scripted import ScriptedModel, split_turns
@@ -45,6 +46,13 @@ def require_installed(name: str) -> None:
         )
     if importlib.util.find_spec("llama_cpp") is None:
         raise ModelError("llama.cpp is not installed.", hint="Install it: pip install 'glyphscope[local]'.")
+
+
+def prepare_model(name: str) -> None:
+    """Begin what `open_model` of that name waits for before it reads a file, beside the caller's work; never fails."""
+    is_file = not name.startswith(SCRIPTED) and not is_address(name)
+    if is_file and importlib.util.find_spec("llama_cpp") is not None:
+        start_early()
 
 
 def open_model(

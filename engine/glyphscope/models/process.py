@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
 import os
@@ -40,6 +41,37 @@ class Interrupt:
 
 Item: TypeAlias = wire.Reply | Interrupt | None
 """A reply; None when the process is dead."""
+
+
+_early: list[ModelProcess] = []
+"""The process that was started before a model was asked for, until a model takes it."""
+
+
+def start_early() -> None:
+    """Start the process of the next model now: to load llama.cpp takes it as long as to load a small model.
+
+    It needs no model's name, and never fails: whoever opens a model gets the error.
+    """
+    if not _early:
+        with contextlib.suppress(OSError):
+            _early.append(ModelProcess())
+
+
+def next_process() -> ModelProcess:
+    """The process that was started early, if it is there and alive, or a new one. Raises OSError."""
+    while _early:
+        process = _early.pop()
+        if process.alive:
+            return process
+        process.close()
+    return ModelProcess()
+
+
+@atexit.register
+def close_early() -> None:
+    """End the process that no model has taken."""
+    while _early:
+        _early.pop().close()
 
 
 class ModelProcess:
