@@ -10,7 +10,7 @@ from glyphscope.grammar.gbnf import diagnostics as codes
 from glyphscope.grammar.gbnf.cancellation import stoppable
 from glyphscope.grammar.gbnf.convert import tree_of
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Edit, Fix, report
-from glyphscope.grammar.gbnf.lint.analysis import Survey
+from glyphscope.grammar.gbnf.lint.analysis import Analysis
 from glyphscope.grammar.gbnf.lint.items import check_items
 from glyphscope.grammar.gbnf.lint.recursion import check_recursion
 from glyphscope.grammar.gbnf.lint.rules import check_rules
@@ -31,9 +31,9 @@ def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
     """
     found = list(document.problems)
     if not any(problem.code == codes.TOO_MANY_PROBLEMS for problem in found):
-        survey = Survey(document)
+        analysis = Analysis(document)
         for check in (check_rules, check_recursion, check_items):
-            found += _first(check(survey))
+            found += _first(check(analysis))
     return tuple(sorted(found, key=lambda d: (d.start, _RANK[d.severity], d.end)))
 
 

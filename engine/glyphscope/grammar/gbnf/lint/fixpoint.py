@@ -1,68 +1,94 @@
-"""Properties of mutually dependent rules, and of which rules can begin with which. All passes are linear."""
+"""Properties of rules that depend on each other, decided for all rules of a document together, in linear time.
+
+Three questions, each answered from what `rule_properties` found of single rules:
+- which rules have a property at all, such as deriving a finite text (`forward_chaining`);
+- with which rules each rule can begin, and in how many ways (`beginnings`, then `total_ways` and `depths`);
+- which rules begin with each other in a cycle (`cycles`, `shortest_cycle`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from glyphscope.grammar.gbnf.cancellation import checkpoint
-from glyphscope.grammar.gbnf.lint.rule_properties import AGAIN, TERMINAL, Facts, Inner
+from glyphscope.grammar.gbnf.lint.rule_properties import (
+    AGAIN,
+    TERMINAL,
+    Condition,
+    InnerRule,
+    RuleProperties,
+)
 from glyphscope.grammar.traversal import callees_first
 
 MANY = 10**12
 """More is not counted."""
 
+Atom: TypeAlias = str | tuple[str, int]
+"""That a rule has the property, by its name; or that an inner rule of it has, by its place in the rule's condition."""
 
-def true_names(forms: Mapping[str, tuple[Inner, ...] | bool]) -> set[str]:
-    """The names that hold: those with an alternative of which everything does. A name without a form does not."""
-    true = [name for name, form in forms.items() if form is True]
-    known: set[str | tuple[str, int]] = set(true)
-    waiting_for: dict[str | tuple[str, int], list[list[object]]] = {}
-    ready: list[str | tuple[str, int]] = list(true)
-    for name, form in forms.items():
-        if isinstance(form, bool):
+
+@dataclass(slots=True)
+class _Clause:
+    """A Horn clause: if all atoms of its body are true, so is `head`. `unknown` are those not yet known to be true."""
+
+    head: Atom
+    unknown: int
+
+
+def forward_chaining(conditions: Mapping[str, Condition]) -> set[str]:
+    """The rules that have a property, by the condition under which each has it. Those without a condition have it not.
+
+    Each conjunction of a condition is the body of a Horn clause. It starts from the rules that have the property in any
+    case: a new true atom is counted off in every clause that waits for it, and a clause with no unknown atom left makes
+    its head true (Dowling and Gallier 1984). So each atom of a clause is looked at once, and rules that only wait for
+    each other never get the property: with `a ::= b` and `b ::= a`, neither derives a finite text.
+    """
+    true: set[Atom] = {name for name, condition in conditions.items() if condition is True}
+    waiting: dict[Atom, list[_Clause]] = {}  # the clauses by the atoms of their bodies
+    for name, condition in conditions.items():
+        if isinstance(condition, bool):
             continue
-        for place, options in enumerate(form):
-            node: str | tuple[str, int] = name if place == len(form) - 1 else (name, place)
-            for option in options:
-                checkpoint(1 + len(option))
-                # how many are missing, and what holds then
-                counter: list[object] = [len(option), node]
-                for element in option:
-                    key = (name, element) if isinstance(element, int) else str(element)
-                    waiting_for.setdefault(key, []).append(counter)
-    while ready:
-        for counter in waiting_for.pop(ready.pop(), ()):
+        for place, conjunctions in enumerate(condition):
+            head: Atom = name if place == len(condition) - 1 else (name, place)
+            for body in conjunctions:
+                checkpoint(1 + len(body))
+                clause = _Clause(head, len(body))
+                for element in body:
+                    atom: Atom = (name, element) if isinstance(element, int) else element
+                    waiting.setdefault(atom, []).append(clause)
+    news: list[Atom] = list(true)
+    while news:
+        for clause in waiting.pop(news.pop(), ()):
             checkpoint()
-            missing = counter[0]
-            assert isinstance(missing, int)
-            counter[0] = missing - 1
-            node = counter[1]  # type: ignore[assignment]
-            if missing == 1 and node not in known:
-                known.add(node)
-                ready.append(node)
-    return {name for name in known if isinstance(name, str)}
+            clause.unknown -= 1
+            if not clause.unknown and clause.head not in true:
+                true.add(clause.head)
+                news.append(clause.head)
+    return {atom for atom in true if isinstance(atom, str)}
 
 
 class Beginnings(NamedTuple):
-    """The rules with which a rule can begin, each with whether something follows it there; and in how many ways a text
-    of it can begin inside of it (`ways`, an upper bound), besides those of the rules.
-    """
+    """How a rule can begin: with which rules, and by itself."""
 
     rules: dict[str, bool]
+    """Each rule with which it can begin, and whether something can follow it there."""
     calls: tuple[tuple[str, int], ...]
+    """The same rules, each with the number of ways that lead to it."""
     ways: int
+    """An upper bound of the ways to begin with a character or token of its own."""
 
 
-def beginnings(facts: Facts, empty: set[str], *, seen_by_llama: bool) -> Beginnings:
-    """How a rule begins, if the rules in `empty` can be empty.
+def beginnings(properties: RuleProperties, nullable: set[str], *, as_llama: bool) -> Beginnings:
+    """How a rule begins, given the rules that can be empty.
 
-    `seen_by_llama`: an inner rule counts as one that can be empty only if an alternative of it has nothing in it.
+    `as_llama`: as llama.cpp sees it, for which an inner rule can be empty only by an alternative with nothing in it.
     """
-    inner = facts.inner
-    passes = _passing(inner, empty, directly=seen_by_llama)
-    entered: list[int] = [0] * len(inner)  # how often
-    follows = [False] * len(inner)
+    inner = properties.inner
+    nullable_inner = _nullable_inner(inner, nullable, directly=as_llama)
+    entered: list[int] = [0] * len(inner)  # in how many ways the rule begins with each
+    follows = [False] * len(inner)  # whether something can follow it there
     entered[-1] = 1
     rules: dict[str, bool] = {}
     calls: dict[str, int] = {}
@@ -81,41 +107,43 @@ def beginnings(facts: Facts, empty: set[str], *, seen_by_llama: bool) -> Beginni
                 if isinstance(element, str):
                     rules[element] = rules.get(element, False) or more
                     calls[element] = min(calls.get(element, 0) + times, MANY)
-                    if element not in empty:
+                    if element not in nullable:
                         break
                 elif element != AGAIN:
                     entered[element] = min(entered[element] + times, MANY)
                     follows[element] = follows[element] or more
-                    if not passes[element]:
+                    if not nullable_inner[element]:
                         break
     return Beginnings(rules, tuple(calls.items()), ways)
 
 
-def _passing(inner: tuple[Inner, ...], empty: set[str], *, directly: bool) -> list[bool]:
+def _nullable_inner(inner: tuple[InnerRule, ...], nullable: set[str], *, directly: bool) -> list[bool]:
+    """Whether each inner rule can be empty; `directly`: by an alternative with nothing in it."""
     if directly:
         return [() in options for options in inner]
-    found: list[bool] = []
+    result: list[bool] = []
     for options in inner:
         checkpoint(len(options))
-        found.append(
+        result.append(
             any(
-                all(e == AGAIN or (found[e] if isinstance(e, int) else e in empty) for e in option)
+                all(e == AGAIN or (result[e] if isinstance(e, int) else e in nullable) for e in option)
                 for option in options
             )
         )
-    return found
+    return result
 
 
 def cycles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """The sets of names that reach each other, in the order of their first members (Tarjan, no recursion).
+    """The strongly connected components of a graph that have a cycle, by Tarjan's algorithm without recursion.
 
-    A single name is one if it reaches itself.
+    A single name is one if it has an edge to itself. Components come in the order in which they are complete, each
+    after those it leads to, its members in the order of their visit.
     """
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
     on_stack: set[str] = set()
-    found: list[list[str]] = []
+    components: list[list[str]] = []
     for root in edges:
         if root in order:
             continue
@@ -145,21 +173,22 @@ def cycles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
                     members = _popped(stack, name)
                     on_stack.difference_update(members)
                     if len(members) > 1 or name in edges[name]:
-                        found.append(members)
-    return found
+                        components.append(members)
+    return components
 
 
 def _popped(stack: list[str], name: str) -> list[str]:
+    """The end of the stack from `name` on, taken off it."""
     members: list[str] = []
     while not members or members[-1] != name:
         members.append(stack.pop())
     return members[::-1]
 
 
-def way_around(
+def shortest_cycle(
     edges: Mapping[str, Iterable[str]], members: Iterable[str], first: str, second: str
 ) -> list[str]:
-    """The shortest way from `first` to `second`, a rule with which it begins, and back to it, by these members."""
+    """The shortest path from `first` by its edge to `second` and, through these members, back to `first`."""
     inside, came_from, waiting = set(members), {second: ""}, [second]
     for name in waiting:
         if name == first:
@@ -182,20 +211,23 @@ def callees_order(begins: Mapping[str, Beginnings]) -> list[str]:
     )
 
 
-def sums(order: Iterable[str], begins: Mapping[str, Beginnings], own: int = 0) -> dict[str, int]:
-    """For each rule its ways and `own`, and those of the rules that it begins with, as often; a circle adds nothing."""
-    done: dict[str, int] = {}
+def total_ways(order: Iterable[str], begins: Mapping[str, Beginnings], own: int = 0) -> dict[str, int]:
+    """For each rule its ways to begin, `own` for itself, and those of the rules that it begins with, as often.
+
+    A rule of a cycle that is not counted yet adds nothing.
+    """
+    totals: dict[str, int] = {}
     for name in order:
         checkpoint()
-        calls = sum(times * done.get(other, 0) for other, times in begins[name].calls)
-        done[name] = min(MANY, own + begins[name].ways + calls)
-    return done
+        calls = sum(times * totals.get(other, 0) for other, times in begins[name].calls)
+        totals[name] = min(MANY, own + begins[name].ways + calls)
+    return totals
 
 
 def depths(order: Iterable[str], begins: Mapping[str, Beginnings]) -> dict[str, int]:
-    """For each rule the length of its longest chain of rules that begin with each other, without circles."""
-    done: dict[str, int] = {}
+    """For each rule the length of its longest chain of rules that begin with each other, without cycles."""
+    lengths: dict[str, int] = {}
     for name in order:
         checkpoint()
-        done[name] = 1 + max((done.get(other, 0) for other in begins[name].rules), default=0)
-    return done
+        lengths[name] = 1 + max((lengths.get(other, 0) for other in begins[name].rules), default=0)
+    return lengths

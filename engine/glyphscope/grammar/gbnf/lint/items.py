@@ -1,8 +1,7 @@
-"""Valid characters that a negated class rejects where a token ends inside a character.
+"""The bodies of rules, item by item: repetitions, texts, classes, tokens and alternatives.
 
-Of an incomplete character llama.cpp knows the possible code points. A negated class then rejects all of them as soon as
-one is excluded (llama_grammar_match_partial_char; tested byte by byte: `[^é]` rejects `è`). Positive classes are read
-correctly.
+What concerns one rule alone is found by `_ItemChecks`, a method for each kind of item, and remembered with places from
+the rule's start (`notes_of`). `check_items` moves it to the rule's place and adds what depends on the other rules.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from glyphscope.grammar.gbnf import diagnostics as codes
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
 from glyphscope.grammar.gbnf.emit.gbnf_text import spell_class
-from glyphscope.grammar.gbnf.lint.analysis import Survey
+from glyphscope.grammar.gbnf.lint.analysis import Analysis
 from glyphscope.grammar.gbnf.lint.rule_properties import MAX_REPETITIONS, PerRule
 from glyphscope.grammar.gbnf.parse.literals import IMPOSSIBLE, LAST, characters, ranges_of, united
 from glyphscope.grammar.gbnf.parse.syntax import (
@@ -32,60 +31,48 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 from glyphscope.visible import is_seen
 
-_TRIED = 300  # characters among which a printable one is looked for, as an example
-
-
-def refused_as_well(excluded: Ranges) -> Ranges:
-    """The characters that are not excluded, and begin with the first byte of one that is."""
-    return chars.intersection(chars.subtract(chars.with_same_first_byte(excluded), excluded), chars.ALL)
-
-
-def example(characters: Ranges) -> str:
-    """One of them, with its code point, printable if there is one near the beginning."""
-    codes = [code for low, high in characters[:_TRIED] for code in range(low, min(high + 1, low + _TRIED))]
-    code = next((code for code in codes[:_TRIED] if is_seen(chr(code))), characters[0][0])
-    return f"{chr(code)} (U+{code:04X})" if is_seen(chr(code)) else f"U+{code:04X}"
-
-
 OPTIONALS = 12
 """Optional items in a row from which on a token is slow. Measured (49,000 tokens): one item 4 ms a token, 12 optional
 classes 23 ms, 20 78 ms, 30 1.5 s; `"a"?` 100 times 1 s. Bounded repetitions are not: `[a-z]{0,2000}` 6 ms."""
 SPACES = 20
 """As many as llama.cpp's own json.gbnf allows at once."""
 _WHITE = frozenset(map(ord, " \t\n\r\x0b\x0c"))
-_MANY = 2**64
+_TOO_LARGE = 2**64
+"""From this number on llama.cpp cannot read it."""
 _MOST = 200
 """Notes of one rule, besides errors."""
+_TRIED = 300
+"""Characters among which a printable one is looked for, as an example."""
 
 
 class Notes(NamedTuple):
-    """Diagnostics of a rule, and its tokens by text; places from the rule's start."""
+    """Diagnostics of a single rule, and its tokens that are given by text; places from the rule's start."""
 
     diagnostics: tuple[Diagnostic, ...]
     tokens: tuple[tuple[int, int, str], ...]
 
 
-def check_items(survey: Survey) -> Iterator[Diagnostic]:
+def check_items(analysis: Analysis) -> Iterator[Diagnostic]:
     """Check the bodies of the rules."""
-    named: dict[str, None] = {}
-    for rule, facts in survey.all_facts:
-        notes = notes_of(rule, survey.document.text)
+    named: set[str] = set()  # rules that llama.cpp has made already
+    for rule, properties in analysis.definitions:
+        notes = notes_of(rule, analysis.document.text)
         yield from (_moved(note, rule.start) for note in notes.diagnostics)
         for start, end, name in notes.tokens:
-            yield _token(survey, rule.start + start, rule.start + end, name)
-        for start, end in facts.empties:
+            yield _token(analysis, rule.start + start, rule.start + end, name)
+        for start, end in properties.empty_repetitions:
             message = "The repeated item is empty, which llama.cpp rejects. Delete the repetition."
             place = (rule.start + start, rule.start + end)
             yield report(codes.EMPTY_REPETITION, message, *place, fix("Delete the repetition", (*place, "")))
-        for copy in facts.copies:
-            rules = copy.rules + sum(name not in named and name != rule.name for name in copy.names)
-            if rules * copy.times > MAX_REPETITIONS:
-                yield _too_large(rule, copy.start, copy.end, rules, copy.times)
-        named.update(dict.fromkeys((rule.name, *facts.names)))
+        for large in properties.large_repetitions:
+            rules = large.rules + sum(name not in named and name != rule.name for name in large.names)
+            if rules * large.times > MAX_REPETITIONS:
+                yield _too_large(rule, large.start, large.end, rules, large.times)
+        named.update((rule.name, *properties.names))
 
 
-def _token(survey: Survey, start: int, end: int, name: str) -> Diagnostic:
-    if name in survey.rules:
+def _token(analysis: Analysis, start: int, end: int, name: str) -> Diagnostic:
+    if name in analysis.rules:
         message = f"<{name}> is a token of the model; the rule is written {name}, without `<` and `>`."
         return report(
             codes.TOKEN_NAMED_LIKE_RULE, message, start, end, fix(f"Write {name}", (start, end, name))
@@ -111,11 +98,13 @@ def _moved(note: Diagnostic, by: int) -> Diagnostic:
     return Diagnostic(note.severity, note.code, note.message, note.start + by, note.end + by, repair)
 
 
-class _Notes:
+class _ItemChecks:
+    """The notes of one rule, in the order of its text."""
+
     def __init__(self, rule: GbnfRule, text: str) -> None:
         self.offset = rule.start
         self.text = text
-        self.found: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self.tokens: list[tuple[int, int, str]] = []
         waiting: list[Alternatives | Sequence | Item] = [rule.body]
         while waiting:
@@ -137,18 +126,18 @@ class _Notes:
             elif isinstance(node, Quoted):
                 self.quoted(node)
             elif isinstance(node, Class):
-                self.klass(node)
+                self.character_class(node)
             elif isinstance(node, Token):
                 self.token(node)
 
     def note(self, code: str, message: str, start: int, end: int, repair: Fix | None = None) -> None:
-        if len(self.found) >= _MOST and codes.CODES[code][0] != "error":
+        if len(self.diagnostics) >= _MOST and codes.CODES[code][0] != "error":
             return
-        self.found.append(_moved(report(code, message, start, end, repair), -self.offset))
+        self.diagnostics.append(_moved(report(code, message, start, end, repair), -self.offset))
 
     def repetition(self, node: Repetition) -> None:
         start, end, low, high = node.operator, node.end, node.minimum, node.maximum
-        if low >= _MANY or (high or 0) >= _MANY:
+        if low >= _TOO_LARGE or (high or 0) >= _TOO_LARGE:
             self.note(codes.REPETITION_TOO_LARGE, "This number is too large for llama.cpp.", start, end)
         elif low > MAX_REPETITIONS:
             message = (
@@ -179,19 +168,19 @@ class _Notes:
         if isinstance(node.token, str):
             begin = node.start + node.negated
             self.tokens.append((begin - self.offset, node.end - self.offset, node.token))
-        elif node.token >= _MANY:
+        elif node.token >= _TOO_LARGE:
             self.note(codes.TOKEN_ID, "This number is too large for llama.cpp.", node.start, node.end)
 
     def quoted(self, node: Quoted) -> None:
         raw = self.text[node.start + 1 : node.end - 1]
         if "\\" in raw or "\n" in raw or "\r" in raw:
-            self.raw(raw, node.start, node.end, "quote")
+            self.spelling(raw, node.start, node.end, "quote")
         if IMPOSSIBLE in node.text and "\\" in raw:
             for c in characters(raw):
                 if c.code > LAST or 0xD800 <= c.code <= 0xDFFF:
                     self.impossible(c.code, node.start + 1 + c.start, node.start + 1 + c.end)
 
-    def klass(self, node: Class) -> None:
+    def character_class(self, node: Class) -> None:
         raw = self.text[node.start + 1 : node.end - 1]
         if not node.ranges:
             message = "This class is empty; llama.cpp reads it as the empty text."
@@ -199,9 +188,9 @@ class _Notes:
             self.note(codes.EMPTY_CLASS, message, node.start, node.end)
             return
         if "\\" in raw or "\n" in raw or "\r" in raw:
-            self.raw(raw, node.start, node.end, "bracket")
-        if node.negated and len(self.found) < _MOST and any(high >= 0x80 for _, high in node.ranges):
-            self.negated(node)
+            self.spelling(raw, node.start, node.end, "bracket")
+        if node.negated and len(self.diagnostics) < _MOST and any(high >= 0x80 for _, high in node.ranges):
+            self.negated_class(node)
         if all(low <= high < 0xD800 for low, high in node.ranges):
             return
         base = node.start + 1
@@ -221,14 +210,14 @@ class _Notes:
             elif item.low > LAST or 0xD800 <= item.low <= item.high <= 0xDFFF:
                 self.impossible(item.low, start, end)
 
-    def negated(self, node: Class) -> None:
+    def negated_class(self, node: Class) -> None:
         """A class that excludes characters of several bytes."""
         excluded = united(node.ranges)
-        refused = refused_as_well(excluded)
-        if not refused:
+        rejected = also_rejected(excluded)
+        if not rejected:
             return
         message = (
-            f"Where a token ends inside a character, llama.cpp rejects {example(refused)} here as well, and whatever "
+            f"Where a token ends inside a character, llama.cpp rejects {example(rejected)} here as well, and whatever "
             "else begins with the same byte as an excluded character. List the allowed characters instead."
         )
         allowed = chars.complement(excluded)
@@ -237,8 +226,8 @@ class _Notes:
             repair = fix("List the allowed characters", (node.start, node.end, spell_class(allowed)))
         self.note(codes.NEGATED_NON_ASCII, message, node.start, node.end, repair)
 
-    def raw(self, raw: str, start: int, end: int, what: str) -> None:
-        """The problems of how a text or class is written."""
+    def spelling(self, raw: str, start: int, end: int, what: str) -> None:
+        """Check how a text or class is written; `raw` is its inside, `what` its closing sign in words."""
         at = raw.find("\n") if "\n" in raw else raw.find("\r")
         if at >= 0:
             message = f"This {what} contains a line break, and llama.cpp accepts all of it. Is a closing one missing?"
@@ -268,7 +257,7 @@ class _Notes:
         before: Sequence | None = None
         for option in node.options:
             checkpoint()
-            if len(self.found) >= _MOST:
+            if len(self.diagnostics) >= _MOST:
                 return
             text = self.text[option.start : option.end].strip()
             first = option.items[0] if len(option.items) == 1 else None
@@ -298,10 +287,10 @@ class _Notes:
                 row.append(item)
                 continue
             if len(row) >= OPTIONALS:
-                self.row(row)
+                self.slow_row(row)
             row = []
 
-    def row(self, row: list[Repetition]) -> None:
+    def slow_row(self, row: list[Repetition]) -> None:
         start, end = row[0].start, row[-1].end
         same = {self.text[item.item.start : item.item.end] for item in row}
         message = (
@@ -322,6 +311,23 @@ class _Notes:
             self.note(codes.SLOW_OPTIONALS, message, start, end)
 
 
+def also_rejected(excluded: Ranges) -> Ranges:
+    """The characters that a negated class rejects besides the excluded ones where a token ends inside a character.
+
+    Of an incomplete character llama.cpp knows the possible code points. A negated class then rejects all of them as
+    soon as one is excluded (llama_grammar_match_partial_char; tested byte by byte: `[^é]` rejects `è`). Positive
+    classes are read correctly.
+    """
+    return chars.intersection(chars.subtract(chars.with_same_first_byte(excluded), excluded), chars.ALL)
+
+
+def example(characters: Ranges) -> str:
+    """One of them, with its code point, printable if there is one near the beginning."""
+    codes = [code for low, high in characters[:_TRIED] for code in range(low, min(high + 1, low + _TRIED))]
+    code = next((code for code in codes[:_TRIED] if is_seen(chr(code))), characters[0][0])
+    return f"{chr(code)} (U+{code:04X})" if is_seen(chr(code)) else f"U+{code:04X}"
+
+
 def _within(code: int, ranges: list[tuple[int, int]]) -> bool:
     return any(low <= code <= high for low, high in ranges)
 
@@ -336,10 +342,10 @@ def _is_white(item: Item) -> bool:
     )
 
 
-def _find(rule: GbnfRule, text: str) -> Notes:
-    notes = _Notes(rule, text)
-    return Notes(tuple(notes.found), tuple(notes.tokens))
+def _notes(rule: GbnfRule, text: str) -> Notes:
+    checks = _ItemChecks(rule, text)
+    return Notes(tuple(checks.diagnostics), tuple(checks.tokens))
 
 
-notes_of = PerRule(_find)
-"""The problems of a rule's items."""
+notes_of = PerRule(_notes)
+"""The notes of a rule."""

@@ -1,4 +1,9 @@
-"""Rules that begin with themselves, never end, or loop without reading anything."""
+"""Rules that begin with themselves, never end, or loop without reading anything; and those too slow to begin.
+
+llama.cpp checks only some of this, by what it sees of a rule (`Analysis.directly_empty`), and hangs or crashes on the
+rest. So left recursion and loops are searched twice: as llama.cpp sees them, which it rejects with a message, and as
+they are.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,15 @@ from collections.abc import Iterator
 
 from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
-from glyphscope.grammar.gbnf.lint.analysis import ROOT, Survey
-from glyphscope.grammar.gbnf.lint.fixpoint import Beginnings, callees_order, cycles, depths, sums, way_around
+from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
+from glyphscope.grammar.gbnf.lint.fixpoint import (
+    Beginnings,
+    callees_order,
+    cycles,
+    depths,
+    shortest_cycle,
+    total_ways,
+)
 from glyphscope.grammar.gbnf.lint.rules import names
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule, Reference
 
@@ -21,26 +33,26 @@ SLOW_WAYS = 100
 """Each is walked over the vocabulary at each token: 100 took 50 ms, 1,000 took 420 ms (measured, 49,000 tokens)."""
 
 
-def check_recursion(survey: Survey) -> Iterator[Diagnostic]:
+def check_recursion(analysis: Analysis) -> Iterator[Diagnostic]:
     """Check how the rules use each other."""
-    circles = list(_left_recursion(survey))
-    yield from circles
-    yield from _loops(survey)
-    yield from _endless(survey)
-    if not circles and survey.rules:
-        yield from _ways(survey)
+    recursions = list(_left_recursion(analysis))
+    yield from recursions
+    yield from _nullable_loops(analysis)
+    yield from _non_productive(analysis)
+    if not recursions and analysis.rules:
+        yield from _ways(analysis)
 
 
-def _left_recursion(survey: Survey) -> Iterator[Diagnostic]:
-    """llama.cpp rejects left recursion that it finds; other makes it push stacks for ever, unless nothing follows."""
-    seen = _edges(survey.begins_for_llama)
+def _left_recursion(analysis: Analysis) -> Iterator[Diagnostic]:
+    """llama.cpp rejects left recursion that it detects; other makes it push stacks for ever, unless nothing follows."""
+    detected = _edges(analysis.begins_for_llama)
     reported: set[str] = set()
-    for members in cycles(seen):
+    for members in cycles(detected):
         reported.update(members)
-        yield _circle(
-            survey, seen, members, members[0], next(n for n in seen[members[0]] if n in members), seen_by=True
-        )
-    edges = _edges(survey.begins)
+        first = members[0]
+        second = next(name for name in detected[first] if name in members)
+        yield _reported(analysis, shortest_cycle(detected, members, first, second), detected=True)
+    edges = _edges(analysis.begins)
     for members in cycles(edges):
         inside = set(members)
         if inside & reported:
@@ -48,36 +60,29 @@ def _left_recursion(survey: Survey) -> Iterator[Diagnostic]:
         pushing = (
             (name, other)
             for name in members
-            for other, more in survey.begins[name].rules.items()
-            if more and other in inside and name in survey.reachable
+            for other, more in analysis.begins[name].rules.items()
+            if more and other in inside and name in analysis.reachable
         )
-        if found := next(pushing, None):
-            yield _circle(survey, edges, members, *found, seen_by=False)
+        if edge := next(pushing, None):
+            yield _reported(analysis, shortest_cycle(edges, members, *edge), detected=False)
 
 
 def _edges(begins: dict[str, Beginnings]) -> dict[str, dict[str, bool]]:
     return {name: found.rules for name, found in begins.items()}
 
 
-def _circle(
-    survey: Survey,
-    edges: dict[str, dict[str, bool]],
-    members: list[str],
-    first: str,
-    second: str,
-    *,
-    seen_by: bool,
-) -> Diagnostic:
-    way = way_around(edges, members, first, second)
-    rule = survey.rules[first]
-    place = _beginning(survey.document.text, rule, second)
+def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagnostic:
+    """`cycle` are the rules from the first one back to itself, `detected` whether llama.cpp finds it."""
+    first, second = cycle[:2]
+    rule = analysis.rules[first]
+    place = _beginning(analysis.document.text, rule, second)
     start, end = (place.start, place.end) if place else rule.name_span
     how = (
         f"{first} begins with itself"
-        if len(way) == 2
-        else f"{first} begins with itself through other rules: {names(way)}"
+        if len(cycle) == 2
+        else f"{first} begins with itself through other rules: {names(cycle)}"
     )
-    what = "llama.cpp rejects it" if seen_by else "llama.cpp does not detect it and hangs"
+    what = "llama.cpp rejects it" if detected else "llama.cpp does not detect it and hangs"
     message = f"{how}; {what}. Put an item before it, or use a repetition:"
     message += " `item+` instead of `list ::= list item | item`."
     return report(
@@ -85,12 +90,12 @@ def _circle(
         message,
         start,
         end,
-        _as_repetition(survey, rule) if len(way) == 2 else None,
+        _as_repetition(analysis, rule) if len(cycle) == 2 else None,
     )
 
 
 def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
-    """The reference with which the rule begins, by the sign before it; else the first of that name."""
+    """The reference with which an alternative begins, judged by the sign before it; else the first of that name."""
     first = None
     for reference in rule.references:
         if reference.name == name:
@@ -103,9 +108,9 @@ def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
     return first
 
 
-def _as_repetition(survey: Survey, rule: GbnfRule) -> Fix | None:
+def _as_repetition(analysis: Analysis, rule: GbnfRule) -> Fix | None:
     """`list ::= list "," item | item` is `list ::= (item) ("," item)*`."""
-    text = survey.document.text
+    text = analysis.document.text
     tails, heads = [], []
     for option in rule.body.options:
         first = option.items[0] if option.items else None
@@ -126,22 +131,22 @@ def _group(options: list[str]) -> str:
     return options[0] if len(options) == 1 else f"({' | '.join(options)})"
 
 
-def _loops(survey: Survey) -> Iterator[Diagnostic]:
-    for rule, facts in survey.all_facts:
-        refused = set()
-        for loop in facts.refused:
-            if all(name in survey.directly_empty for name in loop.names):
-                refused.add(loop.start)
+def _nullable_loops(analysis: Analysis) -> Iterator[Diagnostic]:
+    for rule, properties in analysis.definitions:
+        rejected = set()
+        for loop in properties.rejected_loops:
+            if all(name in analysis.directly_empty for name in loop.names):
+                rejected.add(loop.start)
                 message = (
                     "The repeated item can be empty, so it could be repeated forever; llama.cpp rejects it."
                 )
                 message += " Make sure that each repetition reads something."
-                repair = _simpler(survey.document.text, rule.start + loop.start, rule.start + loop.end)
+                repair = _simpler(analysis.document.text, rule.start + loop.start, rule.start + loop.end)
                 yield report(
                     diagnostics.NULLABLE_LOOP, message, rule.start + loop.start, rule.start + loop.end, repair
                 )
-        for loop in facts.endless:
-            if loop.start not in refused and all(name in survey.empty for name in loop.names):
+        for loop in properties.nullable_loops:
+            if loop.start not in rejected and all(name in analysis.nullable for name in loop.names):
                 message = (
                     "The repeated item can be empty, so a repetition can read nothing. llama.cpp accepts it;"
                 )
@@ -159,40 +164,40 @@ def _simpler(text: str, start: int, end: int) -> Fix | None:
     return fix("Write one `*`", (end - len(operators), end, "*"))
 
 
-def _endless(survey: Survey) -> Iterator[Diagnostic]:
-    if len(survey.productive) == len(survey.facts):
+def _non_productive(analysis: Analysis) -> Iterator[Diagnostic]:
+    if len(analysis.productive) == len(analysis.properties):
         return
-    for name, rule in survey.rules.items():
-        if name not in survey.productive:
+    for name, rule in analysis.rules.items():
+        if name not in analysis.productive:
             message = f"{name} derives no finite text: every alternative leads back to such a rule."
             message += " Add an alternative that ends."
             yield report(diagnostics.ENDLESS_RULE, message, *rule.name_span)
 
 
-def _ways(survey: Survey) -> Iterator[Diagnostic]:
+def _ways(analysis: Analysis) -> Iterator[Diagnostic]:
     """How often llama.cpp goes over rules in its search, how deep, and how many stacks it has."""
-    begins = survey.begins_for_llama
+    begins = analysis.begins_for_llama
     order = callees_order(begins)
-    steps = sums(order, begins, 1)
+    steps = total_ways(order, begins, 1)
     worst = max(steps, key=steps.__getitem__)
     if steps[worst] > MAX_STEPS:
         message = (
             f"llama.cpp looks for left recursion in {worst} in more than {MAX_STEPS:,} steps and hangs: its"
         )
         message += " rules begin with each other in too many ways. Let alternatives share their beginning."
-        yield report(diagnostics.TOO_MANY_STEPS, message, *survey.rules[worst].name_span)
+        yield report(diagnostics.TOO_MANY_STEPS, message, *analysis.rules[worst].name_span)
         return
     deepest, depth = max(depths(order, begins).items(), key=lambda pair: pair[1])
     if depth > MAX_CHAIN:
         message = f"{deepest} begins with a chain of {depth:,} rules; llama.cpp crashes. Shorten it."
-        yield report(diagnostics.TOO_MANY_STEPS, message, *survey.rules[deepest].name_span)
-    ways = sums(callees_order(survey.begins), survey.begins)
-    for name, rule in survey.rules.items():
+        yield report(diagnostics.TOO_MANY_STEPS, message, *analysis.rules[deepest].name_span)
+    ways = total_ways(callees_order(analysis.begins), analysis.begins)
+    for name, rule in analysis.rules.items():
         if name == ROOT and ways[name] > MAX_WAYS:
             message = f"A text can begin in up to {ways[name]:,} ways, and llama.cpp compares all of them:"
             message += " this takes minutes. Let alternatives share their beginning."
             yield report(diagnostics.TOO_MANY_WAYS, message, *rule.name_span)
-        elif ways[name] > SLOW_WAYS and name in survey.reachable and _branches(survey.begins[name]):
+        elif ways[name] > SLOW_WAYS and name in analysis.reachable and _branches(analysis.begins[name]):
             message = f"{name} can begin in up to {ways[name]:,} ways, and llama.cpp tests each against the"
             message += (
                 ' vocabulary at every token. Let alternatives share their beginning: `"a" ("b" | "c")`.'
@@ -201,5 +206,5 @@ def _ways(survey: Survey) -> Iterator[Diagnostic]:
 
 
 def _branches(begins: Beginnings) -> bool:
-    """Whether the ways part here, and not only in the one rule with which this one begins."""
+    """Whether the rule itself has several ways to begin, and not only the one rule with which it begins."""
     return len(begins.calls) != 1 or begins.calls[0][1] > 1 or begins.ways > 0

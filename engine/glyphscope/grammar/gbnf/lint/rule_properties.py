@@ -1,11 +1,13 @@
-"""A single rule in llama.cpp: the rules it makes of groups and repetitions, and how each begins and ends.
+"""A single rule as llama.cpp expands it, and what the checks need to know of that: its properties.
 
 llama.cpp has alternatives of characters and references only. A group becomes a separate rule; `S*` and `S?` become
 `R ::= S R |` and `R ::= S |`; `S{2,5}` becomes `S S R`, and R a chain of three rules. Its checks look at those, so ours
-do. Facts depend on the rule's text alone and are remembered by it: a keystroke pays for one rule.
+do: `_Expansion` makes them (here called inner rules) and counts them, as llama.cpp would.
 
-Elements of alternatives are a str (a rule's name), an int (an inner rule, by its place), `TERMINAL`, or `AGAIN` (the
-rule itself at the end of a repetition, or the next of its chain: it can always be empty).
+Whether a rule derives a finite text, or the empty one, depends on other rules. So a property of one rule is a
+`Condition` on the others; `fixpoint.forward_chaining` decides it for all rules together.
+
+Properties depend on the rule's text alone and are remembered by it (`PerRule`): a keystroke pays for one rule.
 """
 
 from __future__ import annotations
@@ -28,39 +30,20 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 from glyphscope.grammar.traversal import bottom_up
 
-Found = TypeVar("Found")
-
-_MOST = 50_000
-_LONGEST = 20_000
-"""Rules longer than this (code points) are not remembered: the memory is for many short ones."""
-
-
-class PerRule(Generic[Found]):
-    """A function of a rule and its document's text that may look at nothing but the rule; places from its start."""
-
-    def __init__(self, find: Callable[[GbnfRule, str], Found]) -> None:
-        self._find = find
-        self._found: dict[tuple[str, str], Found] = {}
-
-    def __call__(self, rule: GbnfRule, text: str) -> Found:
-        if rule.end - rule.start > _LONGEST:
-            return self._find(rule, text)
-        # the name too: a rule may have got one that is not in its text
-        key = (rule.name, text[rule.start : rule.end])
-        found = self._found.get(key)
-        if found is None:
-            if len(self._found) >= _MOST:
-                self._found.clear()
-            found = self._found[key] = self._find(rule, text)
-        return found
-
-
 TERMINAL = None
+"""A character, or a token: always a text that is not empty."""
 AGAIN = -1
+"""The rule itself at the end of a repetition, or the next of its chain: it can always be empty."""
 Element: TypeAlias = str | int | None
+"""A rule's name, an inner rule by its place, `TERMINAL` or `AGAIN`."""
 Option: TypeAlias = tuple[Element, ...]
-Inner: TypeAlias = tuple[Option, ...]
+InnerRule: TypeAlias = tuple[Option, ...]
 """The alternatives of a rule that llama.cpp makes; in a list of them each is after those it refers to."""
+Conjunction: TypeAlias = tuple[str | int, ...]
+"""Rules, by name, and inner rules, by place, that must all have a property."""
+Condition: TypeAlias = tuple[tuple[Conjunction, ...], ...] | bool
+"""When a rule has a property: True or False where its own text decides that. Else of the inner rules that matter, the
+rule's own body last, the conjunctions of which one must be true."""
 
 MAX_REPETITIONS = 2_000
 """llama.cpp's MAX_REPETITION_THRESHOLD: of a least number, and of rules that a repetition makes."""
@@ -74,8 +57,11 @@ class Loop(NamedTuple):
     names: tuple[str, ...]
 
 
-class Copies(NamedTuple):
-    """A repetition that makes `rules` rules, and as many more for each of `names` that was not named before it."""
+class LargeRepetition(NamedTuple):
+    """A repetition, `times` over, of `rules` rules and one more for each of `names` that was not named before it.
+
+    llama.cpp multiplies the two, and rejects more than MAX_REPETITIONS.
+    """
 
     start: int
     end: int
@@ -84,20 +70,23 @@ class Copies(NamedTuple):
     names: tuple[str, ...]
 
 
-class Facts(NamedTuple):
-    """`inner` ends with the rule's own body. `refused` and `endless` are loops that may be empty: directly, so that
-    llama.cpp rejects them, or in a way that it does not find. `empties` are
-    repetitions of nothing. `names` are those of the rule in the order of the text.
-    """
+class RuleProperties(NamedTuple):
+    """The inner rules, which end with the rule's own body, and what follows from them; places from the rule's start."""
 
-    inner: tuple[Inner, ...]
-    productive: tuple[Inner, ...] | bool
-    nullable: tuple[Inner, ...] | bool
-    refused: tuple[Loop, ...]
-    endless: tuple[Loop, ...]
-    copies: tuple[Copies, ...]
-    empties: tuple[tuple[int, int], ...]
+    inner: tuple[InnerRule, ...]
+    productive: Condition
+    """When it derives a finite text."""
+    nullable: Condition
+    """When it derives the empty text."""
+    rejected_loops: tuple[Loop, ...]
+    """Those that llama.cpp rejects, where the rules they name are seen to be empty."""
+    nullable_loops: tuple[Loop, ...]
+    """All of those in which an item can be empty, if the rules they name can."""
+    large_repetitions: tuple[LargeRepetition, ...]
+    empty_repetitions: tuple[tuple[int, int], ...]
+    """The operators that repeat nothing."""
     names: tuple[str, ...]
+    """The rules that it refers to, in the order of the text."""
 
     @property
     def directly_empty(self) -> bool:
@@ -105,7 +94,8 @@ class Facts(NamedTuple):
         return () in self.inner[-1]
 
 
-_MOST_COPIES = 1_000
+_MOST_LARGE = 1_000
+"""Large repetitions that are noted of one rule."""
 
 
 class _Weight(NamedTuple):
@@ -120,28 +110,30 @@ class _Weight(NamedTuple):
 _LIGHT = _Weight()
 
 
-class _Lowered(NamedTuple):
-    """An item in the rules that llama.cpp makes, and the counts of repeating it."""
+class _Expanded(NamedTuple):
+    """An item as elements of an inner rule's alternative, and the counts of repeating it."""
 
     option: Option
     weight: _Weight
 
 
-_EMPTY, _TERMINAL = _Lowered((), _LIGHT), _Lowered((TERMINAL,), _LIGHT)
+_EMPTY, _TERMINAL = _Expanded((), _LIGHT), _Expanded((TERMINAL,), _LIGHT)
 
 
-class _Lowering:
+class _Expansion:
+    """The inner rules of a rule, and the counts of all that llama.cpp makes of it, in one walk over its body."""
+
     def __init__(self, rule: GbnfRule) -> None:
         self.rule = rule
-        self.inner: list[Inner] = []
+        self.inner: list[InnerRule] = []
         self.loops: list[tuple[Repetition, Option]] = []
-        self.copies: list[Copies] = []
-        self.empties: list[tuple[int, int]] = []
+        self.large_repetitions: list[LargeRepetition] = []
+        self.empty_repetitions: list[tuple[int, int]] = []
         self.rules = 0  # that llama.cpp has made so far
         self.names: list[str] = []
         self.open_groups: list[tuple[int, int]] = []  # how many rules and names were there before each
         body: Part = rule.body
-        bottom_up(body, self._entered, self._lowered)
+        bottom_up(body, self._entered, self._expanded)
 
     def _entered(self, node: Part) -> tuple[Part, ...]:
         checkpoint()
@@ -150,41 +142,43 @@ class _Lowering:
             self.rules += 1
         return node.inner
 
-    def _lowered(self, node: Part, parts: list[_Lowered]) -> _Lowered:
+    def _expanded(self, node: Part, parts: list[_Expanded]) -> _Expanded:
         if isinstance(node, Alternatives):
             options = (tuple(chain.from_iterable(o for o, _ in item)) for item in by_option(node, parts))
             self.inner.append(tuple(options))
             return _EMPTY  # the rule's body, or a group, which knows its place in `inner`
         if isinstance(node, Group):
             rules, names = self.open_groups.pop()
-            return _Lowered((len(self.inner) - 1,), _Weight(self.rules - rules, names, len(self.names)))
+            return _Expanded((len(self.inner) - 1,), _Weight(self.rules - rules, names, len(self.names)))
         if isinstance(node, Repetition):
             return self._repeated(node, *parts[0])
         if isinstance(node, Reference):
             self.names.append(node.name)
-            return _Lowered((node.name,), _LIGHT)
+            return _Expanded((node.name,), _LIGHT)
         if (isinstance(node, Quoted) and not node.text) or (isinstance(node, Class) and not node.ranges):
             return _EMPTY
         return _TERMINAL
 
-    def _repeated(self, node: Repetition, body: Option, weight: _Weight) -> _Lowered:
+    def _repeated(self, node: Repetition, body: Option, weight: _Weight) -> _Expanded:
         minimum, maximum = node.minimum, node.maximum
         if maximum is not None and maximum > MAX_REPETITIONS:
             maximum = None  # so does llama.cpp
         start = self.rule.start
         if not body:
-            self.empties.append((node.operator - start, node.end - start))
+            self.empty_repetitions.append((node.operator - start, node.end - start))
         rules, first, last, times = weight
         times *= maximum or minimum or 1
         reported = minimum > MAX_REPETITIONS  # already, by the number alone
         if (
             (rules + last - first) * times > MAX_REPETITIONS
             and not reported
-            and len(self.copies) < _MOST_COPIES
+            and len(self.large_repetitions) < _MOST_LARGE
         ):
             before = set(self.names[:first])
             names = tuple(name for name in dict.fromkeys(self.names[first:last]) if name not in before)
-            self.copies.append(Copies(node.operator - start, node.end - start, rules, times, names))
+            self.large_repetitions.append(
+                LargeRepetition(node.operator - start, node.end - start, rules, times, names)
+            )
         elements: Option = () if not minimum else body if minimum == 1 else body + body
         if maximum is None or maximum > minimum:
             self.rules += 1 if maximum is None else maximum - minimum
@@ -195,99 +189,100 @@ class _Lowering:
             elements += (len(self.inner) - 1,)
         # operators on operators double the elements: the ends are enough
         ends = elements if len(elements) <= 6 else elements[:3] + elements[-3:]
-        return _Lowered(ends, _Weight(rules, first, last, min(times, MAX_REPETITIONS + 1)))
+        return _Expanded(ends, _Weight(rules, first, last, min(times, MAX_REPETITIONS + 1)))
 
-    def facts(self) -> Facts:
+    def properties(self) -> RuleProperties:
         start, inner = self.rule.start, self.inner
-        empty = [() in options for options in inner]
-        forms = _reduced(inner, of_terminal=False)
-        nullable = [_single(form) for form in forms] if self.loops else []
-        refused, endless = [], []
+        directly_empty = [() in options for options in inner]
+        when_nullable = _conditions(inner, of_terminal=False)
+        names_needed = [_single(condition) for condition in when_nullable] if self.loops else []
+        rejected_loops, nullable_loops = [], []
         for node, body in self.loops:
             place = (node.item.start - start, node.end - start)
-            direct = [e for e in body if not (e == AGAIN or (isinstance(e, int) and empty[e]))]
+            direct = [e for e in body if not (e == AGAIN or (isinstance(e, int) and directly_empty[e]))]
             if all(isinstance(element, str) for element in direct):
-                refused.append(Loop(*place, tuple(e for e in direct if isinstance(e, str))))
-            if (names := _names_that_empty(body, nullable)) is not None:
-                endless.append(Loop(*place, names))
-        return Facts(
+                rejected_loops.append(Loop(*place, tuple(e for e in direct if isinstance(e, str))))
+            if (names := _names_needed(body, names_needed)) is not None:
+                nullable_loops.append(Loop(*place, names))
+        return RuleProperties(
             tuple(inner),
-            _closed(_reduced(inner, of_terminal=True)),
-            _closed(forms),
-            tuple(refused),
-            tuple(endless),
-            tuple(self.copies),
-            tuple(self.empties),
+            _of_the_last(_conditions(inner, of_terminal=True)),
+            _of_the_last(when_nullable),
+            tuple(rejected_loops),
+            tuple(nullable_loops),
+            tuple(self.large_repetitions),
+            tuple(self.empty_repetitions),
             tuple(dict.fromkeys(self.names)),
         )
 
 
-_Form: TypeAlias = Inner | bool
+_InnerCondition: TypeAlias = tuple[Conjunction, ...] | bool
+"""When one inner rule has a property: True or False, or the conjunctions of which one must be true."""
 
 
-def _reduced(inner: list[Inner], *, of_terminal: bool) -> list[_Form]:
-    """Each inner rule as alternatives of what must hold, or True or False where that is known.
+def _conditions(inner: list[InnerRule], *, of_terminal: bool) -> list[_InnerCondition]:
+    """When each inner rule has a property that a terminal has or has not: to derive a finite text, or the empty one.
 
-    Holding is being able to end (a terminal can) or to be empty (it cannot). An inner rule with one alternative left is
-    put into those that refer to it.
+    An inner rule with one alternative left is put into those that refer to it.
     """
-    forms: list[_Form] = []
+    conditions: list[_InnerCondition] = []
     for options in inner:
-        left: list[Option] = []
-        holds = False
+        alternatives: list[Conjunction] = []
+        certain = False
         for option in options:
             checkpoint(1 + len(option))
-            needs: dict[Element, None] = {}
+            needs: dict[str | int, None] = {}
             for element in option:
-                form: _Form = of_terminal
-                if element == AGAIN:
-                    form = True
-                elif isinstance(element, int):
-                    form = forms[element]
-                elif isinstance(element, str):
-                    form = ((element,),)
-                if form is False:
+                if element == AGAIN or (element is TERMINAL and of_terminal):
+                    continue
+                if element is TERMINAL:
                     break
-                if form is not True:
-                    needs.update(dict.fromkeys(form[0] if len(form) == 1 else (element,)))
+                condition = conditions[element] if isinstance(element, int) else ((element,),)
+                if condition is False:
+                    break
+                if condition is not True:
+                    needs.update(dict.fromkeys(condition[0] if len(condition) == 1 else (element,)))
             else:
-                holds = holds or not needs
-                left.append(tuple(needs))
-        forms.append(True if holds else tuple(left) or False)
-    return forms
+                certain = certain or not needs
+                alternatives.append(tuple(needs))
+        conditions.append(True if certain else tuple(alternatives) or False)
+    return conditions
 
 
-def _closed(forms: list[_Form]) -> tuple[Inner, ...] | bool:
-    """The last form with those it needs before it."""
-    last = forms[-1]
+def _of_the_last(conditions: list[_InnerCondition]) -> Condition:
+    """The condition of the last inner rule, with those of the inner rules it needs before it."""
+    last = conditions[-1]
     if isinstance(last, bool):
         return last
-    needed: dict[int, None] = {}
-    waiting = [len(forms) - 1]
+    needed: dict[int, tuple[Conjunction, ...]] = {}
+    waiting = [len(conditions) - 1]
     while waiting:
         checkpoint()
         at = waiting.pop()
         if at not in needed:
-            needed[at] = None
-            form = forms[at]
-            assert not isinstance(form, bool)
-            waiting += {element for option in form for element in option if isinstance(element, int)}
+            condition = conditions[at]
+            assert not isinstance(condition, bool)
+            needed[at] = condition
+            waiting += {element for option in condition for element in option if isinstance(element, int)}
     places = {at: place for place, at in enumerate(sorted(needed))}
     return tuple(
-        tuple(tuple(places[e] if isinstance(e, int) else e for e in option) for option in form)
+        tuple(tuple(places[e] if isinstance(e, int) else e for e in option) for option in needed[at])
         for at in places
-        if not isinstance(form := forms[at], bool)
     )
 
 
-def _single(form: _Form) -> tuple[Element, ...] | bool:
-    """The names that must be empty for it to be so; False where there is a choice."""
-    if isinstance(form, bool):
-        return form
-    return form[0] if len(form) == 1 else False
+def _single(condition: _InnerCondition) -> Conjunction | bool:
+    """The condition where it is a single conjunction; False where there is a choice."""
+    if isinstance(condition, bool):
+        return condition
+    return condition[0] if len(condition) == 1 else False
 
 
-def _names_that_empty(body: Option, nullable: list[tuple[Element, ...] | bool]) -> tuple[str, ...] | None:
+def _names_needed(body: Option, needed: list[Conjunction | bool]) -> tuple[str, ...] | None:
+    """The rules that must all be empty for the body to be so, given what must be for each inner rule to be so.
+
+    None where it cannot be empty, or can be so in several ways.
+    """
     names: list[str] = []
     for element in body:
         if element is TERMINAL:
@@ -295,15 +290,45 @@ def _names_that_empty(body: Option, nullable: list[tuple[Element, ...] | bool]) 
         if isinstance(element, str):
             names.append(element)
         elif element != AGAIN:
-            form = nullable[element]
-            if form is False:
+            inner = needed[element]
+            if inner is False:
                 return None
-            if form is not True:
-                if any(isinstance(e, int) for e in form):
+            if inner is not True:
+                if any(isinstance(e, int) for e in inner):
                     return None
-                names += [e for e in form if isinstance(e, str)]
+                names += [e for e in inner if isinstance(e, str)]
     return tuple(dict.fromkeys(names))
 
 
-facts_of = PerRule(lambda rule, text: _Lowering(rule).facts())
-"""The facts of a rule."""
+Result = TypeVar("Result")
+
+_MOST_REMEMBERED = 50_000
+_LONGEST = 20_000
+"""Rules longer than this (code points) are not remembered: the memory is for many short ones."""
+
+
+class PerRule(Generic[Result]):
+    """A function of a rule, and of its document's text, of which it may look only at the rule; remembered by that text.
+
+    Places in its result count from the rule's start, because the rule may move in the document.
+    """
+
+    def __init__(self, compute: Callable[[GbnfRule, str], Result]) -> None:
+        self._compute = compute
+        self._remembered: dict[tuple[str, str], Result] = {}
+
+    def __call__(self, rule: GbnfRule, text: str) -> Result:
+        if rule.end - rule.start > _LONGEST:
+            return self._compute(rule, text)
+        # the name too: a rule may have got one that is not in its text
+        key = (rule.name, text[rule.start : rule.end])
+        result = self._remembered.get(key)
+        if result is None:
+            if len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.clear()
+            result = self._remembered[key] = self._compute(rule, text)
+        return result
+
+
+properties_of = PerRule(lambda rule, text: _Expansion(rule).properties())
+"""The properties of a rule."""

@@ -1,4 +1,4 @@
-"""Rules as such: `root`, undefined ones, double ones, and unused ones."""
+"""The names of rules: `root`, undefined, duplicate and unused ones."""
 
 from __future__ import annotations
 
@@ -9,44 +9,48 @@ from difflib import get_close_matches
 from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
-from glyphscope.grammar.gbnf.lint.analysis import ROOT, Survey
+from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
 from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, GbnfRule
 
 _GUESSES = 20
 """Undefined names for which a similar one is searched: that takes a look at every rule."""
 
 
-def check_rules(survey: Survey) -> Iterator[Diagnostic]:
+def check_rules(analysis: Analysis) -> Iterator[Diagnostic]:
     """Check the rules without their bodies."""
-    if not survey.rules:
-        if not survey.document.problems:
+    if not analysis.rules:
+        if not analysis.document.problems:
             yield report(diagnostics.NO_RULES, "There is no rule here. Write one: `root ::= …`.", 0, 0)
         return
-    if ROOT not in survey.rules:
-        yield _no_root(survey)
-    yield from _undefined(survey)
-    yield from _duplicates(survey)
-    yield from _unused(survey)
+    if ROOT not in analysis.rules:
+        yield _no_root(analysis)
+    yield from _undefined(analysis)
+    yield from _duplicates(analysis)
+    yield from _unused(analysis)
 
 
-def _no_root(survey: Survey) -> Diagnostic:
-    used = {name for rule, facts in survey.all_facts for name in facts.names if name != rule.name}
-    first = next((rule for rule in survey.document.rules if rule.name not in used), survey.document.rules[0])
-    if any(ROOT in facts.names for facts in survey.facts.values()):
+def _no_root(analysis: Analysis) -> Diagnostic:
+    used = {
+        name for rule, properties in analysis.definitions for name in properties.names if name != rule.name
+    }
+    first = next(
+        (rule for rule in analysis.document.rules if rule.name not in used), analysis.document.rules[0]
+    )
+    if any(ROOT in properties.names for properties in analysis.properties.values()):
         message = "The rule root, with which llama.cpp begins, is used but not defined. Write it."
         return report(diagnostics.NO_ROOT, message, *first.name_span)
     message = f"No rule is called root, with which llama.cpp begins. Call the whole so: {first.name}?"
-    spans = survey.document.occurrences(first.name)
+    spans = analysis.document.occurrences(first.name)
     repair = fix(f"Rename {first.name} to root", *((start, end, ROOT) for start, end in spans))
     return report(diagnostics.NO_ROOT, message, *first.name_span, repair)
 
 
-def _undefined(survey: Survey) -> Iterator[Diagnostic]:
+def _undefined(analysis: Analysis) -> Iterator[Diagnostic]:
     guesses: dict[str, str] = {}
     place: tuple[int, str] | None = None
-    for rule, facts in survey.all_facts:
-        checkpoint(len(facts.names))
-        missing = {name for name in facts.names if name not in survey.rules}
+    for rule, properties in analysis.definitions:
+        checkpoint(len(properties.names))
+        missing = {name for name in properties.names if name not in analysis.rules}
         if not missing:
             continue
         for reference in rule.references:
@@ -54,7 +58,7 @@ def _undefined(survey: Survey) -> Iterator[Diagnostic]:
             if name not in missing or not _is_name(name):
                 continue
             if name not in guesses:
-                near = get_close_matches(name, survey.rules, 1, 0.75) if len(guesses) < _GUESSES else []
+                near = get_close_matches(name, analysis.rules, 1, 0.75) if len(guesses) < _GUESSES else []
                 guesses[name] = near[0] if near else ""
             message = f"The rule {name} is used here and defined nowhere. "
             if near_name := guesses[name]:
@@ -62,21 +66,23 @@ def _undefined(survey: Survey) -> Iterator[Diagnostic]:
                 repair = fix(f"Write {near_name}", (start, end, near_name))
             else:
                 message += f"Write it: `{name} ::= …`."
-                at, lead = place = place or _place_of_a_new_rule(survey.document)
+                at, lead = place = place or _place_of_a_new_rule(analysis.document)
                 repair = fix(f"Add a rule {name}", (at, at, f'{lead}{name} ::= "{name}"\n'))
             yield report(diagnostics.UNDEFINED_RULE, message, start, end, repair)
 
 
 def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
-    """Where a rule can be put, and what must be before it: the end, unless the last rule would continue with it."""
+    """Where a rule can be put, and the text before it: the end, or before a last rule that would continue with it."""
     text = document.text
     if document.rules:
         start = document.rules[-1].start
-        written = list(text[start:])
+        without_comments = list(text[start:])
         for comment in document.comments:
             if comment.start >= start:
-                written[comment.start - start : comment.end - start] = " " * (comment.end - comment.start)
-        if "".join(written).rstrip().endswith(("|", "::=")):
+                without_comments[comment.start - start : comment.end - start] = " " * (
+                    comment.end - comment.start
+                )
+        if "".join(without_comments).rstrip().endswith(("|", "::=")):
             return start, ""
     return len(text), "" if text.endswith("\n") else "\n"
 
@@ -86,23 +92,25 @@ def _is_name(name: str) -> bool:
     return name.isascii() and "_" not in name
 
 
-def _duplicates(survey: Survey) -> Iterator[Diagnostic]:
-    if len(survey.rules) == len(survey.document.rules):
+def _duplicates(analysis: Analysis) -> Iterator[Diagnostic]:
+    if len(analysis.rules) == len(analysis.document.rules):
         return
-    for rule in survey.document.rules:
-        if survey.rules[rule.name] is rule:
+    for rule in analysis.document.rules:
+        if analysis.rules[rule.name] is rule:
             continue
         message = f"{rule.name} is defined again later, and llama.cpp takes the last one only. Delete or rename one."
-        yield report(diagnostics.DUPLICATE_RULE, message, *rule.name_span, _delete(survey, rule))
+        yield report(diagnostics.DUPLICATE_RULE, message, *rule.name_span, _delete(analysis, rule))
 
 
-def _unused(survey: Survey) -> Iterator[Diagnostic]:
-    if ROOT not in survey.rules or len(survey.reachable) == len(survey.rules):
+def _unused(analysis: Analysis) -> Iterator[Diagnostic]:
+    if ROOT not in analysis.rules or len(analysis.reachable) == len(analysis.rules):
         return
-    used = {name for rule, facts in survey.all_facts for name in facts.names if name != rule.name}
-    definitions = Counter(rule.name for rule in survey.document.rules)
-    for name, rule in survey.rules.items():
-        if name in survey.reachable:
+    used = {
+        name for rule, properties in analysis.definitions for name in properties.names if name != rule.name
+    }
+    definitions = Counter(rule.name for rule in analysis.document.rules)
+    for name, rule in analysis.rules.items():
+        if name in analysis.reachable:
             continue
         if name in used:
             message = f"{name} is used only by rules that root never comes to. Use it, or delete it."
@@ -110,13 +118,13 @@ def _unused(survey: Survey) -> Iterator[Diagnostic]:
         else:
             message = f"{name} is used nowhere. Use it, or delete it."
             # of two definitions the last one counts: without it the other would
-            repair = _delete(survey, rule) if definitions[name] == 1 else None
+            repair = _delete(analysis, rule) if definitions[name] == 1 else None
             yield report(diagnostics.UNUSED_RULE, message, *rule.name_span, repair)
 
 
-def _delete(survey: Survey, rule: GbnfRule) -> Fix:
+def _delete(analysis: Analysis, rule: GbnfRule) -> Fix:
     """The rule out, with its line's end; a comment behind it stays."""
-    text, end = survey.document.text, rule.end
+    text, end = analysis.document.text, rule.end
     rest = text[end : end + 2]
     begins_line = text[rule.start - 1 : rule.start] in ("", "\n", "\r")
     if begins_line and rest[:1] in ("\n", "\r"):
@@ -124,7 +132,7 @@ def _delete(survey: Survey, rule: GbnfRule) -> Fix:
     return fix(f"Delete {rule.name}", (rule.start, end, ""))
 
 
-def names(found: Iterable[str]) -> str:
-    """A few names in a sentence."""
-    some = list(found)
+def names(chain: Iterable[str]) -> str:
+    """A chain of rules in a sentence, the middle of a long one left out."""
+    some = list(chain)
     return " → ".join(some if len(some) <= 6 else [*some[:3], "…", *some[-2:]])
