@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.builder.context import Entries, SurfaceEntries, ToolContext, Written
+from glyphscope.grammar.builder.context import Entries, NotationEntries, TaggedValue, ToolContext
 from glyphscope.grammar.builder.schema import TYPES, Part, Parts, Place, join, type_of, types_of
 from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notation_syntax
 from glyphscope.grammar.regular.numbers import Bounds, number_node
@@ -87,11 +87,11 @@ def entries_of(
         _check_keys(tool, keys, form)
         return TaggedEntries(form, markers, keys)
     if form.encoding == "dict":
-        return SurfaceEntries(values)
+        return NotationEntries(values)
     for key in keys:
         if chars.subtract(chars.of(key), _WORD) or not key:
             raise _unwritable(tool, key)
-    return SurfaceEntries(
+    return NotationEntries(
         replace(values, separator=terminal(alt(",", ", ")), key_end=Literal("="), bare=_WORD)
     )
 
@@ -149,7 +149,9 @@ class TaggedEntries:
         places: tuple[Place, ...], part: Part,
     ) -> Node:  # fmt: skip
         if any(piece.kind == "key" for piece in self.form.after_value):
-            context.leave(part, "", "keys that the schema does not name are not written in separate tags")
+            context.note_unenforced(
+                part, "", "keys that the schema does not name are not written in separate tags"
+            )
             return NEVER
         word = intersect([*contents, word_except(named | {""}, _WORD, _WORD)])
         opening = self.markers.split(self.form.opening)
@@ -185,12 +187,12 @@ class TaggedEntries:
         if raw and _any_text(context, parts):
             # What is read of a text is a value that the schema allows, or the text itself, which it allows as well.
             return (
-                alt(*(context.ref(places, Written(_ONLY_TEXT, s), f"{hint}-text") for s in styles))
+                alt(*(context.ref(places, TaggedValue(_ONLY_TEXT, s), f"{hint}-text") for s in styles))
                 if places
                 else alt(*(style.written(repeat(CharClass(chars.ALL))) for style in styles))
             )
         stop, rest = self.markers.begun(_stop(self.form), closing)
-        form = Written(kinds & _DATA, None, stop, rest)
+        form = TaggedValue(kinds & _DATA, None, stop, rest)
         if not places:
             return _anything(context, form)
         found = _types(context, parts)
@@ -201,7 +203,7 @@ class TaggedEntries:
             styles = [
                 replace(s, unlike=alt(s.unlike, _STRUCTURE)) if s.before == EMPTY else s for s in styles
             ]
-        return alt(value, *(context.ref(places, Written(_ONLY_TEXT, s), f"{hint}-text") for s in styles))
+        return alt(value, *(context.ref(places, TaggedValue(_ONLY_TEXT, s), f"{hint}-text") for s in styles))
 
     def _raw(self, closing: str) -> list[StringStyle]:
         """How a raw text is written: as it is, or between the markers that keep it from being read as markup."""
@@ -253,9 +255,9 @@ def _types(context: ToolContext, parts: Parts, depth: int = 0) -> frozenset[str]
     return found
 
 
-def _anything(context: ToolContext, form: Written) -> Node:
+def _anything(context: ToolContext, form: TaggedValue) -> Node:
     """Any value of some types, which nothing else is said of, with what closes it."""
-    spelled = context.surface
+    spelled = context.syntax
     anything = context.any_value(Part(Place(""), {}))
     entry = seq(spelled.map_key(), spelled.key_end, anything)
     options: list[tuple[str, Node]] = [

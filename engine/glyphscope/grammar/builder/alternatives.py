@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from glyphscope.grammar.builder.context import Choice, Left, ToolContext
+from glyphscope.grammar.builder.context import Choice, ToolContext, UnenforcedIn
 from glyphscope.grammar.builder.schema import Part
 from glyphscope.grammar.tree import refs
 from glyphscope.registry.pointer import is_under
@@ -20,17 +20,17 @@ _DEFINITIONS = ("$defs", "definitions")
 
 
 def note_weak_choices(context: ToolContext) -> None:
-    """Leaves each `anyOf` and `oneOf` of which an alternative enforces less than its schema says."""
-    left = [left for left in context.left if left.unenforced.keyword]
-    if not context.choices or not left:
+    """Notes as not enforced each `anyOf` and `oneOf` of which an alternative enforces less than its schema says."""
+    unenforced_in = [one for one in context.unenforced_in if one.unenforced.keyword]
+    if not context.choices or not unenforced_in:
         return
-    reached = _reached(context, left)
+    below = _unenforced_below(context, unenforced_in)
     for choice in context.choices:
         for number, name in enumerate(choice.rules):
-            own = (found for found in reached.get(name, ()) if not _is_beside(choice, number, found.place))
+            own = (one for one in below.get(name, ()) if not _is_beside(choice, number, one.place))
             weak = next(own, None)
             if weak is not None:
-                context.leave(
+                context.note_unenforced(
                     choice.part,
                     choice.keyword,
                     f"alternative {number + 1} lets through what {weak.unenforced.pointer} would reject",
@@ -38,7 +38,9 @@ def note_weak_choices(context: ToolContext) -> None:
                 break
 
 
-def _reached(context: ToolContext, left: list[Left]) -> dict[str, dict[Left, None]]:
+def _unenforced_below(
+    context: ToolContext, unenforced_in: list[UnenforcedIn]
+) -> dict[str, dict[UnenforcedIn, None]]:
     """By rule, what it or a rule that it leads to does not enforce: the first few."""
     users: dict[str, list[str]] = defaultdict(list)
     seen: set[str] = set()
@@ -50,18 +52,18 @@ def _reached(context: ToolContext, left: list[Left]) -> dict[str, dict[Left, Non
             for other in refs(context.book.rules[name].body):
                 users[other].append(name)
                 waiting.append(other)
-    reached: dict[str, dict[Left, None]] = defaultdict(dict)
-    news = [(one.rule, one) for one in left]
+    below: dict[str, dict[UnenforcedIn, None]] = defaultdict(dict)
+    news = [(one.rule, one) for one in unenforced_in]
     while news:
         name, one = news.pop()
-        if one not in reached[name] and len(reached[name]) < MAX_FOLLOWED:
-            reached[name][one] = None
+        if one not in below[name] and len(below[name]) < MAX_FOLLOWED:
+            below[name][one] = None
             news += ((user, one) for user in users[name])
-    return reached
+    return below
 
 
 def _is_beside(choice: Choice, number: int, place: str) -> bool:
-    """Whether the place belongs to what applies beside the choice: then no alternative brings it along."""
+    """Whether the place belongs to constraints next to the choice: then it is not the alternative that weakens it."""
     if is_under(place, choice.part.at(choice.keyword, number).pointer):
         return False
     return any(_belongs(place, part, choice) for part in choice.parts)

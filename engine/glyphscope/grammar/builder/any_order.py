@@ -48,16 +48,16 @@ def any_order(
     """
     low, high = sizes_of(parts, "minProperties", "maxProperties")
     entries = [(entry, key in members.required) for key, entry in members.named]
-    made = unordered(entries, separator, members.free, low=low, high=high, leading=leading)
-    if not isinstance(made, Unordered) or bits_needed(made) <= BITS:
-        return made
-    if len(made.members) > BITS:
-        context.keep_order(parts[0], _TOO_MANY)
+    inside = unordered(entries, separator, members.free, low=low, high=high, leading=leading)
+    if not isinstance(inside, Unordered) or bits_needed(inside) <= BITS:
+        return inside
+    if len(inside.members) > BITS:
+        context.note_kept_order(parts[0], _TOO_MANY)
         return None
     for part in parts:
         for keyword in {"minProperties", "maxProperties"} & part.schema.keys():
-            context.leave(part, keyword, _NOT_COUNTED)
-    return replace(made, low=0, high=None)
+            context.note_unenforced(part, keyword, _NOT_COUNTED)
+    return replace(inside, low=0, high=None)
 
 
 def listed_values(
@@ -66,21 +66,23 @@ def listed_values(
     """One of the values, with the members of objects in any order where that was asked for; strings in the style."""
     free = [value for value in values if context.order == "any" and _objects(value)]
     if sum(map(_objects, free)) > MAX_LISTED:
-        context.keep_order(part, f"more than {MAX_LISTED} objects are listed, or they are nested too deeply")
+        context.note_kept_order(
+            part, f"more than {MAX_LISTED} objects are listed, or they are nested too deeply"
+        )
         free = []
     fixed = [value for value in values if not free or not _objects(value)]
     if free and len(values) > 1:
         context.loosen()  # others may begin as they do
-    written = [_plain(context, value, style) for value in fixed]
+    nodes = [_plain(context, value, style) for value in fixed]
     return alt(
-        terminal(alt(*(node for node in written if _is_regular(node)))),
-        *(node for node in written if not _is_regular(node)),
+        terminal(alt(*(node for node in nodes if _is_regular(node)))),
+        *(node for node in nodes if not _is_regular(node)),
         *(_constant(context, part, value) for value in free),
     )
 
 
 def _plain(context: ToolContext, value: Any, style: StringStyle | None) -> Node:
-    return style.constant(value) if style and isinstance(value, str) else context.surface.constant(value)
+    return style.constant(value) if style and isinstance(value, str) else context.syntax.constant(value)
 
 
 def _is_regular(node: Node) -> bool:
@@ -102,16 +104,16 @@ def _objects(value: Any) -> int:
 
 
 def _constant(context: ToolContext, part: Part, value: Any) -> Node:
-    surface = context.surface
-    whole = surface.constant(value)
+    syntax = context.syntax
+    whole = syntax.constant(value)
     if whole == NEVER or not _objects(value):
         return whole
     if isinstance(value, list):
         items = [_constant(context, part, item) for item in value]
-        return surface.row(surface.open_list, items, surface.close_list)
-    entries = [seq(surface.key(key), _constant(context, part, inner)) for key, inner in value.items()]
+        return syntax.row(syntax.open_list, items, syntax.close_list)
+    entries = [seq(syntax.key(key), _constant(context, part, inner)) for key, inner in value.items()]
     if len(entries) > BITS:
-        context.keep_order(part, _TOO_MANY)
-        return surface.row(surface.open_object, entries, surface.close_object)
-    members = unordered([(entry, True) for entry in entries], surface.separator)
-    return seq(surface.open_object, members, surface.close_object)
+        context.note_kept_order(part, _TOO_MANY)
+        return syntax.row(syntax.open_object, entries, syntax.close_object)
+    members = unordered([(entry, True) for entry in entries], syntax.separator)
+    return seq(syntax.open_object, members, syntax.close_object)

@@ -102,18 +102,18 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
         reasons = "; ".join(reason.rstrip(".") for _, reason in faults[:MOST_LISTED])
         pointer = join("", *(str(step) for step in faults[0][0]))
         raise GrammarError(f"Invalid JSON Schema: {reasons}.", where=f"{SCHEMA}: {pointer}")
-    made = normalise(schema)
-    if made is True:
-        made = {}
-    if not isinstance(made, dict):
+    normal = normalise(schema)
+    if normal is True:
+        normal = {}
+    if not isinstance(normal, dict):
         raise GrammarError(
             "No value satisfies this schema.", where=SCHEMA, hint="A schema is an object, or true."
         )
     book = RuleBook()
     root = book.reserve("value")
-    spelling = notation_syntax(notation, options.white_space)
-    context = ToolContext(book, spelling, SCHEMA, made, closed=False, order=options.order)
-    margin = context.surface.margin
+    syntax = notation_syntax(notation, options.white_space)
+    context = ToolContext(book, syntax, SCHEMA, normal, closed=False, order=options.order)
+    margin = context.syntax.margin
     book.add(root, seq(margin, context.ref((Place(""),), "value", SCHEMA), margin), Origin(SCHEMA, ""))
     build_values(context)
     loose = (root,) if context.loose else ()
@@ -127,38 +127,38 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
 @lru_cache(maxsize=8)
 def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOptions) -> Grammar:
     tools = chosen_tools(key.registry, options)
-    spelling = notation_syntax(notation, options.white_space)
+    syntax = notation_syntax(notation, options.white_space)
     book = RuleBook()
     root = book.reserve("call" if options.part == "call" else options.part)
     if options.part == "name":
-        book.add(root, choice_of(book, [(_written(spelling, tool.name), seq()) for tool in tools]))
+        book.add(root, choice_of(book, [(_name_text(syntax, tool.name), seq()) for tool in tools]))
         return book.grammar(root, ())
     names: list[tuple[str, Node]] = []
     unenforced: dict[Unenforced, None] = {}
-    made: list[tuple[str, ToolContext]] = []
+    contexts: list[tuple[str, ToolContext]] = []  # by the rule of the tool's call
     for tool in tools:
-        context = ToolContext(book, spelling, tool.name, tool.parameters, order=options.order)
+        context = ToolContext(book, syntax, tool.name, tool.parameters, order=options.order)
         rule = book.reserve(f"call-{tool.name}")
         if options.part == "arguments":
             arguments = context.ref((Place(""),), "value", f"{tool.name}-args")
-            body = seq(spelling.margin, arguments, spelling.margin)
+            body = seq(syntax.margin, arguments, syntax.margin)
         else:
             body = _after_name(context, tool, shape)
         book.add(rule, body, Origin(tool.name, ""))
         build_values(context)
-        made.append((rule, context))
+        contexts.append((rule, context))
         unenforced.update(context.unenforced)
-        names.append((_written(spelling, tool.name), RuleRef(rule)))
+        names.append((_name_text(syntax, tool.name), RuleRef(rule)))
     if options.part == "arguments":
         book.add(root, names[0][1])
     else:
         call = choice_of(book, names)
-        book.add(root, _whole(book, call, spelling, shape, options))
-    lexed = all(context.lexed for _, context in made)
-    loose = tuple(rule for rule, context in made if context.loose)
-    ordered = tuple(dict.fromkeys(one for _, context in made for one in context.ordered))
+        book.add(root, _whole(book, call, syntax, shape, options))
+    lexed = all(context.lexed for _, context in contexts)
+    loose = tuple(rule for rule, context in contexts if context.loose)
+    ordered = tuple(dict.fromkeys(one for _, context in contexts for one in context.ordered))
     grammar = book.grammar(root, tuple(unenforced), lexed=lexed, loose=loose, ordered=ordered)
-    for rule, context in made:
+    for rule, context in contexts:
         if rule not in grammar.rules:
             raise impossible(context, rule, "No call of this tool can be valid")
     return grammar
@@ -185,52 +185,51 @@ def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
     return tools
 
 
-def _opening(spelling: NotationSyntax, shape: Shape, options: GrammarOptions) -> tuple[Node, ...]:
+def _opening(syntax: NotationSyntax, shape: Shape, options: GrammarOptions) -> tuple[Node, ...]:
     """The nodes before the tool's name."""
-    begins_in_one_way = spelling.notation != "json" or options.white_space == "none"
+    begins_in_one_way = syntax.notation != "json" or options.white_space == "none"
     if not begins_in_one_way and (options.words or options.free_text or options.most_calls != 1):
         raise GrammarError(
             "Text and several calls need calls that begin in one way only.",
             hint="Build the grammar without white space.",
         )
     if options.words:
-        return (words_to_call(spelling.notation, shape),)
+        return (words_to_call(syntax.notation, shape),)
     if not options.free_text:
-        return spelling.margin, spelling.open_object, spelling.key(shape_keys(shape).name_key)
-    return (up_to(call_opening(spelling.notation, shape)),)
+        return syntax.margin, syntax.open_object, syntax.key(shape_keys(shape).name_key)
+    return (up_to(call_opening(syntax.notation, shape)),)
 
 
-def _whole(
-    book: RuleBook, call: Node, spelling: NotationSyntax, shape: Shape, options: GrammarOptions
-) -> Node:
+def _whole(book: RuleBook, call: Node, syntax: NotationSyntax, shape: Shape, options: GrammarOptions) -> Node:
     """The text around the call: what is before it, further calls, and words in the place of all."""
-    opening = _opening(spelling, shape, options)
+    opening = _opening(syntax, shape, options)
     if options.most_calls == 1 and not options.words:
-        return seq(*opening, call, spelling.margin)
+        return seq(*opening, call, syntax.margin)
     named = book.inner("named-call", call)
     most = None if options.most_calls is None else options.most_calls - 1
-    calls = seq(*opening, named, repeat(seq(next_call(spelling.notation, shape), named), 0, most))
-    return alt(calls, words_only(spelling.notation, shape)) if options.words else calls
+    calls = seq(*opening, named, repeat(seq(next_call(syntax.notation, shape), named), 0, most))
+    return alt(calls, words_only(syntax.notation, shape)) if options.words else calls
 
 
 def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:
     """The part after the tool's name: its arguments, and the call's last brace."""
-    spelling, root = context.surface, (Place(""),)
+    syntax, root = context.syntax, (Place(""),)
     name_key, args_key = shape_keys(shape)
     if args_key is not None:
         arguments = context.ref(root, "value", f"{tool.name}-{args_key}")
-        return seq(spelling.separator, spelling.key(args_key), arguments, spelling.close_object)
+        return seq(syntax.separator, syntax.key(args_key), arguments, syntax.close_object)
     if name_key in tool.parameters.get("properties", {}):
         raise GrammarError(
             f"The argument {name_key!r} has the key under which the flat shape writes the tool's name.",
             where=f"{tool.name}: {join('/properties', name_key)}",
             hint="Use the shape tool-args or name-arguments, or rename the argument.",
         )
-    return seq(context.ref(root, "members", f"{tool.name}-args"), spelling.close_object)
+    return seq(context.ref(root, "members", f"{tool.name}-args"), syntax.close_object)
 
 
-def _written(spelling: NotationSyntax, name: str) -> str:
-    node = spelling.constant(name)
+def _name_text(syntax: NotationSyntax, name: str) -> str:
+    """A tool's name as the notation writes it."""
+    node = syntax.constant(name)
     if not isinstance(node, Literal):
         raise GrammarError("The tool's name cannot be written.", where=repr(name))
     return node.text

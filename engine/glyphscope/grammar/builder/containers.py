@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.grammar.builder.any_order import Members, any_order
-from glyphscope.grammar.builder.context import Entries, SurfaceEntries, ToolContext
+from glyphscope.grammar.builder.context import Entries, NotationEntries, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
@@ -35,18 +35,18 @@ def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
     most = None if high is None else max(0, high - fixed)
     tail: Node
     if fixed:
-        tail = repeat(seq(context.surface.separator, item), max(0, low - fixed), most)
+        tail = repeat(seq(context.syntax.separator, item), max(0, low - fixed), most)
     elif most == 0:
         tail = EMPTY
     else:
-        tail = separated(item, context.surface.separator, low, most)
+        tail = separated(item, context.syntax.separator, low, most)
     for index in reversed(range(fixed if high is None else min(fixed, high))):
-        separator = context.surface.separator if index else EMPTY
+        separator = context.syntax.separator if index else EMPTY
         one = seq(separator, _item(context, name, parts, index), tail)
         tail = one if index < low else optional(one)
         if index % 8 == 7:  # a separate rule, so that a long tuple is not a deep tree
             tail = context.book.inner(f"{name}-from-{index}", tail)
-    return seq(context.surface.open_list, tail, context.surface.close_list)
+    return seq(context.syntax.open_list, tail, context.syntax.close_list)
 
 
 def _item(context: ToolContext, name: str, parts: Parts, index: int) -> Node:
@@ -65,8 +65,8 @@ def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
 
     Where any order was asked for, all of them in any.
     """
-    inside = arguments_node(context, name, parts, SurfaceEntries(context.surface))
-    return seq(context.surface.open_object, inside, context.surface.close_object)
+    inside = arguments_node(context, name, parts, NotationEntries(context.syntax))
+    return seq(context.syntax.open_object, inside, context.syntax.close_object)
 
 
 def arguments_node(
@@ -115,9 +115,9 @@ def _free_counts(
     for part in parts:
         least, most = part.schema.get("minProperties", 0), part.schema.get("maxProperties")
         if least > required and (leading or least > 1 or members.free != NEVER):
-            context.leave(part, "minProperties", _MANY)
+            context.note_unenforced(part, "minProperties", _MANY)
         if most is not None and (most < named or members.free != NEVER):
-            context.leave(part, "maxProperties", _MANY)
+            context.note_unenforced(part, "maxProperties", _MANY)
     return 0, None
 
 
@@ -178,7 +178,9 @@ def _free_entry(
         )
         return _entry(context, name, parts, places, None, named, entries)
     if len(patterned) > 1:
-        context.leave(patterned[0][0], "patternProperties", "a key may match several of the patterns")
+        context.note_unenforced(
+            patterned[0][0], "patternProperties", "a key may match several of the patterns"
+        )
     return alt(*(_patterned_entry(context, name, parts, each, named, entries) for each in patterned))
 
 
@@ -203,17 +205,17 @@ def _entry(
         if isinstance(names, dict) and set(names) == {"pattern"}:
             patterns.append((part, names["pattern"]))
         elif names is not None:
-            context.leave(part, "propertyNames", "only a pattern of the keys is enforced")
+            context.note_unenforced(part, "propertyNames", "only a pattern of the keys is enforced")
     for part, text in patterns:
         try:
             contents.append(pattern_node(text))
         except PatternNotEnforced as reason:
-            context.leave(
+            context.note_unenforced(
                 part, "patternProperties" if pattern == (part, text) else "propertyNames", str(reason)
             )
     entry = entries.free(context, name, tuple(contents), named, places, parts[0])
     if entry != NEVER:
-        context.leave(parts[0], "", "the keys of a free object may repeat")
+        context.note_unenforced(parts[0], "", "the keys of a free object may repeat")
     return entry
 
 

@@ -1,4 +1,9 @@
-"""The shared state while the rules of one tool are made: the requested rules, and unenforced constraints."""
+"""The shared state while the rules of one tool are made: the rules still to be made, and what was noted of them.
+
+A rule is asked for by `ToolContext.ref` and made later, by `values.build_values`, so that no depth of a schema is a
+depth of calls. Whoever makes a rule notes on the context what the grammar does not enforce (`note_unenforced`), which
+listed values are possible (`note_listed`), and where lexemes may be in conflict (`loosen`).
+"""
 
 from __future__ import annotations
 
@@ -29,22 +34,24 @@ from glyphscope.grammar.tree import (
 
 
 @dataclass(frozen=True)
-class Written:
-    """Only the values of these types; strings in that style, which closes them, and all others before `closing`.
+class TaggedValue:
+    """A value between a model's own markers, of these types only, with the marker that closes it.
 
-    What of the closing may be one lexeme with a value is `closing`, the rest `after`: where strings and other values
-    may come, their lexemes end at the same place, so none is in conflict with another one.
+    Where strings and other values may come, their lexemes end at the same place, so none is in conflict with another.
     """
 
     types: frozenset[str]
     style: StringStyle | None = None
+    """That of strings, which are read up to their closing marker. With it, the value is a string."""
     closing: str = ""
+    """What of the closing marker may be one lexeme with a value that is not a string."""
     after: Node = EMPTY
+    """The rest of that marker."""
 
 
-Form: TypeAlias = Literal["value", "members", "arguments"] | Written
-"""`members` is an object's inside where an entry is already before it: each member brings its separator.
-`arguments` is the inside of a call's own arguments, as the context's `entries` write them."""
+Form: TypeAlias = Literal["value", "members", "arguments"] | TaggedValue
+"""How a rule writes the value of its places. `members` is an object's inside where an entry is already before it: each
+member brings its separator. `arguments` is the inside of a call's own arguments, written by the context's `entries`."""
 
 
 class Entries(Protocol):
@@ -64,24 +71,24 @@ class Entries(Protocol):
 
 
 @dataclass(frozen=True)
-class SurfaceEntries:
-    """Members as a surface writes them."""
+class NotationEntries:
+    """Members as a notation writes them."""
 
-    surface: NotationSyntax
+    syntax: NotationSyntax
 
     @property
     def separator(self) -> Node:
-        return self.surface.separator
+        return self.syntax.separator
 
     def entry(self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part) -> Node:
-        return seq(self.surface.key(key), _value(context, f"{name}-{key}", places, part))
+        return seq(self.syntax.key(key), _value(context, f"{name}-{key}", places, part))
 
     def free(
         self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
         places: tuple[Place, ...], part: Part,
     ) -> Node:  # fmt: skip
         value = _value(context, f"{name}-value", places, part)
-        return seq(self.surface.map_key(contents, named), self.surface.key_end, value)
+        return seq(self.syntax.map_key(contents, named), self.syntax.key_end, value)
 
 
 def _value(context: ToolContext, hint: str, places: tuple[Place, ...], part: Part) -> Node:
@@ -102,8 +109,8 @@ class PendingRule(NamedTuple):
     form: Form
 
 
-class Left(NamedTuple):
-    """A constraint that was left to the validator: by which rule, and the place of the schema that it is of."""
+class UnenforcedIn(NamedTuple):
+    """A constraint that is left to the validator: by which rule, and the JSON Pointer of the schema that it is of."""
 
     rule: str
     place: str
@@ -121,62 +128,70 @@ class Choice(NamedTuple):
 
 
 def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
-    """Where the keywords of texts are, if not all at the pointer."""
-    found = [
+    """The JSON Pointers of the keywords of strings and counts, if not all of them are at `pointer`."""
+    keywords = [
         (part.place.pointer, keyword)
         for part in parts
         for keyword in (*_OF_TEXTS, *_OF_COUNTS)
         if keyword in part.schema
     ]
-    apart = any(place != pointer for place, _ in found)
-    return tuple(join(place, keyword) for place, keyword in found) if apart else ()
+    apart = any(place != pointer for place, _ in keywords)
+    return tuple(join(place, keyword) for place, keyword in keywords) if apart else ()
+
+
+class Impossible(NamedTuple):
+    """A rule without any text: the JSON Pointer of the schema that is the reason, and why."""
+
+    rule: str
+    pointer: str
+    why: str
+
+
+class ListedValue(NamedTuple):
+    """A value or type that a schema lists: for which place, both by JSON Pointer, in which list, and in words."""
+
+    place: str
+    pointer: str
+    label: str
 
 
 class ToolContext:
-    """One tool: `unenforced` has what no rule enforces, `impossible` (rule, pointer, why) where no value can exist.
-
-    `offered`: what excludes each listed value and type, None for those that are possible, by the place of the rule, the
-    pointer of the list, and the value in words.
-
-    `rule` is the one that is being made; `left` and `choices` have what was left, and chosen between, in which.
-
-    `order` any: members come in any order, but for the objects of which `ordered` says why not.
-
-    `closed`: the schema's own value is a call's arguments, in which an unnamed key is an error unless it is allowed.
-    `loose_in`: the rules of that kind.
-    `loose`: branches may begin alike, so lexemes may be in conflict;
-    `lexed` is False where not even the rest of the grammar can be sure of its lexemes.
-    """
+    """The state of one tool, or of one bare schema."""
 
     def __init__(
-        self, book: RuleBook, surface: NotationSyntax, tool: str, parameters: dict[str, Any], *, closed: bool = True,
+        self, book: RuleBook, syntax: NotationSyntax, tool: str, parameters: dict[str, Any], *, closed: bool = True,
         order: ArgumentOrder = "schema", entries: Entries | None = None,
     ) -> None:  # fmt: skip
+        """`closed`: the schema's own value is a call's arguments: a key that it neither names nor allows is an error.
+
+        `order` any: members come in any order, except in the objects of `ordered`.
+        """
         self.book = book
-        self.surface = surface
-        self.entries: Entries = entries or SurfaceEntries(surface)
+        self.syntax = syntax
+        self.entries: Entries = entries or NotationEntries(syntax)
         self.schema = Schema(tool, parameters)
         self.closed = closed
         self.order = order
-        self.lexed = True
-        self.loose = False
-        self.loose_in: dict[str, None] = {}
-        self.rule = ""
-        self.unenforced: dict[Unenforced, None] = {}
-        self.ordered: dict[Ordered, None] = {}
-        self.left: list[Left] = []
-        self.choices: list[Choice] = []
-        self.impossible: list[tuple[str, str, str]] = []
-        self.offered: dict[tuple[str, str, str], str | None] = {}
         self.pending: list[PendingRule] = []
-        self.origins: dict[str, Origin] = {}
+        self.rule = ""  # the one that is being made
+        self.origins: dict[str, Origin] = {}  # of the rules by name
         self._names: dict[tuple[tuple[Place, ...], Form], str] = {}
+        # noted of the rules
+        self.unenforced: dict[Unenforced, None] = {}
+        self.unenforced_in: list[UnenforcedIn] = []  # the same, by rule
+        self.choices: list[Choice] = []
+        self.impossible: list[Impossible] = []
+        self.listed: dict[ListedValue, str | None] = {}  # what excludes each; None where it is possible
+        self.ordered: dict[Ordered, None] = {}  # objects whose members come in the schema's order, and why
+        self.loose = False  # branches may begin alike, so lexemes may be in conflict
+        self.loose_in: dict[str, None] = {}  # the rules with such branches
+        self.lexed = True  # False where not even the rest of the grammar can be sure of its lexemes
 
     def ref(self, places: tuple[Place, ...], form: Form, hint: str) -> Node:
-        """The rule of a conjunction. It is made later, so that no depth of a schema is a depth of calls."""
+        """The rule of a conjunction of places in a form: a known one, or a new one that is still to be made."""
         parts = self.schema.expand(places)
         if isinstance(parts, str):
-            self.impossible.append((self.rule, parts, "the schema is false"))
+            self.impossible.append(Impossible(self.rule, parts, "the schema is false"))
             return NEVER
         key = (tuple(part.place for part in parts), form)
         name = self._names.get(key)
@@ -194,40 +209,40 @@ class ToolContext:
             self.pending.append(PendingRule(name, parts, form))
         return RuleRef(name)
 
-    def leave(self, part: Part, keyword: str, why: str) -> None:
-        """Notes a constraint that the grammar does not enforce; an empty keyword is the schema itself."""
+    def note_unenforced(self, part: Part, keyword: str, why: str) -> None:
+        """Notes a constraint that is left to the validator; an empty keyword is the schema itself."""
         pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
         unenforced = Unenforced(self.schema.tool, pointer, keyword, why)
         self.unenforced[unenforced] = None
-        self.left.append(Left(self.rule, part.place.pointer, unenforced))
+        self.unenforced_in.append(UnenforcedIn(self.rule, part.place.pointer, unenforced))
 
-    def offer(self, pointer: str, label: str, why: str | None) -> None:
-        """Notes a value or type that the schema lists: None where it is possible, or what excludes it.
+    def note_listed(self, pointer: str, label: str, why: str | None) -> None:
+        """Notes a value or type of the list at `pointer`: None where it is possible, or what excludes it.
 
         In one combination of alternatives it may be possible and in another not: then it is.
         """
-        key = (self.origins[self.rule].pointer, pointer, label)
-        self.offered[key] = None if self.offered.get(key, "") is None else why
+        value = ListedValue(self.origins[self.rule].pointer, pointer, label)
+        self.listed[value] = None if self.listed.get(value, "") is None else why
 
     def loosen(self) -> None:
         """Notes that in the rule that is being made lexemes may be in conflict."""
         self.loose = True
         self.loose_in[self.rule] = None
 
-    def keep_order(self, part: Part, why: str) -> None:
+    def note_kept_order(self, part: Part, why: str) -> None:
         """Notes an object whose members come in the schema's order, though any was asked for."""
         self.ordered[Ordered(self.schema.tool, part.place.pointer, why)] = None
 
     def any_value(self, part: Part) -> Node:
         """Any value at all, by a rule that all places share."""
-        self.leave(part, "", "anything is allowed here, and the keys of a free object may repeat")
-        return self.book.shared("any", self._any_value, self.surface)
+        self.note_unenforced(part, "", "anything is allowed here, and the keys of a free object may repeat")
+        return self.book.shared("any", self._any_value, self.syntax)
 
     def _any_value(self) -> Node:
-        surface, anything = self.surface, self.book.shared("any", self._any_value, self.surface)
-        entry = seq(surface.map_key(), surface.key_end, anything)
+        syntax, anything = self.syntax, self.book.shared("any", self._any_value, self.syntax)
+        entry = seq(syntax.map_key(), syntax.key_end, anything)
         return alt(
-            surface.any_string(), terminal(number_node(Bounds())), surface.boolean, surface.null,
-            seq(surface.open_list, separated(anything, surface.separator), surface.close_list),
-            seq(surface.open_object, separated(entry, surface.separator), surface.close_object),
+            syntax.any_string(), terminal(number_node(Bounds())), syntax.boolean, syntax.null,
+            seq(syntax.open_list, separated(anything, syntax.separator), syntax.close_list),
+            seq(syntax.open_object, separated(entry, syntax.separator), syntax.close_object),
         )  # fmt: skip

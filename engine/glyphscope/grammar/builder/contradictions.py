@@ -8,6 +8,7 @@ reported, and neither is a schema that is plainly `false`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from glyphscope.errors import GrammarError
@@ -29,6 +30,16 @@ _NAMED = frozenset(
     ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
      "format", "minItems", "maxItems", "minProperties", "maxProperties")
 )  # fmt: skip
+
+
+class _Unusable(NamedTuple):
+    """Why a place of the schema can never be used: no "value" or no "type" of it is possible, as `why` says.
+
+    With an empty `kind` only some are not, and `why` is the whole message.
+    """
+
+    kind: str
+    why: str
 
 
 class Contradiction(NamedTuple):
@@ -59,7 +70,7 @@ def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, .
         return ()
     return tuple(
         Contradiction(tool.name, pointer, f"No {kind} is possible, as {why}." if kind else why)
-        for pointer, (kind, why) in _found(context).items()
+        for pointer, (kind, why) in _unusable(context).items()
     )
 
 
@@ -70,7 +81,7 @@ def cause(context: ToolContext, root: str) -> tuple[str, str]:
         return "", "a value would have to contain itself without end"
     dead = next((name for name in way if name in context.origins), "")
     at = context.origins[dead].pointer if dead else ""
-    for pointer, (kind, why) in _found(context).items():
+    for pointer, (kind, why) in _unusable(context).items():
         if kind and why != _CONTRADICT and pointer in (at, *(join(at, keyword) for keyword in _LISTS)):
             return pointer, why
     return next(
@@ -78,51 +89,52 @@ def cause(context: ToolContext, root: str) -> tuple[str, str]:
     )
 
 
-def _found(context: ToolContext) -> dict[str, tuple[str, str]]:
-    """By JSON Pointer, the kind of what is not possible at all, or "" where some is, and why."""
-    found = dict(_dropped(context))
-    for pointer, why in _dead(context):
-        if not any(is_under(other, pointer) for other in found):
-            found[pointer] = "value", why
-    return found
+def _unusable(context: ToolContext) -> dict[str, _Unusable]:
+    """The places that can never be used, by JSON Pointer; a place within another one is part of that."""
+    unusable = _excluded_from_lists(context)
+    for pointer, why in _impossible_places(context):
+        if not any(is_under(other, pointer) for other in unusable):
+            unusable[pointer] = _Unusable("value", why)
+    return unusable
 
 
-def _dropped(context: ToolContext) -> list[tuple[str, tuple[str, str]]]:
-    """Values and types that are listed and never possible, as `_found` has them."""
+def _excluded_from_lists(context: ToolContext) -> dict[str, _Unusable]:
+    """Lists of values and types of which some, or all, are never possible."""
     lists: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
-    for (place, pointer, label), why in context.offered.items():
-        lists.setdefault((place, pointer), []).append((label, why))
-    found = []
+    for value, why in context.listed.items():
+        lists.setdefault((value.place, value.pointer), []).append((value.label, why))
+    unusable = {}
     for (place, pointer), listed in lists.items():
-        lost = [(label, why) for label, why in listed if why is not None]
-        if not lost:
+        excluded = [(label, why) for label, why in listed if why is not None]
+        if not excluded:
             continue
         named = ", ".join(
-            shorten(label, _LONGEST) + (f" ({why})" if why else "") for label, why in lost[:_LISTED]
+            shorten(label, _LONGEST) + (f" ({why})" if why else "") for label, why in excluded[:_LISTED]
         )
-        named += f" and {len(lost) - _LISTED} more" if len(lost) > _LISTED else ""
+        named += f" and {len(excluded) - _LISTED} more" if len(excluded) > _LISTED else ""
         kind = "type" if pointer.endswith("/type") else "value"
-        if len(lost) == len(listed):
-            reason = kind, f"other constraints exclude every one: {named}"
+        if len(excluded) == len(listed):
+            reason = _Unusable(kind, f"other constraints exclude every one: {named}")
         else:
-            reason = "", f"Other constraints exclude {len(lost)} of {len(listed)} {kind}s: {named}."
+            message = f"Other constraints exclude {len(excluded)} of {len(listed)} {kind}s: {named}."
+            reason = _Unusable("", message)
         here = pointer.startswith(f"{place}/")  # else it is a definition's, which may be possible elsewhere
-        found.append((pointer if here else place, reason))
-    return found
+        unusable[pointer if here else place] = reason
+    return unusable
 
 
-def _dead(context: ToolContext) -> list[tuple[str, str]]:
-    """Places of the schema at which no value is possible, by themselves and not for what is in them."""
+def _impossible_places(context: ToolContext) -> Iterator[tuple[str, str]]:
+    """Places of the schema at which no value is possible, by themselves and not for what is in them, and why."""
     productive = context.book.productive()
     alive = {origin.pointer for name, origin in context.origins.items() if name in productive}
-    found = []
     for name, origin in context.origins.items():
         by_itself = productive.issuperset(refs(context.book.rules[name].body))
         if origin.pointer not in alive and name not in productive and by_itself:
             words = _constraints(context.schema.at(origin.pointer))
-            why = f"these constraints contradict each other: {words}" if words else _CONTRADICT
-            found.append((origin.pointer, why))
-    return found
+            yield (
+                origin.pointer,
+                f"these constraints contradict each other: {words}" if words else _CONTRADICT,
+            )
 
 
 def _constraints(schema: Any) -> str:

@@ -34,7 +34,7 @@ def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form:
     for other in parts:
         for keyword in other.schema:
             if keyword not in _SAYS_NOTHING:
-                context.leave(other, keyword, "the value's own grammar replaces it")
+                context.note_unenforced(other, keyword, "the value's own grammar replaces it")
     grammar = read_custom(part.schema[CUSTOM], where)
     piece = as_lexeme(grammar)
     if piece is not None and not any(p.place.taken for p in parts) and _closes_itself(piece):

@@ -1,10 +1,13 @@
-"""Free text before a call: any text, up to where a call begins.
+"""Free text around calls: any text, up to where a call begins.
 
-What begins a call is its first letters, up to the tool's name (`{"action":`, `{action=`). The text is
-everything before the first place where these are written; from there on it is the call and must be one. So a brace, a
-piece of JSON or code may be in the text, and no position is text and call at once: neither engine has to keep both
-open, and a reader finds the call by the same rule. Any other choice (a text without braces, a mark between the two)
-would forbid texts that models write, or ask them for a mark they were not trained on.
+A call begins with its opening: its first letters, up to the tool's name (`{"action":`, `{action=`). The text is
+everything before the first place where these are; from there on it is the call and must be one. So a brace, a piece of
+JSON or code may be in the text, and no position is text and call at once: neither engine has to keep both open, and a
+reader finds the call by the same rule. Any other choice (a text without braces, a mark between the two) would forbid
+texts that models write, or ask them for a mark they were not trained on.
+
+`up_to` is the text before a single call, which has one opening; `words_to_call`, `next_call` and `words_only` are the
+turns of a conversation, in which an opening may be spelled in several ways.
 """
 
 from __future__ import annotations
@@ -64,9 +67,9 @@ def call_spellings(notation: Notation, shape: Shape) -> tuple[Signs, ...]:
 
 def words_to_call(notation: Notation, shape: Shape) -> Node:
     """One lexeme: words, and then what begins a call."""
-    found = call_spellings(notation, shape)
-    written = alt(*(seq(*(seq(_WHITE, s.char) if s.spaced else s.char for s in signs)) for signs in found))
-    return _lexeme(seq(_words(found), "{", written))
+    openings = call_spellings(notation, shape)
+    after_brace = (seq(*(seq(_WHITE, s.char) if s.spaced else s.char for s in signs)) for signs in openings)
+    return _lexeme(seq(_words(openings), "{", alt(*after_brace)))
 
 
 def words_only(notation: Notation, shape: Shape) -> Node:
@@ -80,32 +83,40 @@ def next_call(notation: Notation, shape: Shape) -> Node:
     return terminal(seq(white, call_opening(notation, shape)))
 
 
-def _words(found: tuple[Signs, ...], first: str = "{") -> Node:
-    """Any text in which no spelling follows `first`; its last characters may be the beginning of one."""
-    broken, begun = _off_and_on(found, first)
-    attempt = seq(first, begun)  # `first` and some of the signs, which another one or the end breaks off
-    calm = CharClass(chars.complement(chars.of(first)))
-    return seq(repeat(alt(seq(repeat(attempt), first, broken), calm)), repeat(attempt))
+def _words(openings: tuple[Signs, ...], first: str = "{") -> Node:
+    """Any text in which no opening follows `first`; its last characters may be the beginning of one."""
+    after_first = _incomplete(openings, first)
+    attempt = seq(first, after_first.prefix)  # which another `first` or the end breaks off
+    others = CharClass(chars.complement(chars.of(first)))
+    return seq(repeat(alt(seq(repeat(attempt), first, after_first.mismatch), others)), repeat(attempt))
 
 
-def _off_and_on(found: tuple[Signs, ...], first: str) -> tuple[Node, Node]:
-    """The texts after the tokens read so far: a part of the next one and then a mismatch, and only a part of it."""
-    nexts: dict[str, list[Signs]] = {}
-    for signs in found:
-        nexts.setdefault(signs[0].char, []).append(signs[1:])
-    spaced = any(signs[0].spaced for signs in found)
-    off: list[Node] = [
-        CharClass(chars.complement(chars.of(first + "".join(nexts) + (WHITE_SPACE if spaced else ""))))
-    ]
-    on: list[Node] = []
-    for char, rest in nexts.items():
-        if all(rest):  # else the beginning of a call is complete, and the text is no longer free
-            broken, begun = _off_and_on(tuple(rest), first)
-            off.append(seq(char, broken))
-            on.append(seq(char, begun))
-    further = optional(alt(*on)) if on else seq()
+class _Incomplete(NamedTuple):
+    """The texts that follow some tokens of an opening and do not complete it."""
+
+    mismatch: Node
+    """Those whose last character is not that of the next token, nor the first of an opening."""
+    prefix: Node
+    """Those that are further tokens, possibly none, but not all."""
+
+
+def _incomplete(openings: tuple[Signs, ...], first: str) -> _Incomplete:
+    """What may follow the tokens read so far, given the tokens that are left of each opening."""
+    by_next: dict[str, list[Signs]] = {}
+    for signs in openings:
+        by_next.setdefault(signs[0].char, []).append(signs[1:])
+    spaced = any(signs[0].spaced for signs in openings)
+    other = chars.complement(chars.of(first + "".join(by_next) + (WHITE_SPACE if spaced else "")))
+    mismatches: list[Node] = [CharClass(other)]
+    prefixes: list[Node] = []
+    for char, rest in by_next.items():
+        if all(rest):  # else the opening is complete, and the text is no longer free
+            after = _incomplete(tuple(rest), first)
+            mismatches.append(seq(char, after.mismatch))
+            prefixes.append(seq(char, after.prefix))
+    prefix = optional(alt(*prefixes)) if prefixes else seq()
     white = (_WHITE,) if spaced else ()
-    return seq(*white, alt(*off)), seq(*white, further)
+    return _Incomplete(seq(*white, alt(*mismatches)), seq(*white, prefix))
 
 
 def _lexeme(text: Node) -> Node:

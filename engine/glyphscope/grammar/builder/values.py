@@ -1,4 +1,8 @@
-"""The rules of values: listed ones, alternatives, each type by its keywords, and what of them no rule enforces."""
+"""The rules of values: listed ones, alternatives, each type by its keywords, and what of them no rule enforces.
+
+`_node` decides by which keyword a value is written: a custom grammar, a list of values, a choice, or its types. Each of
+these has a section below it, in this order; objects and arrays are in `containers`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,14 @@ from glyphscope.grammar.builder.containers import (
     forbids_one,
     object_node,
 )
-from glyphscope.grammar.builder.context import Choice, Form, SurfaceEntries, ToolContext, Written
+from glyphscope.grammar.builder.context import (
+    Choice,
+    Form,
+    Impossible,
+    NotationEntries,
+    TaggedValue,
+    ToolContext,
+)
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
 from glyphscope.grammar.builder.schema import (
     TYPES,
@@ -39,21 +50,123 @@ from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
 
+# Keywords that no grammar here enforces, by the type they apply to ("" for any), and why.
+_BEYOND = (
+    ("array", "uniqueItems", "whether items repeat is not decided by a grammar"),
+    ("array", "contains", "which item is the one is not decided by a grammar"),
+    ("array", "unevaluatedItems", "it depends on other alternatives"),
+    ("object", "dependentRequired", "it depends on which properties are there"),
+    ("object", "dependentSchemas", "it depends on which properties are there"),
+    ("", "if", "it depends on the value as a whole"),
+)
 MAX_LOOKS = 6  # levels of properties that are compared
+_TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
+
+
+def build_values(context: ToolContext) -> None:
+    """Makes every rule that was asked for, and those they ask for."""
+    while context.pending:
+        context.rule, parts, form = context.pending.pop()
+        node = _node(context, context.rule, parts, form)
+        context.book.add(context.rule, node, context.origins[context.rule])
+    note_weak_choices(context)
+
+
+def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
+    """The body of a rule: of the parts that apply together, by the first of the keywords below that one of them has."""
+    custom = next((part for part in parts if CUSTOM in part.schema), None)
+    if custom is not None and not (isinstance(form, TaggedValue) and form.style):
+        return _closed(custom_node(context, name, custom, parts, form), form)
+    if custom is not None:
+        context.note_unenforced(custom, CUSTOM, "a raw text is not written as the grammar of a value says")
+    listing = next((part for part in parts if "const" in part.schema or "enum" in part.schema), None)
+    if listing is not None and (form == "value" or isinstance(form, TaggedValue)):
+        return _closed(
+            _listed(context, listing, parts, form if isinstance(form, TaggedValue) else None), form
+        )
+    if listing is not None:
+        context.note_unenforced(
+            listing, "const" if "const" in listing.schema else "enum", "whole calls are not listed"
+        )
+    for part in parts:
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in part.schema and keyword not in part.place.taken:
+                return _branches(context, name, part, keyword, parts, form)
+    known = len(context.impossible)
+    types = types_of(parts)
+    _note_beyond(context, types, parts)
+    if form == "members":
+        entries = NotationEntries(context.syntax)
+        node = arguments_node(context, name, parts, entries, leading=True) if "object" in types else NEVER
+    elif form == "arguments":
+        node = arguments_node(context, name, parts, context.entries) if "object" in types else NEVER
+    elif isinstance(form, TaggedValue):
+        node = _closed(_typed(context, name, types & form.types, parts, form.style), form)
+    elif types == set(TYPES) and not any("type" in part.schema for part in parts):
+        node = context.any_value(parts[0])
+    else:
+        node = _typed(context, name, types, parts)
+    if node == NEVER and len(context.impossible) == known:  # no part of it has given a reason already
+        context.impossible.append(
+            Impossible(name, parts[0].place.pointer, "its constraints contradict each other")
+        )
+    return node
+
+
+def _listed(context: ToolContext, part: Part, parts: Parts, form: TaggedValue | None) -> Node:
+    """One of the values of `const` or `enum` that satisfy all the parts."""
+    listed = [part.schema["const"]] if "const" in part.schema else part.schema["enum"]
+    places = [p.place for p in parts]
+    pointer = join(part.place.pointer, "const" if "const" in part.schema else "enum")
+    possible = []
+    for value in listed:
+        why = context.schema.excluded(places, value)
+        context.note_listed(pointer, json.dumps(value, ensure_ascii=False), why)
+        if why is None:
+            possible.append(_plain(value))
+    if not possible:
+        why = "no listed value satisfies the other constraints"
+        context.impossible.append(Impossible(context.rule, part.place.pointer, why))
+    if form is not None:
+        possible = [value for value in possible if type_of(value) in form.types]
+    return listed_values(context, part, possible, form.style if form else None) if possible else NEVER
+
+
+def _plain(value: Any) -> Any:
+    """The value as it is written: an integer as an integer literal, also where the schema lists it as 5.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: Parts, form: Form) -> Node:
+    """One of the alternatives of `anyOf` or `oneOf`, each a rule in which all the other parts apply as well."""
+    if keyword == "oneOf" and may_overlap(context.schema, part):
+        context.note_unenforced(
+            part, keyword, "its alternatives may overlap, and a grammar does not count them"
+        )
+    if not isinstance(form, TaggedValue) or _structured(context, part, keyword, form) > 1:
+        context.loosen()
+    chosen = Place(part.place.pointer, part.place.taken | {keyword})
+    others = tuple(chosen if p is part else p.place for p in parts)
+    branches = range(len(part.schema[keyword]))
+    rules = [context.ref((*others, part.at(keyword, i)), form, f"{name}-{i + 1}") for i in branches]
+    names = tuple(rule.name if isinstance(rule, tree.RuleRef) else "" for rule in rules)
+    context.choices.append(Choice(part, keyword, parts, names))
+    return alt(*rules)
 
 
 def may_overlap(schema: Schema, part: Part) -> bool:
-    """False only where no value can satisfy two of the alternatives."""
+    """Whether a value may satisfy two alternatives of a `oneOf`, which a grammar cannot count; True if not decided."""
     places = [part.at("oneOf", i) for i in range(len(part.schema["oneOf"]))]
     return any(_may_both(schema, a, b, MAX_LOOKS) for a, b in combinations(places, 2))
 
 
 def _may_both(schema: Schema, a: Place, b: Place, looks: int) -> bool:
+    """Whether a value may satisfy both: by their types, their lists of values, and the properties both require."""
     left, right = schema.expand([a]), schema.expand([b])
     if isinstance(left, str) or isinstance(right, str):
         return False
     types = _types(left) & _types(right)
-    if not types - ({"integer"} if "number" not in types else set()) and "integer" not in types:
+    if not types:
         return False
     listed = [values for values in (_enumerated(left), _enumerated(right)) if values is not None]
     if len(listed) == 2 and not listed[0] & listed[1]:
@@ -73,6 +186,7 @@ def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, look
 
 
 def _types(parts: Parts) -> set[str]:
+    """The types that `type` leaves. Other keywords do not count here: they say nothing of values of another type."""
     declared = any("type" in part.schema for part in parts)
     return types_of(parts) if declared else types_of(())
 
@@ -85,112 +199,20 @@ def _enumerated(parts: Parts) -> set[str] | None:
     return None
 
 
-# Keywords that no grammar here enforces, by the type they apply to ("" for any), and why.
-_BEYOND = (
-    ("array", "uniqueItems", "whether items repeat is not decided by a grammar"),
-    ("array", "contains", "which item is the one is not decided by a grammar"),
-    ("array", "unevaluatedItems", "it depends on other alternatives"),
-    ("object", "dependentRequired", "it depends on which properties are there"),
-    ("object", "dependentSchemas", "it depends on which properties are there"),
-    ("", "if", "it depends on the value as a whole"),
-)
-
-
-_TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
-
-
-def build_values(context: ToolContext) -> None:
-    """Makes every rule that was asked for, and those they ask for."""
-    while context.pending:
-        context.rule, parts, form = context.pending.pop()
-        node = _node(context, context.rule, parts, form)
-        context.book.add(context.rule, node, context.origins[context.rule])
-    note_weak_choices(context)
-
-
-def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
-    custom = next((part for part in parts if CUSTOM in part.schema), None)
-    if custom is not None and not (isinstance(form, Written) and form.style):
-        return _closed(custom_node(context, name, custom, parts, form), form)
-    if custom is not None:
-        context.leave(custom, CUSTOM, "a raw text is not written as the grammar of a value says")
-    listing = next((part for part in parts if "const" in part.schema or "enum" in part.schema), None)
-    if listing is not None and (form == "value" or isinstance(form, Written)):
-        return _closed(_listed(context, listing, parts, form if isinstance(form, Written) else None), form)
-    if listing is not None:
-        context.leave(listing, "const" if "const" in listing.schema else "enum", "whole calls are not listed")
-    for part in parts:
-        for keyword in ("anyOf", "oneOf"):
-            if keyword in part.schema and keyword not in part.place.taken:
-                return _branches(context, name, part, keyword, parts, form)
-    known = len(context.impossible)
-    types = types_of(parts)
-    _note_beyond(context, types, parts)
-    if form == "members":
-        entries = SurfaceEntries(context.surface)
-        node = arguments_node(context, name, parts, entries, leading=True) if "object" in types else NEVER
-    elif form == "arguments":
-        node = arguments_node(context, name, parts, context.entries) if "object" in types else NEVER
-    elif isinstance(form, Written):
-        node = _closed(_typed(context, name, types & form.types, parts, form.style), form)
-    elif types == set(TYPES) and not any("type" in part.schema for part in parts):
-        node = context.any_value(parts[0])
-    else:
-        node = _typed(context, name, types, parts)
-    if node == NEVER and len(context.impossible) == known:  # no part of it has given a reason already
-        context.impossible.append((name, parts[0].place.pointer, "its constraints contradict each other"))
-    return node
-
-
-def _listed(context: ToolContext, part: Part, parts: Parts, form: Written | None) -> Node:
-    listed = [part.schema["const"]] if "const" in part.schema else part.schema["enum"]
-    places = [p.place for p in parts]
-    pointer = join(part.place.pointer, "const" if "const" in part.schema else "enum")
-    possible = []
-    for value in listed:
-        why = context.schema.excluded(places, value)
-        context.offer(pointer, json.dumps(value, ensure_ascii=False), why)
-        if why is None:
-            possible.append(_plain(value))
-    if not possible:
-        why = "no listed value satisfies the other constraints"
-        context.impossible.append((context.rule, part.place.pointer, why))
-    if form is not None:
-        possible = [value for value in possible if type_of(value) in form.types]
-    return listed_values(context, part, possible, form.style if form else None) if possible else NEVER
-
-
-def _plain(value: Any) -> Any:
-    # An integer is written as an integer literal, also where the schema lists it as 5.0.
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
-
-
-def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: Parts, form: Form) -> Node:
-    if keyword == "oneOf" and may_overlap(context.schema, part):
-        context.leave(part, keyword, "its alternatives may overlap, and a grammar does not count them")
-    if not isinstance(form, Written) or _structured(context, part, keyword, form) > 1:
-        context.loosen()
-    chosen = Place(part.place.pointer, part.place.taken | {keyword})
-    others = tuple(chosen if p is part else p.place for p in parts)
-    branches = range(len(part.schema[keyword]))
-    made = [context.ref((*others, part.at(keyword, i)), form, f"{name}-{i + 1}") for i in branches]
-    names = tuple(branch.name if isinstance(branch, tree.RuleRef) else "" for branch in made)
-    context.choices.append(Choice(part, keyword, parts, names))
-    return alt(*made)
-
-
-def _structured(context: ToolContext, part: Part, keyword: str, form: Written) -> int:
+def _structured(context: ToolContext, part: Part, keyword: str, form: TaggedValue) -> int:
     """How many alternatives may be lists or objects, which are several lexemes."""
     if form.style is not None or not {"array", "object"} & form.types:
         return 0
     places = [part.at(keyword, place) for place in range(len(part.schema[keyword]))]
-    found = [context.schema.expand((place,)) for place in places]
-    return sum(not isinstance(each, str) and bool({"array", "object"} & types_of(each)) for each in found)
+    alternatives = [context.schema.expand((place,)) for place in places]
+    return sum(
+        not isinstance(each, str) and bool({"array", "object"} & types_of(each)) for each in alternatives
+    )
 
 
 def _closed(node: Node, form: Form) -> Node:
     """A value with what closes it."""
-    if not isinstance(form, Written) or form.style is not None or node == NEVER:
+    if not isinstance(form, TaggedValue) or form.style is not None or node == NEVER:
         return node
     options = node.options if isinstance(node, tree.Alt) else (node,)
     whole, others = [], []
@@ -207,10 +229,10 @@ def _note_beyond(context: ToolContext, types: set[str], parts: Parts) -> None:
     for part in parts:
         for kind, keyword, why in _BEYOND:
             if part.schema.get(keyword) not in (None, False) and (not kind or kind in types):
-                context.leave(part, keyword, why)
+                context.note_unenforced(part, keyword, why)
         excluded = part.schema.get("not")
         if excluded is not None and not _must_exclude(excluded):
-            context.leave(part, "not", "a grammar spells what may come, not what may not")
+            context.note_unenforced(part, "not", "a grammar spells what may come, not what may not")
 
 
 def _must_exclude(excluded: Any) -> bool:
@@ -231,21 +253,23 @@ def _typed(
         ("string", lambda: _string(context, parts, style)),
         ("number", lambda: _number(context, parts, whole=False)),
         ("integer", lambda: NEVER if "number" in types else _number(context, parts, whole=True)),
-        ("boolean", lambda: context.surface.boolean),
-        ("null", lambda: context.surface.null),
+        ("boolean", lambda: context.syntax.boolean),
+        ("null", lambda: context.syntax.null),
     )
-    made = {kind: make() for kind, make in makers if kind in types}
-    _note_types(context, parts, made)
-    return alt(*made.values())
+    nodes = {kind: make() for kind, make in makers if kind in types}
+    _note_types(context, parts, nodes)
+    return alt(*nodes.values())
 
 
-def _note_types(context: ToolContext, parts: Parts, made: Mapping[str, Node]) -> None:
+def _note_types(context: ToolContext, parts: Parts, nodes: Mapping[str, Node]) -> None:
     """Notes which of several types that a schema lists are possible."""
     for part in parts:
         listed = part.schema.get("type")
         for kind in listed if isinstance(listed, list) and len(listed) > 1 else ():
-            possible = made.get("number" if kind == "integer" and "number" in made else kind, NEVER) != NEVER
-            context.offer(join(part.place.pointer, "type"), kind, None if possible else "")
+            possible = (
+                nodes.get("number" if kind == "integer" and "number" in nodes else kind, NEVER) != NEVER
+            )
+            context.note_listed(join(part.place.pointer, "type"), kind, None if possible else "")
 
 
 def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> Node:
@@ -255,21 +279,23 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
             try:
                 contents.append(pattern_node(part.schema["pattern"]))
             except PatternNotEnforced as reason:
-                context.leave(part, "pattern", str(reason))
+                context.note_unenforced(part, "pattern", str(reason))
         if "format" in part.schema:
             content = format_node(part.schema["format"])
             if content is None:
-                context.leave(part, "format", "no rules are known for this format")
+                context.note_unenforced(part, "format", "no rules are known for this format")
             else:
                 contents.append(content)
     low, high = sizes_of(parts, "minLength", "maxLength")
-    styles = (style,) if style else context.surface.styles
+    styles = (style,) if style else context.syntax.styles
     nodes = [string_node(each, tuple(contents), low, high) for each in styles]
     possible = [_is_possible(node) for node in nodes]
     if None in possible:
         for part in parts:
             for keyword in {"minLength", "maxLength"} & part.schema.keys():
-                context.leave(part, keyword, "together with the pattern it is too large for an automaton")
+                context.note_unenforced(
+                    part, keyword, "together with the pattern it is too large for an automaton"
+                )
         return alt(*(string_node(each, tuple(contents)) for each in styles))
     return alt(*(node for node, some in zip(nodes, possible, strict=True) if some))
 
@@ -295,7 +321,7 @@ def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
             step, whole = lcm(step, int(multiple)), True
             stepping.append(part)
         elif not (whole and multiple in (0.5, 0.25, 0.125)):
-            context.leave(part, "multipleOf", "only steps of whole numbers are enforced")
+            context.note_unenforced(part, "multipleOf", "only steps of whole numbers are enforced")
     if not whole:
         stepped = any("multipleOf" in part.schema for part in parts)
         return terminal(number_node(bounds, stepped=stepped))
@@ -306,6 +332,6 @@ def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
     if node is None:
         for part in stepping:
             if part.schema["multipleOf"] != 1:
-                context.leave(part, "multipleOf", _TOO_LARGE)
+                context.note_unenforced(part, "multipleOf", _TOO_LARGE)
         return terminal(integer_node(low, high))
     return node if any(refs(node)) else terminal(node)

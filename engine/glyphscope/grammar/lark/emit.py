@@ -1,6 +1,8 @@
 """Emission for llguidance: its variant of Lark's syntax.
 
 A grammar that was not made for a lexer is first cut into lexemes that lose none of its texts (`lexeme_partition.py`).
+Then each rule is a line of Lark, and so is each lexeme that is more than a literal (`../lexemes.py`); members in any
+order are parametric rules (`parametric.py`). The text is checked by llguidance itself.
 """
 
 from __future__ import annotations
@@ -61,9 +63,8 @@ def _emit(key: ByIdentity[Grammar]) -> _Emitted:
         if not emitter.names_tokens:
             refusal = service.refusal(text, seconds=max(1.0, seconds_left()))
             if refusal:
-                hint = (
-                    service.HINT if refusal.startswith("llguidance") else ""
-                )  # its own reasons begin with a place
+                # its reasons begin with a place; one that begins with its name is that it crashed or took too long
+                hint = service.HINT if refusal.startswith("llguidance") else ""
                 raise GrammarError(
                     f"llguidance rejects the grammar: {refusal}", where=emitter.rule_at(refusal), hint=hint
                 )
@@ -71,21 +72,21 @@ def _emit(key: ByIdentity[Grammar]) -> _Emitted:
 
 
 class _Emitter:
-    """Rule names become what Lark takes: small letters, digits, hyphens, and none of them `start`."""
+    """The lines of a grammar's rules, under names that Lark takes: small letters, digits, hyphens, and none `start`."""
 
     def __init__(self, grammar: Grammar) -> None:
-        self.names_tokens = False
+        self.names_tokens = False  # whether the text needs a vocabulary, known once it is emitted
         self._grammar = grammar
-        self._terminals: dict[Node, str] = {}
-        self._unordered: dict[Node, str] = {}
-        self._parametric: list[str] = []
-        self._count = 0
+        self._terminals: dict[Node, str] = {}  # names of lexemes, by their bodies
+        self._unordered: dict[Node, str] = {}  # references to the parametric rules of members in any order
+        self._parametric: list[str] = []  # the lines of these rules
+        self._count = 0  # of the nodes that have them
         self._names = {name: name for name in grammar.rules if _NAME.fullmatch(name) and name != "start"}
         free = Names(("start", *self._names))
         for name in grammar.rules:
             if name not in self._names:
                 self._names[name] = free.fresh(re.sub(r"[^a-z0-9]+", "-", f"r-{name}".lower()).strip("-"))
-        self._members = "members"
+        self._members = "members"  # begins the names of parametric rules, and no other
         while any(name.startswith(self._members) for name in self._names.values()):
             self._members += "-x"
 
@@ -107,6 +108,7 @@ class _Emitter:
         return rules[int(line[1]) - 2] if line and 2 <= int(line[1]) < len(rules) + 2 else ""
 
     def _node(self, node: Node) -> str:
+        """The Lark expression of a node."""
         if isinstance(node, tree.RuleRef):
             return self._names[node.name]
         lexeme_body = node.body if isinstance(node, tree.Terminal) else node
@@ -128,14 +130,13 @@ class _Emitter:
         return f"({self._node(node.body)}){sign or f'{{{node.minimum},{high}}}'}"
 
     def _in_any_order(self, node: tree.Unordered) -> str:
-        known = self._unordered.get(node)
-        if known is None:
+        reference = self._unordered.get(node)
+        if reference is None:
             self._count += 1  # before those inside of it
-            name = f"{self._members}-{self._count}"
-            known, lines = parametric_rules(node, name, self._node)
-            self._unordered[node] = known
-            self._parametric += lines
-        return known
+            rules = parametric_rules(node, f"{self._members}-{self._count}", self._node)
+            reference = self._unordered[node] = rules.reference
+            self._parametric += rules.lines
+        return reference
 
     def _token(self, node: tree.TokenMatch) -> str:
         self.names_tokens = True

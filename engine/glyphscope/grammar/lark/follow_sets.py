@@ -1,7 +1,10 @@
 """The characters that may follow a lexeme anywhere in a grammar: FIRST and FOLLOW (Aho, Sethi, Ullman §4.4).
 
-A set of lexemes is an integer with a bit for each. Rules are read after those that they refer to for FIRST, and before
-them for FOLLOW, so that only recursive ones are read more than once.
+A set of lexemes is an integer with a bit for each, by its number. `_find_starts` makes FIRST, which lexemes a rule may
+begin with, and `_find_follow` FOLLOW, which lexemes may follow a lexeme; `of` translates that to characters.
+
+Rules are read after those that they refer to for FIRST, and before them for FOLLOW, so that only recursive ones are
+read more than once.
 """
 
 from __future__ import annotations
@@ -143,9 +146,9 @@ class FollowSets:
 
 def _bits(number: int) -> list[int]:
     """The places of the bits that are set."""
-    found = []
+    places = []
     while number:
         low = number & -number
-        found.append(low.bit_length() - 1)
+        places.append(low.bit_length() - 1)
         number ^= low
-    return found
+    return places

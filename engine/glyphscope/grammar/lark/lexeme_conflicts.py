@@ -48,7 +48,7 @@ class _Automata(NamedTuple):
 
 
 class _Continuation(NamedTuple):
-    """The characters that continue a text of one lexeme in another, and how many states it took to find them."""
+    """The characters that continue a text of one lexeme in another, and how many states it took to collect them."""
 
     characters: Ranges
     states: int
@@ -75,42 +75,44 @@ class LexemeConflicts:
             self._forget()
         listed = list(lexemes)
         automata = [self._automata_of(lexeme) for lexeme in listed]
-        firsts = [chars.ALL if found is None else found.first for found in automata]
+        firsts = [chars.ALL if one is None else one.first for one in automata]
         follow = FollowSets(grammar, dict(zip(listed, firsts, strict=True)))
         after = [chars.with_same_first_byte(follow.of(number)) for number in range(len(listed))]
         literals = {
             lexeme.text: number for number, lexeme in enumerate(listed) if isinstance(lexeme, Literal)
         }
         others = [number for number, lexeme in enumerate(listed) if not isinstance(lexeme, Literal)]
-        found = {number for number, one in enumerate(automata) if one is None}
-        found.update(_continuing_literals(literals, after))
+        in_conflict = {number for number, one in enumerate(automata) if one is None}
+        in_conflict.update(_continuing_literals(literals, after))
         budget = MAX_SEARCHED
         for number in others:
             check_time()
             one = automata[number]
             if one is None:
-                found.update(others if after[number] else ())
+                in_conflict.update(others if after[number] else ())
                 continue
             for text, literal in literals.items():
                 literal_continues, continues_literal = self._with_literal(
                     one, text, after[number], after[literal]
                 )
-                found.update((literal,) if literal_continues else (), (number,) if continues_literal else ())
+                in_conflict.update(
+                    (literal,) if literal_continues else (), (number,) if continues_literal else ()
+                )
             for other in others:
                 second = automata[other]
-                if after[number] and other not in found and second is not None:
-                    in_conflict, states = self._continues(one, second, after[number], budget)
+                if after[number] and other not in in_conflict and second is not None:
+                    continues, states = self._continues(one, second, after[number], budget)
                     budget -= states
-                    if in_conflict:
-                        found.add(other)
-        return {listed[number] for number in found}
+                    if continues:
+                        in_conflict.add(other)
+        return {listed[number] for number in in_conflict}
 
     def _automata_of(self, lexeme: Node) -> _Automata | None:
         if lexeme not in self._known:
-            self._known[lexeme] = self._made(lexeme)
+            self._known[lexeme] = self._compile(lexeme)
         return self._known[lexeme]
 
-    def _made(self, lexeme: Node) -> _Automata | None:
+    def _compile(self, lexeme: Node) -> _Automata | None:
         if isinstance(lexeme, Literal):  # read as it is, without an automaton
             place = self._automaton.place(())
             return _Automata(place, place, ((ord(lexeme.text[0]),) * 2,))
@@ -142,9 +144,9 @@ class LexemeConflicts:
         for start, second in ((one.unbounded, other.unbounded), (one.start, other.start)):
             if states > budget:
                 return True, states
-            found = self._continuation(start, second)
-            states += found.states
-            if not chars.intersection(found.characters, after):
+            continuation = self._continuation(start, second)
+            states += continuation.states
+            if not chars.intersection(continuation.characters, after):
                 return False, states
         return True, states
 
@@ -222,8 +224,8 @@ def _without_bounds(node: Node) -> Node:
     """The node without the upper bounds of its long repetitions: a text of 1 to 1000 characters is 1000 states."""
     if isinstance(node, Except):
         return node
-    made = with_parts(node, map(_without_bounds, node.inner))
-    if not isinstance(made, Repeat):
-        return made
-    most = None if made.maximum is None or made.maximum > _FEW else made.maximum
-    return Repeat(made.body, min(made.minimum, _FEW), most)
+    unbounded = with_parts(node, map(_without_bounds, node.inner))
+    if not isinstance(unbounded, Repeat):
+        return unbounded
+    most = None if unbounded.maximum is None or unbounded.maximum > _FEW else unbounded.maximum
+    return Repeat(unbounded.body, min(unbounded.minimum, _FEW), most)

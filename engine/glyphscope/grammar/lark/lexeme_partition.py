@@ -9,9 +9,13 @@ follows it.
 character that may also follow it in the grammar. `lexeme_conflicts.py` finds the lexemes that violate it, by the
 characters of `follow_sets.py`. Single characters never do. But a mask is fast only where lexemes are large.
 
-**The algorithm.** The rules are rewritten over the largest lexemes there are: whole regular parts, or a builder's own
-lexemes. Those in conflict are split into the lexemes of their parts, and the rules that use them are rewritten, until
-none is in conflict. Where that takes too many rounds or lexemes, all of them are split into single characters.
+**The algorithm** (`_partitioned`). The rules are rewritten over the largest lexemes there are: whole regular parts, or
+a builder's own lexemes. Those in conflict are split into the lexemes of their parts, and the rules that use them are
+rewritten, until none is in conflict. Where that takes too many rounds or lexemes, all of them are split into single
+characters.
+
+`_Partition._over_lexemes` decides how one lexeme is split. An intersection that is split becomes the rules of its
+automaton (`regular/intersections.py`), without its weakest part if that is too large.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from typing import NamedTuple
 from glyphscope.grammar.lark.lexeme_conflicts import LexemeConflicts
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.patience import check_time
-from glyphscope.grammar.regular.intersections import Weakened, right_linear
+from glyphscope.grammar.regular.intersections import DroppedPart, right_linear
 from glyphscope.grammar.traversal import callees_first, reachable
 from glyphscope.grammar.tree import (
     EMPTY,
@@ -56,6 +60,7 @@ MAX_NODES = 300  # of a lexeme, the rules that it refers to written out
 MAX_LEXEMES = 1500  # distinct ones that are compared with each other
 MAX_ROUNDS = 8
 
+# Of an intersection's part that was dropped.
 _TOO_LARGE = "together with the rest it is too large to be taken apart for llguidance's lexer"
 
 _SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")
@@ -79,10 +84,10 @@ def with_partitioned_rules(grammar: Grammar) -> Grammar:
     unenforced = dict.fromkeys(grammar.unenforced)
     conflicts = LexemeConflicts()  # shared, because tools have most of their lexemes in common
     for number, root in enumerate(grammar.loose, start=1):
-        made = _partitioned(_below(grammar.rules, root), conflicts, merge=False)
-        unenforced.update(dict.fromkeys(made.unenforced))
-        names = {name: f"{name}-cut-{number}" for name in made.rules} | {root: root}
-        for rule in made.rules.values():
+        partitioned = _partitioned(_below(grammar.rules, root), conflicts, merge=False)
+        unenforced.update(dict.fromkeys(partitioned.unenforced))
+        names = {name: f"{name}-cut-{number}" for name in partitioned.rules} | {root: root}
+        for rule in partitioned.rules.values():
             rules[names[rule.name]] = Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
     needed = _below(rules, grammar.root).rules
     return replace(grammar, rules=needed, unenforced=tuple(unenforced), lexed=True, loose=())
@@ -97,18 +102,18 @@ def _partitioned(given: Grammar, conflicts: LexemeConflicts, *, merge: bool) -> 
     grammar = limit_depth(given)
     partition = _Partition(grammar, merge=merge)
     for _ in range(MAX_ROUNDS):
-        made, lexemes = partition.rewritten()
+        rewritten, lexemes = partition.rewritten()
         if len(lexemes) > MAX_LEXEMES:
             break
-        unsafe = conflicts.among(made, lexemes)
-        if not unsafe:
-            return made
-        partition.split(unsafe)
+        in_conflict = conflicts.among(rewritten, lexemes)
+        if not in_conflict:
+            return rewritten
+        partition.split(in_conflict)
     return _Partition(grammar, merge=merge, characters=True).rewritten()[0]
 
 
 class _Rewritten(NamedTuple):
-    """A rule over lexemes, and these."""
+    """A rule over lexemes, and which it uses, in their order."""
 
     rule: Rule
     lexemes: dict[Node, None]
@@ -129,7 +134,7 @@ class _Partition:
         self._rewritten: dict[str, _Rewritten] = {}
         self._lexemes: dict[Node, None] = {}  # of the rule that is being rewritten
         self._origin = NOWHERE  # of that rule
-        self._lost: dict[Unenforced, None] = {}
+        self._unenforced: dict[Unenforced, None] = {}  # what was dropped from intersections
         self._automata: dict[str, Node] = {}  # rules of the automata that intersections became
         self._regular_rules = _regular_rules(grammar) if merge else {}
         self._regular: dict[int, tuple[Node, Node | None]] = {}  # by identity, with the node to keep it alive
@@ -138,7 +143,7 @@ class _Partition:
         """Splits these lexemes as well. Only rules that use one of them are rewritten."""
         self._split |= lexemes
         self._rewritten = {
-            name: made for name, made in self._rewritten.items() if lexemes.isdisjoint(made.lexemes.keys())
+            name: rule for name, rule in self._rewritten.items() if lexemes.isdisjoint(rule.lexemes.keys())
         }
 
     def rewritten(self) -> tuple[Grammar, dict[Node, None]]:
@@ -151,9 +156,10 @@ class _Partition:
                 self._rewritten[name] = _Rewritten(self._rule(name), self._lexemes)
             rules[name] = self._rewritten[name].rule
             lexemes.update(self._rewritten[name].lexemes)
-        return Grammar(rules, self._grammar.root, (*self._grammar.unenforced, *self._lost)), lexemes
+        return Grammar(rules, self._grammar.root, (*self._grammar.unenforced, *self._unenforced)), lexemes
 
     def _rule(self, name: str) -> Rule:
+        """The rule over lexemes; one of the grammar, or of an automaton."""
         check_time()
         rule = self._grammar.rules.get(name)
         if rule is None:
@@ -194,7 +200,7 @@ class _Partition:
         return not self._characters and lexeme not in self._split
 
     def _split_literal(self, text: str, merge: bool) -> Node:
-        """Without a bracket or comma before it, or a sign after it, a key may well stay whole; else its characters."""
+        """A sign before or after the text by itself, so that a key between them may stay whole; else its characters."""
         if text[0] in _SIGNS and len(text) > 1:
             return _side_by_side((self._character(text[0]), self._over_lexemes(Literal(text[1:]), merge)))
         if text[-1] in _ENDS and len(text) > 1:
@@ -202,21 +208,22 @@ class _Partition:
         return seq(*map(self._character, text))
 
     def _split_intersection(self, node: Intersect, merge: bool) -> Node:
-        """Rules of its automaton, or what is left of it."""
-        left = right_linear(node, self._new_rule, self._automata, self._note_lost)
-        return left if isinstance(left, RuleRef) else self._over_lexemes(left, merge)
+        """The rules of its automaton, or the one part that is left of it over lexemes."""
+        split = right_linear(node, self._new_rule, self._automata, self._note_dropped)
+        return split if isinstance(split, RuleRef) else self._over_lexemes(split, merge)
 
-    def _new_rule(self, body: Node) -> Node:
+    def _new_rule(self, body: Node) -> RuleRef:
         name = f"automaton-{len(self._automata) + 1}"
         while name in self._grammar.rules:
             name = f"r-{name}"
         self._automata[name] = body
         return RuleRef(name)
 
-    def _note_lost(self, part: Weakened) -> None:
-        self._lost.update(dict.fromkeys(self._origin.unenforced(part.keywords, _TOO_LARGE)))
+    def _note_dropped(self, part: DroppedPart) -> None:
+        self._unenforced.update(dict.fromkeys(self._origin.unenforced(part.keywords, _TOO_LARGE)))
 
     def _in_characters(self, node: Node) -> Node:
+        """A rule's body with every character as a lexeme: what an automaton's rules are made of."""
         if isinstance(node, Literal):
             return seq(*map(self._character, node.text))
         if isinstance(node, CharClass):
@@ -247,8 +254,10 @@ class _Partition:
             return EMPTY if node == EMPTY else None
         known = self._regular.get(id(node))
         if known is None or known[0] is not node:
-            made = _without_references(node, self._regular_rules, lambda part: self._as_regular(part, merge))
-            known = self._regular[id(node)] = node, made
+            regular = _without_references(
+                node, self._regular_rules, lambda part: self._as_regular(part, merge)
+            )
+            known = self._regular[id(node)] = node, regular
         return known[1]
 
 
@@ -295,13 +304,13 @@ def _is_character(lexeme: Node) -> bool:
 
 
 def _side_by_side(parts: Iterable[Node]) -> Node:
-    """One after the other, not joined as `seq` does: two literals are two lexemes here."""
+    """The parts as a sequence, not joined as `seq` does: two literals are two lexemes here."""
     some = tuple(part for part in parts if part != EMPTY)
     return some[0] if len(some) == 1 else Seq(some)
 
 
 def _below(rules: dict[str, Rule], root: str) -> Grammar:
-    """The rule and those that it leads to."""
+    """The grammar of a rule and those that it leads to."""
     names = reachable([root], lambda name: refs(rules[name].body))
     return Grammar({name: rules[name] for name in names}, root)
 

@@ -8,6 +8,7 @@ number, which takes fewer. (https://github.com/guidance-ai/llguidance/blob/main/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from glyphscope.grammar.tree import NEVER, Node, Unordered
 
@@ -19,15 +20,19 @@ def bits_needed(node: Unordered) -> int:
     return len(node.members) + _free_bits(node)
 
 
-def parametric_rules(node: Unordered, name: str, spelled: Callable[[Node], str]) -> tuple[str, list[str]]:
-    """The node for the entries, and the lines of the rules it needs; `name` and names that begin with it are free.
+class ParametricRules(NamedTuple):
+    """The reference in the place of the entries, and the lines of the rules it needs."""
 
-    `spelled` writes a node in Lark.
-    """
-    rules = _Rules(node, f"{name}-more", spelled)
+    reference: str
+    lines: list[str]
+
+
+def parametric_rules(node: Unordered, name: str, spell: Callable[[Node], str]) -> ParametricRules:
+    """The entries' rules, with names that begin with `name`; no other name may. `spell` writes a node in Lark."""
+    rules = _Rules(node, f"{name}-more", spell)
     if node.leading:
-        return f"{rules.name}::0x0", rules.lines()
-    return name, [rules.beginning(name), *rules.lines()]
+        return ParametricRules(f"{rules.name}::0x0", rules.lines())
+    return ParametricRules(name, [rules.beginning(name), *rules.lines()])
 
 
 def _free_bits(node: Unordered) -> int:
@@ -40,17 +45,19 @@ def _as_number(node: Unordered) -> bool:
 
 
 class _Rules:
-    def __init__(self, node: Unordered, name: str, spelled: Callable[[Node], str]) -> None:
+    """The rules of one node. Bits are in the order of the entries here: required members first, then the others."""
+
+    def __init__(self, node: Unordered, name: str, spell: Callable[[Node], str]) -> None:
         self._node, self.name = node, name
         places = range(len(node.members))
         required = [place for place in places if node.required >> place & 1]
-        self._order = [*required, *(place for place in places if place not in required)]
-        self._needed = len(required)
-        self._named = len(node.members)
-        self._end = bits_needed(node)
-        self._separator = spelled(node.separator)
-        self._entries = [spelled(node.members[place]) for place in self._order]
-        self._free = "" if node.free == NEVER else spelled(node.free)
+        order = [*required, *(place for place in places if place not in required)]
+        self._needed = len(required)  # the first bit after those of required members
+        self._named = len(node.members)  # the first bit after those of all members
+        self._end = bits_needed(node)  # and after those that count free entries
+        self._separator = spell(node.separator)
+        self._entries = [spell(node.members[place]) for place in order]
+        self._free = "" if node.free == NEVER else spell(node.free)
 
     def beginning(self, name: str) -> str:
         """The rule of the first entry, before which nothing was written."""
@@ -81,6 +88,7 @@ class _Rules:
         return [f"{self.name}::_: {' | '.join(options)}"]
 
     def _complete(self) -> list[str]:
+        """The conditions under which the entries may end."""
         conditions = [f"is_ones([0:{self._needed}])"] if self._needed else []
         if self._node.low and _as_number(self._node):
             conditions.append(f"ge([{self._named}:{self._end}], {self._node.low - self._needed})")
@@ -110,6 +118,7 @@ class _Rules:
 
 
 def _when(conditions: list[str]) -> str:
+    """The conditions behind an alternative, all of which must be true."""
     if not conditions:
         return ""
     whole = conditions[-1]

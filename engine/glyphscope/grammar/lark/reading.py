@@ -30,8 +30,9 @@ class MaskReader:
         """
         # a lone surrogate has no bytes that a grammar could read
         readable = [text for text in texts if not any("\ud800" <= char <= "\udfff" for char in text)]
-        found = dict(zip(readable, service.read_texts(self._grammar, readable, is_schema=self._is_schema)))
-        return [found.get(text, False) for text in texts]
+        answers = service.read_texts(self._grammar, readable, is_schema=self._is_schema)
+        by_text = dict(zip(readable, answers))
+        return [by_text.get(text, False) for text in texts]
 
     def accepts(self, text: str) -> bool:
         """Whether the grammar accepts the text. Raises GrammarError where llguidance stops within it."""

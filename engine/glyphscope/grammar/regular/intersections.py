@@ -1,7 +1,7 @@
-"""Intersections without intersections: their automaton as right-linear rules, a rule for each state that needs one.
+"""Intersections for notations that have none: their automaton as right-linear rules, one for each state that needs it.
 
-What would need too many rules loses its weakest part: the bounds of a length before a pattern, a large automaton
-before a small one.
+An intersection that would need too many rules is weakened: its weakest part is dropped, the bounds of a length before a
+pattern, a large automaton before a small one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_MOVES = 20_000
 _MAX_DEPTH = 12  # states written inside one rule
 
 
-class Weakened(NamedTuple):
-    """A part that was dropped: the keywords of the schema that it comes from, and why."""
+class DroppedPart(NamedTuple):
+    """A part that was dropped from an intersection: the keywords of the schema that it comes from, and why."""
 
     keywords: tuple[str, ...]
     why: str
@@ -35,35 +35,39 @@ class _TooLarge(Exception):
 
 
 def right_linear(
-    node: Intersect, helper: Callable[[Node], Node], rules: dict[str, Node], lost: Callable[[Weakened], None]
+    node: Intersect,
+    new_rule: Callable[[Node], RuleRef],
+    rules: dict[str, Node],
+    note_dropped: Callable[[DroppedPart], None],
 ) -> Node:
-    """The intersection as a reference to rules made by `helper` and filled in `rules`, or the one part that is left.
+    """The intersection as a reference to rules, or the one part that is left of it.
 
-    `lost` is called with each part that was dropped.
+    `new_rule` makes a rule with a body, which is then replaced in `rules`. `note_dropped` is called with each part that
+    was dropped.
     """
     parts = list(node.parts)
     while len(parts) > 1:
         try:
-            return _rules_of(_states(Intersect(tuple(parts))), helper, rules)
+            return _rules_of(_states(Intersect(tuple(parts))), new_rule, rules)
         except _TooLarge:
             weakest = _weakest(parts)
             parts.remove(weakest)
-            lost(
-                Weakened(_keywords(weakest), f"with the rest it needs more than {MAX_STATES:,} rules in GBNF")
-            )
+            why = f"with the rest it needs more than {MAX_STATES:,} rules in GBNF"
+            note_dropped(DroppedPart(_keywords(weakest), why))
     if isinstance(parts[0], Except):
-        return _rules_of(_states(parts[0]), helper, rules)
+        return _rules_of(_states(parts[0]), new_rule, rules)
     return parts[0]
 
 
 class _States(NamedTuple):
-    """An automaton, its first state being 0."""
+    """An automaton, its first state being 0: which states are final, and the moves of each, by characters."""
 
     final: list[bool]
     moves: list[list[tuple[Ranges, int]]]
 
 
 def _states(body: Node) -> _States:
+    """The automaton of a node. Raises _TooLarge."""
     try:
         automaton = Automaton.of(body)
         numbers: dict[Place, int] = {automaton.start: 0}
@@ -85,10 +89,10 @@ def _states(body: Node) -> _States:
     return _States(final, moves)
 
 
-def _rules_of(states: _States, helper: Callable[[Node], Node], rules: dict[str, Node]) -> Node:
+def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[str, Node]) -> Node:
     """A state that is reached twice is a rule; the others are written where they are reached."""
-    reached = [0] * len(states.final)
-    reached[0] = 2
+    reached = [0] * len(states.final)  # how often
+    reached[0] = 2  # the first one is a rule in any case
     for row in states.moves:
         for _, target in row:
             reached[target] += 1
@@ -97,26 +101,24 @@ def _rules_of(states: _States, helper: Callable[[Node], Node], rules: dict[str, 
 
     def reference(state: int) -> Node:
         if state not in names:
-            made = helper(EMPTY)
-            assert isinstance(made, RuleRef)
-            names[state] = made.name
+            names[state] = new_rule(EMPTY).name
             waiting.append(state)
         return RuleRef(names[state])
 
-    def written(state: int, depth: int) -> Node:
+    def moves_of(state: int, depth: int) -> Node:
         options: list[Node] = [EMPTY] if states.final[state] else []
         for ranges, target in sorted(states.moves[state], key=_width):
             alone = reached[target] == 1 and depth < _MAX_DEPTH
             if not states.moves[target]:
                 following: Node = EMPTY
             else:
-                following = written(target, depth + 1) if alone else reference(target)
+                following = moves_of(target, depth + 1) if alone else reference(target)
             options.append(seq(_class(ranges), following))
         return alt(*options)
 
     start = reference(0)
     for state in waiting:
-        rules[names[state]] = written(state, 0)
+        rules[names[state]] = moves_of(state, 0)
     return start
 
 
@@ -130,6 +132,7 @@ def _class(ranges: Ranges) -> Node:
 
 
 def _weakest(parts: list[Node]) -> Node:
+    """The part to drop: a length if there is one, else the one with the most states."""
     lengths = [part for part in parts if _is_length(part)]
     droppable = [part for part in parts if not isinstance(part, Except)]  # what ends a text is never dropped
     return lengths[0] if lengths else max(droppable or parts, key=_count)

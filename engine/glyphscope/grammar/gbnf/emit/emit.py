@@ -10,10 +10,11 @@ the upper bound silently.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from glyphscope.grammar.gbnf.emit.gbnf_text import Speller
 from glyphscope.grammar.gbnf.emit.orders import with_plain_orders
@@ -21,7 +22,7 @@ from glyphscope.grammar.gbnf.emit.repetition import expansion, times, without_em
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.notation_syntax import WHITE
 from glyphscope.grammar.patience import limited
-from glyphscope.grammar.regular.intersections import Weakened, right_linear
+from glyphscope.grammar.regular.intersections import DroppedPart, right_linear
 from glyphscope.grammar.regular.numbers import LARGEST, Bounds, integer_node, number_node
 from glyphscope.grammar.regular.strings import any_character, string_node
 from glyphscope.grammar.traversal import reachable
@@ -57,6 +58,21 @@ ROOT = "root"
 MAX_BESIDE = 8  # alternatives that begin alike and still are side by side
 MAX_INLINE = 24  # nodes of a lexeme that is written where it is used
 
+_QUOTE = Literal('"')
+_CHARACTERS = frozenset((any_character("json"), any_character("glyph")))
+
+
+def _known() -> dict[Node, str]:
+    """The lexemes that all grammars have under the same names."""
+    named: dict[Node, str] = {number_node(Bounds()): "number", integer_node(-LARGEST, LARGEST): "integer"}
+    for node in (string_node("json"), string_node("glyph")):
+        assert isinstance(node, Terminal)
+        named[node.body] = "string"
+    return named
+
+
+_KNOWN = _known()
+
 
 @dataclass(frozen=True)
 class GbnfText:
@@ -91,13 +107,24 @@ def _plain(key: ByIdentity[Grammar]) -> GbnfText:
 
 def _emitter(grammar: Grammar) -> _Emitter:
     plain = with_plain_orders(grammar)
-    made = plain.grammar
-    return _Emitter(
-        without_empty_rounds(made if made.lexed else limit_depth(made)), plain.unenforced, plain.ordered
-    )
+    flat = plain.grammar if plain.grammar.lexed else limit_depth(plain.grammar)
+    return _Emitter(without_empty_rounds(flat), plain.unenforced, plain.ordered)
+
+
+class _SharedRule(NamedTuple):
+    """A rule that several places use, and what was dropped from it, which is lost at each of these places."""
+
+    name: str
+    dropped: tuple[DroppedPart, ...] = ()
 
 
 class _Emitter:
+    """The rules of a grammar rewritten for llama.cpp, by their GBNF names, with further ones that they need.
+
+    `owner` is in all methods the rule of the grammar that a node belongs to: further rules are named after it, and have
+    its origin.
+    """
+
     def __init__(
         self, grammar: Grammar, unenforced: tuple[Unenforced, ...], ordered: tuple[Ordered, ...]
     ) -> None:
@@ -107,9 +134,8 @@ class _Emitter:
         self.origins: dict[str, Origin] = {}
         self.unenforced = dict.fromkeys(unenforced)
         self.speller = Speller(ROOT, grammar.root, grammar.rules)
-        self._shared: dict[Node, str] = {}
-        self._weakened: list[Weakened] = []
-        self._weakened_in: dict[str, list[Weakened]] = {}
+        self._shared: dict[Node, _SharedRule] = {}
+        self._dropped: list[DroppedPart] = []  # from the lexeme that is being written
         self._uses = Counter[int]()  # of each lexeme's body, by identity: one that is used twice is a rule
 
     def emit(self, notes: Callable[[Origin], str] | None) -> GbnfText:
@@ -127,7 +153,7 @@ class _Emitter:
             lines.append(self.speller.rule(name, self.rules[name]))
         return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unenforced), self.ordered)
 
-    def _helper(self, hint: str, body: Node, owner: Rule) -> Node:
+    def _new_rule(self, hint: str, body: Node, owner: Rule) -> RuleRef:
         """A separate rule for a finished body."""
         name = self.speller.fresh(hint)
         self.rules[name] = body
@@ -137,14 +163,15 @@ class _Emitter:
 
     def _for_all(self, hint: str, key: Node, make: Callable[[str], Node]) -> Node:
         """The rule that every place shares for a node; it belongs to none of them. `make` gets its name."""
-        name = self._shared.get(key)
-        if name is None:
-            name = self._shared[key] = self.speller.fresh(hint)
-            self.rules[name] = make(name)
-        return RuleRef(name)
+        shared = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = _SharedRule(self.speller.fresh(hint))
+            self.rules[shared.name] = make(shared.name)
+        return RuleRef(shared.name)
 
     def _named(self, hint: str, body: Node) -> Node:
-        return self._for_all(hint, body, lambda name: self._written(body, Rule(name, body)))
+        """The rule that every place shares for a lexeme."""
+        return self._for_all(hint, body, lambda name: self._lexeme_body(body, Rule(name, body)))
 
     def _node(self, node: Node, owner: Rule) -> Node:
         if isinstance(node, RuleRef):
@@ -169,26 +196,24 @@ class _Emitter:
         if known is not None:
             return self._named(known, body)
         if self._uses[id(body)] < 2 or _is_short(body):
-            return self._written(body, owner)
-        name = self._shared.get(body)
-        if name is None:
-            self._weakened = []
-            ready = self._written(body, owner)
-            made = self._helper(f"{self.speller.name(owner.name)}-text", ready, owner)
-            assert isinstance(made, RuleRef)
-            name = self._shared[body] = made.name
-            self._weakened_in[name] = self._weakened
+            return self._lexeme_body(body, owner)
+        shared = self._shared.get(body)
+        if shared is None:
+            self._dropped = []
+            ready = self._lexeme_body(body, owner)
+            rule = self._new_rule(f"{self.speller.name(owner.name)}-text", ready, owner)
+            shared = self._shared[body] = _SharedRule(rule.name, tuple(self._dropped))
         else:
-            self._report(self._weakened_in[name], owner)
-        return RuleRef(name)
+            self._report(shared.dropped, owner)
+        return RuleRef(shared.name)
 
-    def _report(self, weakened: list[Weakened], owner: Rule) -> None:
-        """Names what was lost at the place of the owner: each that shares a rule loses it."""
+    def _report(self, dropped: Iterable[DroppedPart], owner: Rule) -> None:
+        """Names what was dropped at the place of the owner: each that shares a rule loses it."""
         origin = owner.origin or NOWHERE
-        for part in weakened:
+        for part in dropped:
             self.unenforced.update(dict.fromkeys(origin.unenforced(part.keywords, part.why)))
 
-    def _written(self, body: Node, owner: Rule) -> Node:
+    def _lexeme_body(self, body: Node, owner: Rule) -> Node:
         """A lexeme's body. One that ends in any characters and a quote ends in the rule that all strings share."""
         if isinstance(body, Seq) and len(body.parts) > 1 and body.parts[-1] == _QUOTE:
             open_end = body.parts[-2]
@@ -222,30 +247,30 @@ class _Emitter:
             return EMPTY if node.minimum == 0 else NEVER
 
         def block(inner: Node) -> Node:
-            return self._helper(f"{self.speller.name(owner.name)}-block", inner, owner)
+            return self._new_rule(f"{self.speller.name(owner.name)}-block", inner, owner)
 
         if expansion(body, node.minimum, node.maximum) is None:
             body = block(body)
         return times(body, node.minimum, node.maximum, block)
 
     def _intersection(self, node: Intersect, owner: Rule) -> Node:
-        weakened: list[Weakened] = []
-        name = self._shared.get(node)
-        if name is None:
-            base = f"{self.speller.name(owner.name)}-text"
+        shared = self._shared.get(node)
+        if shared is None:
+            hint = f"{self.speller.name(owner.name)}-text"
+            dropped: list[DroppedPart] = []
             ready = right_linear(
-                node, lambda body: self._helper(base, body, owner), self.rules, weakened.append
+                node, lambda body: self._new_rule(hint, body, owner), self.rules, dropped.append
             )
+            parts = tuple(dropped)
         else:
-            ready, weakened = RuleRef(name), self._weakened_in[name]
-        self._weakened += weakened
-        self._report(weakened, owner)
+            ready, parts = RuleRef(shared.name), shared.dropped
+        self._dropped += parts
+        self._report(parts, owner)
         if isinstance(ready, Intersect):
             return NEVER
         if not isinstance(ready, RuleRef):
             return self._node(ready, owner)
-        self._shared[node] = ready.name
-        self._weakened_in[ready.name] = weakened
+        self._shared[node] = _SharedRule(ready.name, parts)
         return ready
 
     def _apart(self, options: list[Node], owner: Rule) -> Node:
@@ -276,31 +301,17 @@ class _Emitter:
             start = min(texts)[: common_length(min(texts), max(texts))]
             rest = self._apart([_without(option, len(start)) for option in group], owner)
             if isinstance(rest, Alt) and len(rest.options) > MAX_BESIDE:
-                rest = self._helper(f"{self.speller.name(owner.name)}-{len(start)}", rest, owner)
+                rest = self._new_rule(f"{self.speller.name(owner.name)}-{len(start)}", rest, owner)
             parts.append(seq(start, rest))
         return alt(*parts)
 
 
 def _comment(origin: Origin, notes: Callable[[Origin], str]) -> str:
+    """The line before a rule: the tool, the place in its schema, and the words for the place."""
     place = f"{origin.tool} {origin.pointer}".rstrip()
     words = notes(origin)
     line = f"# {place}: {words}" if words else f"# {place}"
     return visible(" ".join(line.splitlines()))
-
-
-_QUOTE = Literal('"')
-_CHARACTERS = frozenset((any_character("json"), any_character("glyph")))
-
-
-def _known() -> dict[Node, str]:
-    named: dict[Node, str] = {number_node(Bounds()): "number", integer_node(-LARGEST, LARGEST): "integer"}
-    for node in (string_node("json"), string_node("glyph")):
-        assert isinstance(node, Terminal)
-        named[node.body] = "string"
-    return named
-
-
-_KNOWN = _known()
 
 
 def _is_short(lexeme: Node) -> bool:
@@ -308,12 +319,14 @@ def _is_short(lexeme: Node) -> bool:
 
 
 def _first_letter(node: Node) -> str:
+    """The letter with which every text of the node begins, by its first literal; empty where it begins otherwise."""
     if isinstance(node, Seq) and node.parts:
         node = node.parts[0]
     return node.text[:1] if isinstance(node, Literal) else ""
 
 
 def _leading(node: Node) -> str:
+    """The literal with which it begins."""
     if isinstance(node, Seq):
         node = node.parts[0]
     assert isinstance(node, Literal)
@@ -321,6 +334,7 @@ def _leading(node: Node) -> str:
 
 
 def _without(node: Node, count: int) -> Node:
+    """The node without the first letters of its literal."""
     if isinstance(node, Seq):
         return seq(_leading(node)[count:], *node.parts[1:])
     return seq(_leading(node)[count:])
