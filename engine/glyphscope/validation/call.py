@@ -1,7 +1,11 @@
 """A tool call, judged while it is being written.
 
-What is added to the validator of values is the call around the arguments: its own object (`call_level`), GLYPH's head
-form, the tool's name, and the verdict on all arguments at the end.
+What is added to the validator of values is the call around the arguments. Either the tool's name is a member of the
+call's own object (`call_level`), and then its value is judged like any other and `_end` sees it complete; or it is
+before the brace, in GLYPH's head form, for which the reader has separate events (`_head_text`, `_head_end`). Both ways
+lead to `_name_ended`: from there on the arguments are judged by that tool's schema.
+
+To change why a name is an unknown tool: `_why_no_tool`. What may be before a call: `_refuse_head`, `_leading_text`.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from glyphscope.registry.pointer import step_of
 from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidates
 from glyphscope.validation.candidates import Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
-from glyphscope.validation.reasons import Reason, one_of, values_in_words
+from glyphscope.validation.reasons import Reason, Verdict, one_of, values_in_words
 from glyphscope.validation.streaming_validator import Limits, StreamingValidator
 from glyphscope.validation.tools import tools_of
 
@@ -88,11 +92,11 @@ class CallValidator(StreamingValidator):
         self.tool_allowed = False
         self.tool_char: int | None = None
         self._call: CallLevel | None = None  # the call's own object, unless a head names the tool
-        self._name_refused = False
+        self._name_refused = False  # a violation was reported on the name already
         self._head = ""  # the name before the brace, or what is in its place
         self._head_start = -1
-        self._headed = False
-        self._head_refused = False
+        self._headed = False  # the head is complete: the object that follows is the arguments
+        self._head_refused = False  # a violation was reported on the head already
         self._handlers |= {
             s.HEAD_TEXT: self._head_text,
             s.HEAD_END: self._head_end,
@@ -163,32 +167,32 @@ class CallValidator(StreamingValidator):
         self._call.empty = f"the tool '{name}' takes no arguments"
         fault = self._call.set_tool(tool)
         if fault is not None and not self._name_refused:
-            self._violate(fault[0], at, f"{self._arguments_path}/{step_of(fault[1])}")
+            self._violate(fault.reason, at, f"{self._arguments_path}/{step_of(fault.argument)}")
 
-    def _explain_name(
-        self, reason: Reason, path: str, typed: str, possible: int | None
-    ) -> tuple[Reason, str]:
+    def _explain_name(self, reason: Reason, path: str, name: str, possible: int | None) -> Verdict:
         """Report a name that is not in the list as an unknown tool, not as a wrong value."""
         naming = self._call is not None and self._call.naming and len(self._levels) == 1
         if not naming or reason.code != "CONSTRAINT_ENUM":
-            return reason, path
+            return Verdict(reason, path)
         self._name_refused = True
-        return self._why_no_tool(typed if possible is None else typed[: possible + 1], path)
+        return self._why_no_tool(name if possible is None else name[: possible + 1], path)
 
-    def _why_no_tool(self, prefix: str, path: str) -> tuple[Reason, str]:
+    def _why_no_tool(self, prefix: str, path: str) -> Verdict:
         """Why no tool's name begins with `prefix`: no tool has the name, or its arguments were already wrong."""
         for name, tool in self._tools.allowed.items():
             if name.startswith(prefix) and self._call is not None and self._levels:
                 fault = tool.fault(self._call.arguments)
                 if fault is not None:
-                    return fault[0], f"{self._arguments_path}/{step_of(fault[1])}"
+                    return Verdict(fault.reason, f"{self._arguments_path}/{step_of(fault.argument)}")
         viable = values_in_words(name for name in self._tools.allowed if name.startswith(prefix[:-1]))
         disabled = next(
             (name for name in sorted(self._tools.known) if prefix and name.startswith(prefix)), None
         )
         if disabled is not None and disabled not in self._tools.allowed:
-            return Reason("UNKNOWN_TOOL", f"'{disabled}' is not on the allow list", "", viable), path
-        return Reason("UNKNOWN_TOOL", f"no allowed tool is named '{prefix}' or begins so", "", viable), path
+            message = f"'{disabled}' is not on the allow list"
+        else:
+            message = f"no allowed tool is named '{prefix}' or begins so"
+        return Verdict(Reason("UNKNOWN_TOOL", message, "", viable), path)
 
     # GLYPH's head form
 
@@ -210,7 +214,7 @@ class CallValidator(StreamingValidator):
         if len(prefix) == 1 and not any(_alike(prefix, name[:1]) for name in self._tools.known):
             self._violate(self._text_before(prefix), at, "")
             return
-        reason, _ = self._why_no_tool(prefix, "")
+        reason = self._why_no_tool(prefix, "").reason
         if len(prefix) == 1:
             reason = reason._replace(viable=self._openings)
         self._violate(reason, at, f"/{self._keys.name}")
@@ -224,7 +228,7 @@ class CallValidator(StreamingValidator):
             self._fields.mark_impossible()
         self._out.append(self._fields.close(self._head_start + len(text), text))
         if not allowed and not self._head_refused:
-            self._violate(self._why_no_tool(text, path)[0], start, path)
+            self._violate(self._why_no_tool(text, path).reason, start, path)
         self._name_ended(text, start)
 
     def _leading_text(self, start: int, end: int, text: str) -> None:
@@ -252,11 +256,11 @@ class CallValidator(StreamingValidator):
 
     # the end
 
-    def _final_verdict(self) -> tuple[Reason, str] | None:
+    def _final_verdict(self) -> Verdict | None:
         tool = self._tools.allowed.get(self.tool or "")
         arguments = self.arguments
         verdict = None if tool is None or arguments is None else tool.final_word(arguments)
-        return None if verdict is None else (verdict[0], f"{self._arguments_path}{verdict[1]}")
+        return None if verdict is None else verdict._replace(path=f"{self._arguments_path}{verdict.path}")
 
     def _text_ended(self) -> None:
         if self._levels or self._head:

@@ -14,10 +14,10 @@ from glyphscope.validation.candidates import ANY_SCHEMA, Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
 from glyphscope.validation.reasons import Reason, one_of
 from glyphscope.validation.spec import Spec
-from glyphscope.validation.tools import CallableTool, Tools
+from glyphscope.validation.tools import CallableTool, Fault, Tools
 
-# With more allowed tools than this, arguments that come before the name wait for the name to be judged.
 MOST_TOOLS_AT_ONCE = 64
+"""With more allowed tools, arguments that come before the tool's name are judged only when the name is complete."""
 
 
 class CallKeys(NamedTuple):
@@ -128,8 +128,8 @@ class CallLevel(ObjectLevel):
         if self.key != self._keys.arguments:
             return super().value_candidates()
         self._look_at_tools()
-        found = [Candidate(c.schemas, c.spec, c) for c in self.candidates if c.tool is not None]
-        return found or super().value_candidates()
+        of_tools = [Candidate(c.schemas, c.spec, c) for c in self.candidates if c.tool is not None]
+        return of_tools or super().value_candidates()
 
     def _look_at_tools(self) -> None:
         """Make every allowed tool a candidate, now that something depends on which are left."""
@@ -157,8 +157,8 @@ class CallLevel(ObjectLevel):
         """The name is complete: from here on not every tool is a candidate."""
         self.naming = self._choice_open = False
 
-    def set_tool(self, tool: CallableTool | None) -> tuple[Reason, str] | None:
-        """From here on only this tool is judged. Why the arguments so far do not fit it, and which."""
+    def set_tool(self, tool: CallableTool | None) -> Fault | None:
+        """From here on only this tool is judged. Returns why the arguments so far do not fit it."""
         self.tool = tool
         mine = [c for c in self.candidates if tool is not None and c.tool is tool]
         self.candidates = mine or ([] if tool is None else tool_candidates(tool)) or anything()

@@ -45,7 +45,7 @@ class CandidateSet:
     """The alternatives that are left for the value being written, each with the check of its string.
 
     The methods that take text narrow the set, and return a reason where no alternative is left: that of the one that
-    lived longest. From then on the value is not judged.
+    accepted most characters. From then on the value is not judged.
     """
 
     __slots__ = ("_checks", "checking", "left", "reached")
@@ -53,8 +53,10 @@ class CandidateSet:
     def __init__(self) -> None:
         self.left: list[Candidate] = []
         self.checking = False  # whether the text of a string has to be looked at
-        self.reached: int | None = None  # characters that the longest living of several strings took
-        self._checks: list[StringCheck | None] = []  # beside `left`; None where every string is valid
+        self.reached: int | None = None  # characters of the string that any alternative accepted
+        self._checks: list[
+            StringCheck | None
+        ] = []  # one for each in `left`; None where every string is valid
 
     def replace(self, candidates: list[Candidate]) -> None:
         """Another value is being written."""
@@ -74,7 +76,7 @@ class CandidateSet:
         return self.keep([c for c in self.left if c.spec.kinds & kind], wrong_type)
 
     def end(self, value: Any) -> Reason | None:
-        """The value is complete: what jsonschema alone can say of it."""
+        """The value is complete: its deferred keywords, which jsonschema decides."""
         if len(self.left) == 1 and not self.left[0].spec.deferred:
             return None
         return self._keep_without([_broken_keyword(candidate, value) for candidate in self.left])
@@ -146,7 +148,7 @@ class CandidateSet:
 
     def keep_scalar(self, kinds: int, text: str, notation: Notation) -> bool:
         """Narrow the set to those that allow a scalar that begins so, if there are any and no string is checked."""
-        fitting = [c for c in self.left if literals.can_hold(c.spec, kinds, text, notation)]
+        fitting = [c for c in self.left if literals.can_satisfy(c.spec, kinds, text, notation)]
         if fitting and len(fitting) < len(self.left):
             self.replace(fitting)
         return bool(fitting)
@@ -157,7 +159,7 @@ class CandidateSet:
             if check is not None and not check.dead:
                 check.feed(char)
         pairs = list(zip(self.left, self._checks, strict=True))
-        alive = [literals.can_still_hold(c.spec, scalar, check) for c, check in pairs]
+        alive = [literals.can_still_satisfy(c.spec, scalar, check) for c, check in pairs]
         if any(alive):
             self._narrow(alive)
             return None
@@ -176,7 +178,7 @@ def parents(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def unjudged(candidates: list[Candidate]) -> list[Candidate]:
-    """In the place of candidates of which none is left: whatever comes, those of their containers stay."""
+    """Candidates that accept everything, in the place of those of which none is left; their containers' stay."""
     above = parents(candidates)
     if not above:
         return [Candidate(c.schemas, ANYTHING) for c in candidates[:1]]
@@ -184,8 +186,10 @@ def unjudged(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def gravest(reasons: Iterable[Reason]) -> Reason:
-    """The reason to report when every alternative has its own: a violated constraint says more than a wrong type, and
-    so does a way of writing."""
+    """The reason to report when every alternative has its own.
+
+    A violated constraint says more than a wrong type, and so does a number in a form that is not accepted.
+    """
     listed = list(reasons)
     chosen = min(listed, key=_gravity)
     alike = [reason for reason in listed if reason.code == chosen.code]

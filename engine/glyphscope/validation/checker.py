@@ -1,7 +1,8 @@
-"""The formats that are enforced, each as one anchored pattern of the linear-time engine.
+"""jsonschema's verdicts on whole values, with the formats that are enforced.
 
-A format means the same while the text streams in and in the final check. A format that is not listed is an
-annotation, as draft 2020-12 has it. These are wider than what `grammar.formats` lets a model write: leap seconds,
+Each format is one anchored pattern of the linear-time engine, so it means the same while the text streams in and in the
+final check. A format that is not listed in `FORMATS` is an annotation, as draft 2020-12 has it. These are wider than
+what `grammar.regular.formats` lets a model write: leap seconds,
 lower-case `t` and `z`, long host names are accepted from anyone and offered to no one.
 Sources: RFC 3339 (date and time), ISO 8601 in RFC 3339 appendix A (duration), RFC 5321 (email, dot-atoms), RFC 1123
 (hostname), RFC 9562 (uuid), RFC 4291 (ipv6), RFC 3986 (uri), RFC 6901 (json-pointer).
@@ -102,6 +103,8 @@ class Checker:
 
 
 class _DeepStack:
+    """A context in which jsonschema may recurse as deep as our limits of nesting need."""
+
     def __enter__(self) -> None:
         self._before = sys.getrecursionlimit()
         if self._before < _RECURSION:

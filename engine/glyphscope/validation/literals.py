@@ -57,13 +57,12 @@ class ScalarPrefix:
         return reachable_kinds(text, self.notation)
 
 
-def can_hold(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
-    """Whether a scalar that begins with `text`, which can become `kinds`, can satisfy `spec`, where as a bare string
-    everything will do."""
+def can_satisfy(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
+    """Whether a scalar that begins with `text`, which can become `kinds`, can satisfy `spec`; as a bare string it can."""
     kinds &= spec.kinds
     if kinds & STRING:
         return True
-    if kinds & NUMBER and _number_left(spec, text, kinds & NUMBER):
+    if kinds & NUMBER and _number_possible(spec, text, kinds & NUMBER):
         return True
     return bool(kinds & (NULL | BOOLEAN)) and any(
         kind & kinds and word.startswith(text) and _listed(spec, value)
@@ -71,16 +70,18 @@ def can_hold(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
     )
 
 
-def can_still_hold(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> bool:
-    """Whether a scalar that begins with the prefix can satisfy `spec`; `string` is its check as a bare string, None
-    where every string will do."""
+def can_still_satisfy(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> bool:
+    """Whether a scalar that begins with the prefix can satisfy `spec`.
+
+    `string` is its check as a bare string, None where every string is valid.
+    """
     kinds = prefix.kinds
     if string is not None and string.dead:
         kinds &= ~STRING
-    return can_hold(spec, kinds, prefix.text, prefix.notation)
+    return can_satisfy(spec, kinds, prefix.text, prefix.notation)
 
 
-def _number_left(spec: Spec, text: str, kinds: int) -> bool:
+def _number_possible(spec: Spec, text: str, kinds: int) -> bool:
     if not number_prefix(text):
         return False
     if spec.free_number:

@@ -1,4 +1,4 @@
-"""Why a text became impossible, and what was still possible, in words."""
+"""Why a text became impossible, and what was still possible, in words: to change what a violation says, start here."""
 
 from __future__ import annotations
 
@@ -18,12 +18,22 @@ _LISTED = 12
 
 
 class Reason(NamedTuple):
-    """A verdict's ground: its code, a sentence, the constraint's JSON Pointer, what would still be possible."""
+    """Why a value is a violation; where is the validator's to say."""
 
     code: Code
     message: str
+    """What follows the value's name in a sentence, or a whole one for the codes in `_WHOLE_SENTENCES`."""
     rule: str = ""
+    """The JSON Pointer of the constraint in the schema."""
     viable: str = ""
+    """What would still be possible, in words."""
+
+
+class Verdict(NamedTuple):
+    """A reason, and the JSON Pointer of the value that it is about."""
+
+    reason: Reason
+    path: str
 
 
 def not_listed(values: Iterable[Any], rule: str) -> Reason:
@@ -57,17 +67,17 @@ def in_words(reason: Reason, path: str, whole: str) -> str:
     return f"{name or whole} {reason.message}"
 
 
-def correct(refused: Violation, reason: Reason, found: list[Violation], out: list[RunEvent]) -> None:
-    """Give a violation on a name, whose message has no path, another reason: among those `found` and in the events.
+def correct(violation: Violation, reason: Reason, violations: list[Violation], out: list[RunEvent]) -> None:
+    """Give a violation on a name, whose message has no path, another reason: in the list and in the events.
 
     An event not yet returned is replaced; else one that corrects it follows.
     """
-    other = structs.replace(refused, code=reason.code, message=reason.message, rule=reason.rule)
-    found[found.index(refused)] = other
-    if refused in out:
-        out[out.index(refused)] = other
+    corrected = structs.replace(violation, code=reason.code, message=reason.message, rule=reason.rule)
+    violations[violations.index(violation)] = corrected
+    if violation in out:
+        out[out.index(violation)] = corrected
     else:
-        out.append(structs.replace(other, corrects=True))
+        out.append(structs.replace(corrected, corrects=True))
 
 
 def kinds_in_words(kinds: int) -> str:

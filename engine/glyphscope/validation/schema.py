@@ -1,6 +1,11 @@
 """From a JSON Schema to Specs: references followed, alternatives spread out, conjunctions merged, on demand.
 
-Everything a Spec cannot hold while a value streams in (`not`, the "exactly one" of `oneOf`, `contains`, the
+`SchemaSet.specs` does it in two steps. A place becomes branches, one for each alternative of it and of everything that
+applies with it: conjunctions of places without alternatives (`_branches`, the disjunctive normal form). Each branch is
+merged to one Spec, keyword by keyword (`_merge` and the `_add_…` functions: a keyword that is to be judged while the
+value streams in belongs there).
+
+Everything a Spec cannot decide while a value streams in (`not`, the "exactly one" of `oneOf`, `contains`, the
 `unevaluated…` family, dependencies) stays with it as a Deferred, which jsonschema judges when the value is complete:
 later than one could wish for, never wrong.
 """
@@ -46,6 +51,7 @@ _SIZES: dict[str, tuple[str, Callable[[int, int], bool]]] = {
 }  # fmt: skip
 """The field of a Spec that a keyword bounds, and the test whether one bound is tighter than another."""
 
+# Keywords that are judged when the value is complete, with the code and the message of a violation.
 _AT_THE_END: dict[str, tuple[Code, str]] = {
     "not": ("CONSTRAINT_OTHER", "is what `not` forbids"),
     "contains": ("CONSTRAINT_ITEMS", "does not contain the items that `contains` asks for"),
@@ -58,6 +64,8 @@ _AT_THE_END: dict[str, tuple[Code, str]] = {
 
 
 class _Branch(NamedTuple):
+    """A conjunction: the schemas that apply together, and what is judged of them at the value's end."""
+
     places: tuple[Place, ...] = ()
     deferred: tuple[Deferred, ...] = ()
 
@@ -77,6 +85,7 @@ class SchemaSet:
         self.top = self.place(root, "")
 
     def place(self, schema: Any, pointer: str) -> Place:
+        """The one Place of a schema at a pointer."""
         key = (id(schema), pointer)
         if key not in self._places:
             self._places[key] = Place(schema, pointer)
@@ -86,16 +95,16 @@ class SchemaSet:
         """The alternatives for a value that must satisfy all `places`; none if no value can."""
         if not places:
             return (ANYTHING,)
-        found = self._specs.get(places)
-        if found is None:
+        specs = self._specs.get(places)
+        if specs is None:
             branches = [_Branch()]
             for place in places:
                 branches = self._product(branches, self._branches(place, frozenset()), place.schema, place)
             merged = (self._merge(branch, top=places == (self.top,)) for branch in branches)
-            found = self._specs[places] = tuple(
+            specs = self._specs[places] = tuple(
                 part for spec in merged if spec is not None for part in self._by_listed_value(spec)
             )
-        return found
+        return specs
 
     def _by_listed_value(self, spec: Spec) -> Iterable[Spec]:
         """An enumeration's arrays and objects as separate alternatives, so that they are judged item by item."""
@@ -127,6 +136,7 @@ class SchemaSet:
     # alternatives
 
     def _branches(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
+        """The alternatives of a place; `above` are those that it was reached from without reading anything."""
         schema, pointer = place.schema, place.pointer
         if schema is True:
             return [_Branch()]
@@ -135,7 +145,7 @@ class SchemaSet:
         if place in above:  # a reference to itself without reading anything
             return [_Branch((), (Deferred(schema, pointer, "CONSTRAINT_OTHER", "does not fit its schema"),))]
         above = above | {place}
-        branches = [_Branch((place,), tuple(self._left_for_the_end(schema, pointer)))]
+        branches = [_Branch((place,), tuple(self._deferred(schema, pointer)))]
         if "$ref" in schema:
             target = self._resolve(schema["$ref"])
             branches = self._product(branches, self._branches(target, above), {"$ref": schema["$ref"]}, place)
@@ -152,6 +162,7 @@ class SchemaSet:
     def _spread(
         self, branches: list[_Branch], keyword: str, place: Place, above: frozenset[Place]
     ) -> list[_Branch]:
+        """The branches with each alternative of `anyOf` or `oneOf`."""
         options = place.schema[keyword]
         rule = f"{place.pointer}/{keyword}"
         union: list[_Branch] = []
@@ -165,6 +176,7 @@ class SchemaSet:
         return self._product(branches, union, {keyword: options}, place)
 
     def _conditional(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
+        """`if` and `then`, or `else` without `if`, which is judged at the value's end."""
         schema, pointer = place.schema, place.pointer
         condition = self.place(schema["if"], f"{pointer}/if")
         then = self.place(schema.get("then", True), f"{pointer}/then")
@@ -179,12 +191,14 @@ class SchemaSet:
     def _product(
         self, left: list[_Branch], right: list[_Branch], fragment: Any, place: Place
     ) -> list[_Branch]:
+        """Each with each; where that is too many, `left` with `fragment`, of which `right` was made, for the end."""
         if len(left) * len(right) <= MAX_ALTERNATIVES:
             return [a.joined(b) for a in left for b in right]
         late = Deferred(fragment, place.pointer, "CONSTRAINT_OTHER", "fits none of its alternatives")
         return [branch._replace(deferred=(*branch.deferred, late)) for branch in left]
 
-    def _left_for_the_end(self, schema: dict[str, Any], pointer: str) -> Iterable[Deferred]:
+    def _deferred(self, schema: dict[str, Any], pointer: str) -> Iterable[Deferred]:
+        """The keywords of a schema that are judged at the value's end."""
         for keyword, (code, message) in _AT_THE_END.items():
             if keyword in schema:
                 fragment = {keyword: schema[keyword]}
@@ -196,9 +210,9 @@ class SchemaSet:
 
     def _resolve(self, reference: str) -> Place:
         """The place of a local reference; the registry rejected every other kind when it was loaded."""
-        found = follow_reference(self.root, reference)
-        assert found is not None, "the registry was checked"
-        return self.place(found[1], to_pointer(found[0]))
+        target = follow_reference(self.root, reference)
+        assert target is not None, "the registry was checked"
+        return self.place(target[1], to_pointer(target[0]))
 
     # conjunctions
 

@@ -58,6 +58,8 @@ class ObjectPart:
 
 @dataclass(frozen=True)
 class ArrayPart:
+    """The constraints of one schema object on items. `items` None: it has none for those after the prefix."""
+
     prefix: tuple[Place, ...]
     items: Place | None
     pointer: str
@@ -65,36 +67,41 @@ class ArrayPart:
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """See the module. `*_rule` are JSON Pointers of the keywords that set the bounds."""
+    """See the module. `*_rule` are JSON Pointers of the keywords that set the bounds; "" where none does."""
 
-    kinds: int = ANY_KIND
+    kinds: int = ANY_KIND  # bits of `notation.scalars`
     kinds_rule: str = ""
     enum: tuple[Any, ...] | None = None
     enum_rule: str = ""
+    # numbers
     span: Range = EVERY_NUMBER
     low_rule: str = ""
     high_rule: str = ""
     step_rule: str = ""
+    # strings
     min_length: int = 0
     max_length: int | None = None
     min_length_rule: str = ""
     max_length_rule: str = ""
     patterns: tuple[StringPattern, ...] = ()
+    # objects
     objects: tuple[ObjectPart, ...] = ()
-    required: dict[str, str] = field(default_factory=dict)
+    required: dict[str, str] = field(default_factory=dict)  # names, with their rule
     min_members: int = 0
     max_members: int | None = None
     min_members_rule: str = ""
     max_members_rule: str = ""
-    member_names: tuple[Place, ...] = ()
+    member_names: tuple[Place, ...] = ()  # what names themselves must satisfy
+    closed: bool = False  # the registry rejects top-level arguments that nothing names
+    # arrays
     arrays: tuple[ArrayPart, ...] = ()
     min_items: int = 0
     max_items: int | None = None
     min_items_rule: str = ""
     max_items_rule: str = ""
     unique_rule: str = ""
+    # of any kind
     deferred: tuple[Deferred, ...] = ()
-    closed: bool = False  # the registry rejects top-level arguments that nothing names
     _members: dict[str, tuple[Place, ...] | None] = field(default_factory=dict)
 
     # strings

@@ -6,9 +6,9 @@ a method for each kind; the method asks what is still possible, a `Level` for th
 alternative is left: that is a violation. After it the value is no longer judged, everything else still is. Members are
 recorded beside (`fields`).
 
-What is judged are parameters: the candidates of the whole document, the word for it, another reason for a violation.
-A subclass adds what its documents have besides: the final verdict on the whole, and for calls (`call`) the level of the
-call's own object and GLYPH's head.
+Which schema a document is judged by, how messages call it, and which other reason a violation may be given are
+arguments of the constructor (`roots`, `whole`, `explain`). A subclass adds what its documents have besides: the final
+verdict on the whole, and for calls (`call`) the level of the call's own object and GLYPH's head.
 
 To change when a value is a violation: `literals` and `strings` for scalars, `members` for names, `levels` for
 containers. To change what it says: `reasons`. To read another keyword of JSON Schema: `schema`.
@@ -31,7 +31,7 @@ from glyphscope.validation.candidates import Candidate, CandidateSet, anything
 from glyphscope.validation.fields import Field, FieldRecorder
 from glyphscope.validation.levels import ArrayLevel, Level, ObjectLevel
 from glyphscope.validation.literals import ScalarPrefix
-from glyphscope.validation.reasons import Reason, correct, in_words
+from glyphscope.validation.reasons import Reason, Verdict, correct, in_words
 from glyphscope.validation.spec import ANYTHING
 
 
@@ -46,9 +46,10 @@ class Limits:
 
 
 Handler: TypeAlias = Callable[[int, int, str], None]
-Explain: TypeAlias = Callable[[Reason, str, str, int | None], tuple[Reason, str]]
-"""From a reason, its path, the text of the scalar being written and how many of its characters were possible: the
-reason and the path to report."""
+"""Takes a structural event: its characters from `start` to `end` (exclusive), and its text, escapes resolved."""
+Explain: TypeAlias = Callable[[Reason, str, str, int | None], Verdict]
+"""From a reason, its path, the text of the scalar being written and how many of its characters were possible (None if
+that was not counted): the verdict to report."""
 
 
 class StreamingValidator:
@@ -70,7 +71,7 @@ class StreamingValidator:
         self.complete = False
         self.chars = 0
         self.value: Any = None
-        self.floor = -1  # before this character nothing could be decided
+        self.floor = -1  # no verdict is reported at an earlier character: none could be decided there
         self._roots = roots
         self._whole = whole
         self._explain = explain
@@ -166,7 +167,7 @@ class StreamingValidator:
         return out
 
     def drive(self, events: list[Structural]) -> None:
-        """Judge what a reader found."""
+        """Judge what a reader read. A scalar that came whole is judged as a whole first, which is faster."""
         handlers = self._handlers
         last = len(events) - 1
         for index, (kind, start, end, text) in enumerate(events):
@@ -190,9 +191,10 @@ class StreamingValidator:
         self.floor = max(self.floor, at)
 
     def _violate(self, reason: Reason, at: int, path: str) -> None:
+        """Record and report a violation that character `at` decided."""
         at = max(at, self.floor)
         if self._explain is not None:
-            reason, path = self._explain(reason, path, self._typed, self._value.reached)
+            reason, path = self._explain(reason, path, self._scalar_so_far, self._value.reached)
         if len(self.violations) >= self._limits.errors:
             self._stop("LIMIT_EXCEEDED", f"more than {self._limits.errors} violations", at)
             return
@@ -205,12 +207,12 @@ class StreamingValidator:
         self._fields.mark_impossible()
 
     def _check(self, reason: Reason | None, at: int) -> None:
-        """A violation of the value being written, if there is a reason."""
+        """Report a violation of the value being written, if there is a reason."""
         if reason is not None:
             self._violate(reason, at, self._path())
 
     def _stop(self, code: Code, message: str, at: int) -> None:
-        """A violation after which the text is read no further."""
+        """Report a violation after which the text is read no further."""
         violation = Violation(code=code, message=message, path=self._path(), char=at, token=self._token)
         self.violations.append(violation)
         self._out.append(violation)
@@ -233,11 +235,11 @@ class StreamingValidator:
         return field.path if field is not None and field is not level.field else level.path
 
     @property
-    def _typed(self) -> str:
+    def _scalar_so_far(self) -> str:
         """The text of the scalar being written."""
         return "".join(self._pieces) if self._scalar is None else self._scalar.text
 
-    # a value begins and ends
+    # values
 
     def _begin(self, start: int) -> None:
         """A value begins: its candidates are those of its place."""
@@ -433,10 +435,10 @@ class StreamingValidator:
             self._stop("LIMIT_EXCEEDED", f"{self._whole} is nested too deeply to be checked", end - 1)
             return
         if verdict is not None:
-            self._violate(verdict[0], end - 1, verdict[1])
+            self._violate(verdict.reason, end - 1, verdict.path)
 
-    def _final_verdict(self) -> tuple[Reason, str] | None:
-        """The violation of a whole document whose parts are all valid, and its path."""
+    def _final_verdict(self) -> Verdict | None:
+        """The violation of a whole document whose parts are all valid."""
         return None
 
     def _trailing_text(self, start: int, end: int, text: str) -> None:

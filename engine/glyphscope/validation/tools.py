@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from glyphscope.errors import NotationError
 from glyphscope.events import Code, Shape
@@ -12,7 +12,7 @@ from glyphscope.notation.scalars import STRING
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.validation.reasons import Reason
+from glyphscope.validation.reasons import Reason, Verdict
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Spec
 
@@ -25,6 +25,13 @@ _CODES: dict[str, Code] = {
     "unevaluatedProperties": "UNKNOWN_ARGUMENT", "minItems": "CONSTRAINT_ITEMS", "maxItems": "CONSTRAINT_ITEMS",
     "uniqueItems": "CONSTRAINT_ITEMS", "contains": "CONSTRAINT_ITEMS", "unevaluatedItems": "CONSTRAINT_ITEMS",
 }  # fmt: skip
+
+
+class Fault(NamedTuple):
+    """Why complete arguments do not fit a tool: the reason, and the name of the argument that it is about."""
+
+    reason: Reason
+    argument: str
 
 
 class CallableTool:
@@ -43,18 +50,18 @@ class CallableTool:
     def specs(self) -> tuple[Spec, ...]:
         return self.schemas.specs((self.schemas.top,))
 
-    def fault(self, arguments: dict[str, Any]) -> tuple[Reason, str] | None:
-        """Why complete arguments, which need not be all, do not fit this tool: the reason and its argument's name."""
+    def fault(self, arguments: dict[str, Any]) -> Fault | None:
+        """The first of these arguments, complete but not all, that does not fit this tool."""
         for name, value in arguments.items():
             for spec in self.specs:
                 places = spec.member(name)
                 if places is not None and all(self.schemas.checker.valid(value, p.schema) for p in places):
                     break
             else:
-                return self._fault_of(name, value), name
+                return Fault(self._why_not(name, value), name)
         return None
 
-    def _fault_of(self, name: str, value: Any) -> Reason:
+    def _why_not(self, name: str, value: Any) -> Reason:
         for spec in self.specs:
             for place in spec.member(name) or ():
                 error = self.schemas.checker.first_error(value, place.schema)
@@ -63,19 +70,19 @@ class CallableTool:
                     return Reason(code_of(error), _predicate(error), f"{place.pointer}{rule}")
         return Reason("UNKNOWN_ARGUMENT", f"'{name}' is not an argument of {self.name}")
 
-    def final_word(self, arguments: dict[str, Any]) -> tuple[Reason, str] | None:
-        """jsonschema's verdict on the whole arguments: the reason and a JSON Pointer into them."""
+    def final_word(self, arguments: dict[str, Any]) -> Verdict | None:
+        """jsonschema's verdict on the whole arguments; None if they are valid."""
         return final_word(self.schemas, arguments)
 
 
-def final_word(schemas: SchemaSet, value: Any) -> tuple[Reason, str] | None:
-    """jsonschema's verdict on a whole value: the reason and a JSON Pointer into it; None if the value is valid."""
+def final_word(schemas: SchemaSet, value: Any) -> Verdict | None:
+    """jsonschema's verdict on a whole value; None if it is valid."""
     error = schemas.checker.first_error(value)
     if error is None:
         return None
     path = to_pointer(error.absolute_path)
     rule = to_pointer(error.absolute_schema_path)
-    return Reason(code_of(error), _predicate(error), rule), path
+    return Verdict(Reason(code_of(error), _predicate(error), rule), path)
 
 
 def code_of(error: Any) -> Code:
@@ -84,6 +91,7 @@ def code_of(error: Any) -> Code:
 
 
 def _predicate(error: Any) -> str:
+    """A jsonschema error as a `Reason.message`."""
     return f"is rejected: {error.message[:200]}"
 
 

@@ -4,6 +4,9 @@ A call begins where the key of the tool's name (or of the arguments) follows a b
 call, its characters counted in the whole text, and after its last brace the search continues. Under a constraint a call
 has exactly the beginnings of `grammar.builder.turn`. Without one every spelling counts, in quotes or not, with `:` or
 with `=`: a call in the other notation may be invalid, but it is not an answer for the user.
+
+The text is in one of two states: `_seek` looks for the next call (`_Openings`), and `_judge` feeds an open one. What
+counts as the beginning of a call is decided by `_spellings`.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -68,8 +71,8 @@ class TurnValidator:
         limits: Limits | None = None,
     ) -> None:
         """Raises NotationError when the registry has a tool that the shape cannot write."""
-        self._of = (registry, notation, shape, limits)
-        self._new()
+        self._call_arguments = (registry, notation, shape, limits)
+        self._new_call()  # raises
         self._words = words
         self._most_calls = most_calls
         self._ends = ends
@@ -160,18 +163,18 @@ class TurnValidator:
             self._add_text(text, start)
             return "", end
         before = self._openings.pending()
-        found = self._openings.feed(text, start)
+        opening = self._openings.feed(text, start)
         read, begin = before + text, start - len(before)
-        if found is None:
+        if opening is None:
             self._add_text(read[: len(read) - len(self._openings.pending())], begin)
             return "", end
-        brace, opening = found
+        brace = opening.brace
         self._add_text(read[: brace - begin], begin)
         self._end_text(brace)
-        self._call, self._call_start = self._new(), brace
+        self._call, self._call_start = self._new_call(), brace
         self._call.feed(" " * brace, self._token)
         self._report([SegmentOpened(kind="call", start=brace)])
-        return opening, brace
+        return opening.text, brace
 
     def _add_text(self, text: str, start: int) -> None:
         self._texts.append(text)
@@ -201,8 +204,8 @@ class TurnValidator:
 
     # the calls
 
-    def _new(self) -> CallValidator:
-        registry, notation, shape, limits = self._of
+    def _new_call(self) -> CallValidator:
+        registry, notation, shape, limits = self._call_arguments
         return CallValidator(registry, notation, shape, limits=limits)
 
     def _judge(self, text: str, start: int) -> int:
@@ -221,10 +224,12 @@ class TurnValidator:
         call, self._call = self._call, None
         assert call is not None
         last = [] if self._surplus else call.finish()
-        found = tuple(call.violations)
+        violations = tuple(call.violations)
         self._report([*last, SegmentClosed(kind="call", start=self._call_start, end=end)])
-        self.violations += () if self._surplus else found
-        self.calls.append(TurnCall(call.tool, call.arguments, self._call_start, end, call.complete, found))
+        self.violations += () if self._surplus else violations
+        self.calls.append(
+            TurnCall(call.tool, call.arguments, self._call_start, end, call.complete, violations)
+        )
 
     def _report(self, events: Sequence[RunEvent]) -> None:
         """Events of the present call, by its number; one that is too many has none."""
@@ -235,18 +240,31 @@ class TurnValidator:
             )
 
 
+class _Opening(NamedTuple):
+    """The beginning of a call: where its brace is in the whole text, and the text from there on."""
+
+    brace: int
+    text: str
+
+
+class _SpellingRead(NamedTuple):
+    """A spelling that still fits the text since the brace, and how many of its signs were read."""
+
+    signs: Signs
+    read: int
+
+
 class _Openings:
-    """Finds the first place where one of the spellings is written, and holds back what may become one."""
+    """Finds the first place where one of the spellings is written, and withholds text that may become one."""
 
     def __init__(self, spellings: tuple[Signs, ...]) -> None:
         self._spellings = spellings
-        # those that still fit, and how many of their signs were read
-        self._alive: list[tuple[Signs, int]] = []
+        self._alive: list[_SpellingRead] = []
         self._brace = 0
         self._pending = ""
 
-    def feed(self, text: str, start: int) -> tuple[int, str] | None:
-        """Where the brace is, and the text from there on; `start` is the place of `text` in the whole."""
+    def feed(self, text: str, start: int) -> _Opening | None:
+        """The first opening that `text` completes; `start` is its place in the whole."""
         at = 0
         while at < len(text):
             if not self._alive and (at := text.find("{", at)) < 0:
@@ -255,7 +273,7 @@ class _Openings:
             at += 1
             if any(read == len(signs) for signs, read in self._alive):
                 pending, self._pending, self._alive = self._since_brace(text, start), "", []
-                return self._brace, pending
+                return _Opening(self._brace, pending)
         self._pending = self._since_brace(text, start) if self._alive else ""
         return None
 
@@ -270,14 +288,14 @@ class _Openings:
     def _step(self, char: str, at: int) -> None:
         if char == "{":
             self._brace = at
-            self._alive = [(signs, 0) for signs in self._spellings]
+            self._alive = [_SpellingRead(signs, 0) for signs in self._spellings]
             return
         before, self._alive = self._alive, []
         for signs, read in before:
             if char == signs[read].char:
-                self._alive.append((signs, read + 1))
+                self._alive.append(_SpellingRead(signs, read + 1))
             elif signs[read].spaced and char in WHITE_SPACE:
-                self._alive.append((signs, read))
+                self._alive.append(_SpellingRead(signs, read))
 
     def _since_brace(self, text: str, start: int) -> str:
         return text[self._brace - start :] if self._brace >= start else self._pending + text

@@ -11,7 +11,7 @@ from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.validation.candidates import Candidate
-from glyphscope.validation.reasons import Reason
+from glyphscope.validation.reasons import Reason, Verdict
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.streaming_validator import Explain, Limits, StreamingValidator
 from glyphscope.validation.tools import final_word
@@ -64,5 +64,5 @@ class ValueValidator(StreamingValidator):
         self._violate(Reason("LEADING_TEXT", f"{self._whole} must begin with '{{'", "", "'{'"), start, "")
         self._read_no_further(start)
 
-    def _final_verdict(self) -> tuple[Reason, str] | None:
+    def _final_verdict(self) -> Verdict | None:
         return final_word(self._schemas, self.value)
