@@ -1,7 +1,8 @@
-"""`unevaluatedProperties` (draft 2020-12, core §11.3) with names matched on the engine that cannot hang.
+"""jsonschema's validator of draft 2020-12, made safe for schemas of others (`SafeValidator`).
 
-jsonschema's own version matches `patternProperties` with `re`: it backtracks, and it stops at patterns that `re` does
-not know.
+Its keywords with patterns match by `re`, which backtracks, and fails at patterns that it does not know: here they match
+on the engine that cannot hang, also for `unevaluatedProperties` (draft 2020-12, core §11.3), which has its own version.
+`multipleOf` is exact for large integers, and a long `enum` of strings is looked up.
 """
 
 from __future__ import annotations
@@ -47,15 +48,16 @@ def evaluated_names(validator: Any, schema: Any, instance: dict[str, Any]) -> se
 
 
 def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> Iterator[Any]:
+    """The schemas that apply to the same instance as this one does."""
     if "$ref" in schema:
         yield validator._resolver.lookup(schema["$ref"]).contents
     for keyword in ("allOf", "anyOf", "oneOf"):
         yield from schema.get(keyword, ())
     if "if" in schema:
-        holds = validator.evolve(schema=schema["if"]).is_valid(instance)
-        if holds:
+        valid = validator.evolve(schema=schema["if"]).is_valid(instance)
+        if valid:
             yield schema["if"]
-        yield schema.get("then" if holds else "else", True)
+        yield schema.get("then" if valid else "else", True)
     for name, part in schema.get("dependentSchemas", {}).items():
         if name in instance:
             yield part
@@ -64,23 +66,23 @@ def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> 
 _PLAIN: Any = jsonschema.Draft202012Validator.VALIDATORS
 
 
-def pattern_keywords(found: Callable[[str, str], bool | None]) -> dict[str, Any]:
-    """The keywords that match patterns, by a `found` that cannot hang: None where it does not decide."""
+def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, Any]:
+    """The keywords that match patterns, by a `matches` that cannot hang: None where it does not decide."""
 
     def pattern_(validator: Validator, expected: str, instance: Any, schema: Any) -> Iterator[Any]:
         if not isinstance(instance, str):
             return
-        matches = found(expected, instance)
-        if matches is None:
+        matched = matches(expected, instance)
+        if matched is None:
             yield jsonschema.ValidationError(f"the pattern {expected!r} could not be checked in time")
-        elif not matches:
+        elif not matched:
             yield jsonschema.ValidationError(f"{instance!r} does not match {expected!r}")
 
     def pattern_properties(validator: Validator, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
         if isinstance(instance, dict):
             for expected, subschema in patterns.items():
                 for key, value in instance.items():
-                    if found(expected, key):
+                    if matches(expected, key):
                         yield from validator.descend(value, subschema, path=key, schema_path=expected)
 
     def additional_properties(
@@ -90,7 +92,7 @@ def pattern_keywords(found: Callable[[str, str], bool | None]) -> dict[str, Any]
             return
         named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for key, value in instance.items():
-            if key in named or any(found(expected, key) for expected in patterns):
+            if key in named or any(matches(expected, key) for expected in patterns):
                 continue
             if additional is False:
                 yield jsonschema.ValidationError(f"{key!r} is not one of the properties", path=[key])
@@ -117,8 +119,8 @@ def _enum(validator: Any, listed: Any, instance: Any, schema: Any) -> Iterable[A
     """jsonschema's, which compares with each value; a text is looked up, or a long list took the square of its time."""
     if isinstance(instance, str) and isinstance(listed, list) and instance in _texts(ByIdentity(listed)):
         return ()
-    found: Iterable[Any] = _PLAIN["enum"](validator, listed, instance, schema) or ()
-    return found
+    errors: Iterable[Any] = _PLAIN["enum"](validator, listed, instance, schema) or ()
+    return errors
 
 
 @lru_cache(maxsize=64)

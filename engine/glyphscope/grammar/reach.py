@@ -49,16 +49,18 @@ def reach(grammar: Grammar) -> int | None:
     order = _inner_first(grammar)
     if order is None:
         return None
-    found = _Reaches(Shortest(grammar, _Bytes()))
+    reaches = _Reaches(Shortest(grammar, _Bytes()))
     for name in order:
-        most = found.of(grammar.rules[name].body, 0)
+        most = reaches.of(grammar.rules[name].body, 0)
         if most is None:
             return None
-        found.rules[name] = most
-    return found.rules[grammar.root]
+        reaches.rules[name] = most
+    return reaches.rules[grammar.root]
 
 
 class _Reaches:
+    """The same of rules and nodes, by what they contain; `rules` is filled from the inside out."""
+
     def __init__(self, shortest: Shortest) -> None:
         self._shortest = shortest
         self.rules: dict[str, int] = {}
@@ -69,10 +71,10 @@ class _Reaches:
         if depth > _MAX_DEPTH:
             return None
         if id(node) not in self._nodes:
-            self._nodes[id(node)] = self._looked_up(node, depth)
+            self._nodes[id(node)] = self._by_kind(node, depth)
         return self._nodes[id(node)]
 
-    def _looked_up(self, node: Node, depth: int) -> int | None:
+    def _by_kind(self, node: Node, depth: int) -> int | None:
         if isinstance(node, tree.Literal):
             return self._whole(node)
         if isinstance(node, tree.CharClass):

@@ -58,7 +58,7 @@ class ScalarPrefix:
 
 
 def can_satisfy(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
-    """Whether a scalar that begins with `text`, which can become `kinds`, can satisfy `spec`; as a bare string it can."""
+    """Whether a scalar that begins with `text`, which can become `kinds`, can satisfy `spec`; a bare string does."""
     kinds &= spec.kinds
     if kinds & STRING:
         return True

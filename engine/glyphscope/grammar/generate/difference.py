@@ -65,6 +65,8 @@ class Differences(NamedTuple):
 
 
 class _Outcome(NamedTuple):
+    """Of one direction: the text, if one was found, or how far the search went and why no further."""
+
     text: str | None
     exhausted: bool
     pairs: int
@@ -90,9 +92,9 @@ def shortest_differences(
             "A rule is nested too deeply to be compared.", hint="Give its inner parts separate names."
         ) from None
     compiled = Compiled(joined)
-    begun = [state_before(compiled, root) for root in roots]
-    one = _Search(begun[0], begun[1], bound, cancelled).run()
-    other = _Search(begun[1], begun[0], bound, cancelled).run()
+    starts = [state_before(compiled, root) for root in roots]
+    one = _Search(starts[0], starts[1], bound, cancelled).run()
+    other = _Search(starts[1], starts[0], bound, cancelled).run()
     exhausted = (one.exhausted or one.text is not None) and (other.exhausted or other.text is not None)
     return Differences(one.text, other.text, exhausted, _in_words(one, other, joined))
 

@@ -36,7 +36,9 @@ class Derivation:
     children: tuple[Derivation, ...]
 
 
-class _Begun:
+class _Frame:
+    """As in `earley`, with the parts before each edge; read from the text's end, `step` is where the rule ends."""
+
     __slots__ = ("edges", "last", "order", "rule", "serial", "step", "top")
 
     def __init__(self, rule: str, order: int, step: int, serial: int) -> None:
@@ -44,15 +46,15 @@ class _Begun:
         self.order = order
         self.step = step
         self.serial = serial
-        self.edges: list[tuple[Place, _Begun, _Link]] = []
-        self.top: _Begun | None = None  # what ends with it, once known, and the last rule before that one
-        self.last: _Begun | None = None
+        self.edges: list[tuple[Place, _Frame, _Link]] = []
+        self.top: _Frame | None = None  # the outermost rule that is complete with it, once known
+        self.last: _Frame | None = None  # the last rule before that one
 
 
-class _Done(NamedTuple):
-    """A rule from `begun.step` to `end`, counted from the text's end."""
+class _Completed(NamedTuple):
+    """A rule from `frame.step` to `end`, counted from the text's end."""
 
-    begun: _Begun
+    frame: _Frame
     end: int
     parts: _Link
 
@@ -60,12 +62,12 @@ class _Done(NamedTuple):
 class _Jump(NamedTuple):
     """The parts of a rule that ends with a chain of rules: from `last`, which is one of the parts, to `inner`."""
 
-    inner: _Done
-    last: _Begun
+    inner: _Completed
+    last: _Frame
 
 
-_Link: TypeAlias = "tuple[_Link, _Done] | _Jump | None"
-_Item: TypeAlias = tuple[Place, _Begun]
+_Link: TypeAlias = "tuple[_Link, _Completed] | _Jump | None"
+_Item: TypeAlias = tuple[Place, _Frame]
 
 
 def derive(
@@ -93,6 +95,8 @@ def _backwards(key: ByIdentity[Grammar]) -> RuleAutomata:
 
 
 class _Reader:
+    """Reads a text backwards. `read` is Earley's algorithm as in `earley`, and of each item the best parts are kept."""
+
     def __init__(
         self, compiled: RuleAutomata, size: int, limits: Limits, cancel: Callable[[], bool] | None
     ) -> None:
@@ -102,7 +106,7 @@ class _Reader:
         self.size = size
         self.made = 0
 
-    def read(self, text: str) -> _Done | None:
+    def read(self, text: str) -> _Completed | None:
         compiled = self.compiled
         root = compiled.grammar.root
         first = self._begin(root, 0)
@@ -111,85 +115,85 @@ class _Reader:
             if step % CHARACTERS_BETWEEN_POLLS == 0:
                 self.budget.check(len(text) - step)
             if len(items) == 1:
-                (((place, begun), link),) = items.items()
+                (((place, frame), link),) = items.items()
                 target, calls = compiled.plan(place, char)
                 if target is not None and not calls and not place.final:
-                    items = {(target, begun): link}
+                    items = {(target, frame): link}
                     continue
             self._close(items, step)
             items = self._after(items, char, step)
             if not items:
                 return None
         if not text:
-            return _Done(first, 0, None) if any(place.final for place, _ in items) else None
+            return _Completed(first, 0, None) if any(place.final for place, _ in items) else None
         return self._close(items, len(text))
 
-    def _begin(self, rule: str, step: int) -> _Begun:
+    def _begin(self, rule: str, step: int) -> _Frame:
         self.made += 1
         if self.made > MAX_RULES:
             raise MatchLimit(
                 f"The derivation has more than {MAX_RULES:,} rules.",
                 hint="Derive a shorter text; matching needs no tree.",
             )
-        return _Begun(rule, self.orders[rule], step, self.made)
+        return _Frame(rule, self.orders[rule], step, self.made)
 
     def _after(self, items: dict[_Item, _Link], char: str, step: int) -> dict[_Item, _Link]:
         """The items after a character."""
         compiled = self.compiled
-        found: dict[_Item, _Link] = {}
-        here: dict[str, _Begun] = {}
+        following: dict[_Item, _Link] = {}
+        predicted: dict[str, _Frame] = {}
         todo = list(items.items())
-        for (place, begun), link in todo:  # it grows meanwhile
+        for (place, frame), link in todo:  # it grows meanwhile
             target, calls = compiled.plan(place, char)
             if target is not None and (
-                (target, begun) not in found or self._better(link, found[target, begun])
+                (target, frame) not in following or self._better(link, following[target, frame])
             ):
-                found[target, begun] = link
+                following[target, frame] = link
             for rule, after in calls:
-                child = here.get(rule)
+                child = predicted.get(rule)
                 if child is None:
-                    child = here[rule] = self._begin(rule, step)
+                    child = predicted[rule] = self._begin(rule, step)
                     todo.append(((compiled.start_of(rule), child), None))
-                if child is not begun or after.longest:
-                    child.edges.append((after, begun, link))
+                if child is not frame or after.longest:
+                    child.edges.append((after, frame, link))
         self.budget.spend(len(todo), self.size - step)
-        return found
+        return following
 
-    def _close(self, items: dict[_Item, _Link], step: int) -> _Done | None:
-        """Adds the items after the rules that are over here. The whole text's rule, if it is over.
+    def _close(self, items: dict[_Item, _Link], step: int) -> _Completed | None:
+        """Adds the items after the rules that are complete here. The whole text's rule, if it is complete.
 
         Inner rules come first: those that began later, and of those that began together the ones called by others.
         """
-        whole: _Done | None = None
-        closing: dict[_Begun, _Link] = {}
-        closed: set[_Begun] = set()
-        heap: list[tuple[int, int, _Begun]] = []
+        whole: _Completed | None = None
+        closing: dict[_Frame, _Link] = {}
+        closed: set[_Frame] = set()
+        heap: list[tuple[int, int, _Frame]] = []
 
-        def close(begun: _Begun, link: _Link) -> None:
-            if begun in closed:
+        def close(frame: _Frame, link: _Link) -> None:
+            if frame in closed:
                 return
-            if begun not in closing:
-                heappush(heap, (-begun.step, -begun.serial, begun))
-                closing[begun] = link
-            elif self._better(link, closing[begun]):
-                closing[begun] = link
+            if frame not in closing:
+                heappush(heap, (-frame.step, -frame.serial, frame))
+                closing[frame] = link
+            elif self._better(link, closing[frame]):
+                closing[frame] = link
 
-        for (place, begun), link in items.items():
-            if place.final and begun.step != step:
-                close(begun, link)
+        for (place, frame), link in items.items():
+            if place.final and frame.step != step:
+                close(frame, link)
         while heap:
-            begun = heappop(heap)[2]
-            closed.add(begun)
-            done = _Done(begun, step, closing[begun])
-            top = _top(begun)
-            if top is not begun:
-                assert begun.last is not None
-                close(top, _Jump(done, begun.last))
+            frame = heappop(heap)[2]
+            closed.add(frame)
+            done = _Completed(frame, step, closing[frame])
+            top = _top(frame)
+            if top is not frame:
+                assert frame.last is not None
+                close(top, _Jump(done, frame.last))
                 continue
-            if not begun.edges:
+            if not frame.edges:
                 whole = done
-            self.budget.spend(len(begun.edges), self.size - step)
-            for after, parent, link in begun.edges:
+            self.budget.spend(len(frame.edges), self.size - step)
+            for after, parent, link in frame.edges:
                 item, longer = (after, parent), (link, done)
                 if item not in items or self._better(longer, items[item]):
                     items[item] = longer
@@ -209,12 +213,12 @@ class _Reader:
         return False
 
 
-def _top(begun: _Begun) -> _Begun:
-    """The outermost of the rules that are over when this one is; see `state`."""
-    if begun.top is not None:
-        return begun.top
-    passed: list[_Begun] = []
-    at = begun
+def _top(frame: _Frame) -> _Frame:
+    """The outermost of the rules that are complete when this one is; see `earley`."""
+    if frame.top is not None:
+        return frame.top
+    passed: list[_Frame] = []
+    at = frame
     while at.top is None and len(at.edges) == 1 and at.edges[0][0].longest == 0:
         passed.append(at)
         at = at.edges[0][1]
@@ -224,35 +228,36 @@ def _top(begun: _Begun) -> _Begun:
     return top
 
 
-def _first(link: tuple[_Link, _Done] | _Jump) -> tuple[_Begun, int, _Link]:
+def _first(link: tuple[_Link, _Completed] | _Jump) -> tuple[_Frame, int, _Link]:
     """The leftmost part, its end, and the parts after it."""
     if isinstance(link, _Jump):
         return link.last, link.inner.end, link.last.edges[0][2]
-    return link[1].begun, link[1].end, link[0]
+    return link[1].frame, link[1].end, link[0]
 
 
-def _tree(whole: _Done, size: int) -> Derivation:
+def _tree(whole: _Completed, size: int) -> Derivation:
     """The tree of a rule's parts, made from the leaves."""
 
-    def make(done: _Done, children: list[Derivation]) -> Derivation:
-        return Derivation(done.begun.rule, size - done.end, size - done.begun.step, tuple(children))
+    def make(done: _Completed, children: list[Derivation]) -> Derivation:
+        return Derivation(done.frame.rule, size - done.end, size - done.frame.step, tuple(children))
 
     return bottom_up(whole, _parts, make)
 
 
-def _parts(done: _Done) -> list[_Done]:
+def _parts(done: _Completed) -> list[_Completed]:
+    """The rules directly in a rule, from left to right."""
     link = done.parts
     if isinstance(link, _Jump):
         inner = link.inner
         while True:
-            _, parent, before = inner.begun.edges[0]
+            _, parent, before = inner.frame.edges[0]
             link = (before, inner)
-            if parent is done.begun:
+            if parent is done.frame:
                 break
-            inner = _Done(parent, done.end, link)
-    found = []
+            inner = _Completed(parent, done.end, link)
+    parts = []
     while link is not None:
         assert not isinstance(link, _Jump), "only a whole rule is a jump"
         link, part = link
-        found.append(part)
-    return found
+        parts.append(part)
+    return parts

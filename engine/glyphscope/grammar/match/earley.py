@@ -1,9 +1,12 @@
 """A text being matched: Earley's algorithm over characters, on automata instead of dotted rules.
 
-An item is a place in a rule's body together with the beginning of that rule (`Begun`), which knows what continues when
-the rule is over. A set of items exists only as far as something refers to it, so a long text in a flat grammar needs
-the memory of a short one. A chain of rules that all end together is jumped over (Leo 1991), which keeps lists that are
-recursive on the right linear. Rules that cannot begin with the coming character are not entered.
+An item is a place in a rule's body together with that rule's frame, a node of a graph-structured stack: it knows where
+the callers continue when the rule is complete. A set of items exists only as far as something refers to it, so a long
+text in a flat grammar needs the memory of a short one. A chain of rules that are all complete together is jumped over
+(Leo 1991), which keeps lists that are recursive on the right linear. Rules that cannot begin with the coming character
+are not predicted.
+
+`State` is what callers see. `_scan` reads a character; `_closure_of` finds all that may come next, whatever it is.
 """
 
 from __future__ import annotations
@@ -82,20 +85,20 @@ class Budget:
             )
 
 
-class Begun:
-    """A rule begun at the character `start`. `edges`: where its callers continue when it is over."""
+class Frame:
+    """A rule entered at the character `start`. `edges`: where its callers continue when it is complete."""
 
     __slots__ = ("edges", "rule", "start", "step", "top")
 
     def __init__(self, rule: str, start: int, step: int) -> None:
         self.rule = rule
         self.start = start
-        self.step = step
+        self.step = step  # as `start`, but tokens without characters count too
         self.edges: list[Item] = []
-        self.top: Begun | None = None
+        self.top: Frame | None = None  # see `_top`; None while not known
 
 
-Item: TypeAlias = tuple[Place, Begun]
+Item: TypeAlias = tuple[Place, Frame]
 
 
 class ActiveRule(NamedTuple):
@@ -106,8 +109,8 @@ class ActiveRule(NamedTuple):
     origin: Origin | None
 
 
-class _View(NamedTuple):
-    """Everything that can happen next: items with what they lead to, and whether the text may end."""
+class _Closure(NamedTuple):
+    """Everything that can come next: the items with what they predict and complete, and whether the text may end."""
 
     items: list[Item]
     accepted: bool
@@ -119,7 +122,7 @@ class State:
     A state is dead when no text can follow that the grammar accepts; its words are those of the last living one.
     """
 
-    __slots__ = ("_before", "_compiled", "_limits", "_seen", "_step", "_work", "items", "position")
+    __slots__ = ("_before", "_compiled", "_known_closure", "_limits", "_step", "_work", "items", "position")
 
     def __init__(
         self, compiled: RuleAutomata, limits: Limits, items: tuple[Item, ...], position: int, step: int, work: int,
@@ -130,7 +133,7 @@ class State:
         self._step = step
         self._work = work
         self._before = before
-        self._seen: _View | None = None
+        self._known_closure: _Closure | None = None
         self.items = items
         """The items before any rule ends or begins here. States of equal items have the same future."""
         self.position = position
@@ -149,7 +152,7 @@ class State:
     @property
     def accepted(self) -> bool:
         """Whether what was read is a text of the grammar."""
-        return self._view().accepted
+        return self._closure().accepted
 
     def feed(self, text: str, *, cancel: Callable[[], bool] | None = None) -> State:
         """The state after the text. Linear in it unless the grammar is ambiguous.
@@ -167,7 +170,7 @@ class State:
             end = min(size, at - at % CHARACTERS_BETWEEN_POLLS + CHARACTERS_BETWEEN_POLLS)
             while at < end:
                 if len(items) == 1:  # inside of a lexeme: no set to make
-                    place, begun = items[0]
+                    place, frame = items[0]
                     while not place.final:
                         char = text[at]
                         plan = place.known.get(char)
@@ -181,12 +184,12 @@ class State:
                         at += 1
                         if at == end:
                             break
-                    items = ((place, begun),)
+                    items = ((place, frame),)
                     if at == end:
                         break
                 position, now = self.position + at, step + at
-                following, done = _over(compiled, items, text[at], position, now)
-                budget.spend(done, position)
+                following, work = _scan(compiled, items, text[at], position, now)
+                budget.spend(work, position)
                 if not following:
                     if at:
                         last = State(compiled, self._limits, items, position, now, budget.spent)
@@ -215,8 +218,8 @@ class State:
 
     def _by_itself(self, token: int, text: str) -> list[Item]:
         return [
-            (place, begun)
-            for item, begun in self._view().items
+            (place, frame)
+            for item, frame in self._closure().items
             for match, place in self._compiled.tokens(item)
             if (match.token in (token, text) or text == f"<{match.token}>") != match.negated
         ]
@@ -233,17 +236,17 @@ class State:
 
     def expected(self, limit: int = 12) -> tuple[str, ...]:
         """The possible continuations, in words; of a dead state, those of the last living one."""
-        return tuple(dict.fromkeys(found.words for found in self.expectations(limit)))
+        return tuple(dict.fromkeys(expectation.words for expectation in self.expectations(limit)))
 
     def expectations(self, limit: int = 12) -> tuple[Expectation, ...]:
         """The possible continuations, each with its rule."""
         state = self._before or self
         if not state.items:
             return ()
-        view = state._view()
+        closure = state._closure()
         origins = self._compiled.grammar.rules
-        places = ((place, begun.rule, origins[begun.rule].origin) for place, begun in view.items)
-        return expectations(self._compiled.automaton, places, view.accepted, limit)
+        places = ((place, frame.rule, origins[frame.rule].origin) for place, frame in closure.items)
+        return expectations(self._compiled.automaton, places, closure.accepted, limit)
 
     def active_rules(self) -> tuple[ActiveRule, ...]:
         """The rules that are being read, outermost first, on one way through the grammar.
@@ -256,108 +259,108 @@ class State:
         if not state.items:
             return ()
         automaton = self._compiled.automaton
-        items = state._view().items
+        items = state._closure().items
         informative = (
             item
             for item in items
             if item[0].longest == 0 or (steps := automaton.steps(item[0])).moves or steps.tokens
         )
-        _, begun = next(informative, items[0])
-        found = []
+        _, frame = next(informative, items[0])
+        rules = []
         while True:
-            found.append(ActiveRule(begun.rule, begun.start, self._compiled.grammar.rules[begun.rule].origin))
-            if not begun.edges:
+            rules.append(ActiveRule(frame.rule, frame.start, self._compiled.grammar.rules[frame.rule].origin))
+            if not frame.edges:
                 break
-            begun = begun.edges[0][1]
-        found.reverse()
+            frame = frame.edges[0][1]
+        rules.reverse()
         return tuple(
-            found if len(found) <= MAX_ACTIVE else found[: MAX_ACTIVE // 2] + found[-MAX_ACTIVE // 2 :]
+            rules if len(rules) <= MAX_ACTIVE else rules[: MAX_ACTIVE // 2] + rules[-MAX_ACTIVE // 2 :]
         )
 
     @property
     def ways(self) -> tuple[Item, ...]:
         """The items, with those of rules that end or begin here."""
-        return tuple(self._view().items)
+        return tuple(self._closure().items)
 
-    def _view(self) -> _View:
-        view = self._seen
-        if view is None:
-            view = self._seen = _all_next(self._compiled, self.items, self.position, self._step)
-        return view
+    def _closure(self) -> _Closure:
+        closure = self._known_closure
+        if closure is None:
+            closure = self._known_closure = _closure_of(self._compiled, self.items, self.position, self._step)
+        return closure
 
 
 def state_before(compiled: RuleAutomata, rule: str, limits: Limits | None = None) -> State:
     """The state before a text of that rule, which is read as if it were the root; dead if there is no text of it."""
-    items = ((compiled.start_of(rule), Begun(rule, 0, 0)),) if compiled.derives(rule) else ()
+    items = ((compiled.start_of(rule), Frame(rule, 0, 0)),) if compiled.derives(rule) else ()
     return State(compiled, limits or Limits(), items, 0, 0, 0)
 
 
-def _over(
+def _scan(
     compiled: RuleAutomata, items: tuple[Item, ...], char: str, position: int, step: int
 ) -> tuple[tuple[Item, ...], int]:
     """The items after a character, and how many were looked at."""
     todo = list(items)
     seen = set(items)
-    found: dict[Item, None] = {}
-    here: dict[str, Begun] = {}
-    over: set[Begun] = set()
+    following: dict[Item, None] = {}
+    predicted: dict[str, Frame] = {}
+    completed: set[Frame] = set()
     work = 0
-    for place, begun in todo:  # it grows meanwhile
+    for place, frame in todo:  # it grows meanwhile
         target, calls = place.known.get(char) or compiled.plan(place, char)
         if target is not None:
-            found[target, begun] = None
-        if place.final and begun.step != step:
-            whole = _top(begun)
-            if whole not in over:
-                over.add(whole)
-                work += len(whole.edges)
-                for edge in whole.edges:
+            following[target, frame] = None
+        if place.final and frame.step != step:
+            top = _top(frame)
+            if top not in completed:
+                completed.add(top)
+                work += len(top.edges)
+                for edge in top.edges:
                     if edge not in seen:
                         seen.add(edge)
                         todo.append(edge)
         for rule, after in calls:
-            child = here.get(rule)
+            child = predicted.get(rule)
             if child is None:
-                child = here[rule] = Begun(rule, position, step)
+                child = predicted[rule] = Frame(rule, position, step)
                 todo.append((compiled.start_of(rule), child))
-            if child is not begun or after.longest:  # a rule that is only itself again says nothing new
-                child.edges.append((after, begun))
-    return tuple(found), work + len(todo)
+            if child is not frame or after.longest:  # a rule that is only itself again says nothing new
+                child.edges.append((after, frame))
+    return tuple(following), work + len(todo)
 
 
-def _all_next(compiled: RuleAutomata, items: tuple[Item, ...], position: int, step: int) -> _View:
+def _closure_of(compiled: RuleAutomata, items: tuple[Item, ...], position: int, step: int) -> _Closure:
     """All items before the next character, whatever it is."""
     todo = list(items)
     seen = set(items)
-    here: dict[str, Begun] = {}
-    over: set[Begun] = set()
+    predicted: dict[str, Frame] = {}
+    completed: set[Frame] = set()
     accepted = False
-    for place, begun in todo:
+    for place, frame in todo:
         if place.final:
-            whole = _top(begun) if begun.step != step else begun
-            accepted = accepted or not whole.edges
-            if begun.step != step and whole not in over:
-                over.add(whole)
-                for edge in whole.edges:
+            top = _top(frame) if frame.step != step else frame
+            accepted = accepted or not top.edges
+            if frame.step != step and top not in completed:
+                completed.add(top)
+                for edge in top.edges:
                     if edge not in seen:
                         seen.add(edge)
                         todo.append(edge)
         for rule, after in compiled.calls(place):
-            child = here.get(rule)
+            child = predicted.get(rule)
             if child is None:
-                child = here[rule] = Begun(rule, position, step)
+                child = predicted[rule] = Frame(rule, position, step)
                 todo.append((compiled.start_of(rule), child))
-            if child is not begun or after.longest:
-                child.edges.append((after, begun))
-    return _View(todo, accepted)
+            if child is not frame or after.longest:
+                child.edges.append((after, frame))
+    return _Closure(todo, accepted)
 
 
-def _top(begun: Begun) -> Begun:
-    """The outermost of the rules that are over when this one is, as far as each has one caller that ends with it."""
-    if begun.top is not None:
-        return begun.top
-    passed: list[Begun] = []
-    at = begun
+def _top(frame: Frame) -> Frame:
+    """The outermost of the rules that are complete when this one is, while each has one caller that ends with it."""
+    if frame.top is not None:
+        return frame.top
+    passed: list[Frame] = []
+    at = frame
     while at.top is None and len(at.edges) == 1 and at.edges[0][0].longest == 0:
         passed.append(at)
         at = at.edges[0][1]

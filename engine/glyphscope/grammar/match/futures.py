@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from typing import Any, TypeAlias
 
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match.earley import Begun, State
+from glyphscope.grammar.match.earley import Frame, State
 from glyphscope.grammar.regular.derivatives import Place
 
 _END = "end"
@@ -32,32 +32,32 @@ class Futures:
 
     def __init__(self) -> None:
         self._numbers: dict[frozenset[Any], int] = {}
-        self._after: dict[Begun, frozenset[Any]] = {}
-        self._least: dict[Begun, int] = {}
+        self._after: dict[Frame, frozenset[Any]] = {}
+        self._least: dict[Frame, int] = {}
 
     def key(self, state: State) -> int:
         """The number of what can follow the state. A dead one has the number of no text."""
-        found: set[Continuation] = set()
-        for place, begun in state.items:
-            self._join(found, place, begun)
-        return self._number(frozenset(found))
+        continuations: set[Continuation] = set()
+        for place, frame in state.items:
+            self._join(continuations, place, frame)
+        return self._number(frozenset(continuations))
 
     def least(self, state: State) -> int:
         """No text that completes the state is shorter, in characters."""
-        return min((place.shortest + self._least_after(begun) for place, begun in state.items), default=0)
+        return min((place.shortest + self._least_after(frame) for place, frame in state.items), default=0)
 
-    def _join(self, found: set[Continuation], place: Place, begun: Begun) -> None:
+    def _join(self, continuations: set[Continuation], place: Place, frame: Frame) -> None:
         if place.longest == 0:
-            found |= self._follow(begun)
+            continuations |= self._follow(frame)
         else:
-            found.add((place, self._number(self._follow(begun))))
+            continuations.add((place, self._number(self._follow(frame))))
 
-    def _follow(self, begun: Begun) -> frozenset[Any]:
+    def _follow(self, frame: Frame) -> frozenset[Any]:
         """The part after the rule."""
-        known = self._after.get(begun)
+        known = self._after.get(frame)
         if known is not None:
             return known
-        open_, waiting = {begun}, [begun]
+        open_, waiting = {frame}, [frame]
         while waiting:  # the outer rules first, without a stack of calls for a text that is nested deeply
             inner = [e[1] for e in waiting[-1].edges if e[1] not in self._after and e[1] not in open_]
             if inner:
@@ -67,29 +67,29 @@ class Futures:
             done = waiting.pop()
             if done not in self._after:
                 self._after[done] = self._continuations(done)
-        return self._after[begun]
+        return self._after[frame]
 
-    def _continuations(self, begun: Begun) -> frozenset[Any]:
-        if not begun.edges:
+    def _continuations(self, frame: Frame) -> frozenset[Any]:
+        if not frame.edges:
             return frozenset({_END})
-        found: set[Continuation] = set()
-        for place, outer in begun.edges:
-            if outer is begun:
-                found.add((place, _SELF))
+        continuations: set[Continuation] = set()
+        for place, outer in frame.edges:
+            if outer is frame:
+                continuations.add((place, _SELF))
             elif outer in self._after:
-                self._join(found, place, outer)
+                self._join(continuations, place, outer)
             else:  # rules that begin with each other: nothing is merged
-                found.add((place, outer))
-        return frozenset(found)
+                continuations.add((place, outer))
+        return frozenset(continuations)
 
-    def _number(self, found: frozenset[Any]) -> int:
-        return self._numbers.setdefault(found, len(self._numbers))
+    def _number(self, continuations: frozenset[Any]) -> int:
+        return self._numbers.setdefault(continuations, len(self._numbers))
 
-    def _least_after(self, begun: Begun) -> int:
-        known = self._least.get(begun)
+    def _least_after(self, frame: Frame) -> int:
+        known = self._least.get(frame)
         if known is None:
-            seen: set[Begun] = set()
-            best, waiting = None, [(0, begun)]
+            seen: set[Frame] = set()
+            best, waiting = None, [(0, frame)]
             while waiting and len(seen) < 200:
                 length, at = waiting.pop()
                 if not at.edges or at in seen:
@@ -97,5 +97,5 @@ class Futures:
                     continue
                 seen.add(at)
                 waiting += [(length + place.shortest, outer) for place, outer in at.edges]
-            known = self._least[begun] = 0 if waiting else best or 0
+            known = self._least[frame] = 0 if waiting else best or 0
         return known

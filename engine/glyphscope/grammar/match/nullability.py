@@ -1,6 +1,7 @@
 """Properties of whole rules: which derive the empty text, which derive any text at all.
 
-Both are least fixed points, found in time linear in the grammar's size however its rules refer to each other.
+Both are least fixed points, found by forward chaining (`_least`) in time linear in the grammar's size, however its
+rules refer to each other. (`gbnf.lint.fixpoint` does the same for texts with errors, on llama.cpp's own rules.)
 """
 
 from __future__ import annotations
@@ -56,7 +57,12 @@ def productive_rules(grammar: Grammar, has_text: Callable[[tree.Intersect], bool
 def _least(
     grammar: Grammar, leaf: Callable[[Node], bool], has_text: Callable[[tree.Intersect], bool] | None
 ) -> set[str]:
-    # Each node of the trees is a claim that needs some of the claims below it: all of a sequence's, one of a choice's.
+    """The rules with the property that `leaf` decides for the leaves, and `has_text`, if given, for intersections.
+
+    Each node of the trees is a claim, that it has the property, by its number. A claim is true when so many of the
+    claims that it needs are: all of a sequence's, one of a choice's. `needs` counts how many are missing, and `users`
+    are the claims that need it.
+    """
     names = list(grammar.rules)
     claim_of = {name: index for index, name in enumerate(names)}
     needs = [1] * len(names)
@@ -105,14 +111,14 @@ def _least(
 def _parts_needed(
     node: tree.Unordered, user: int, claim: Callable[[int, int], int]
 ) -> list[tuple[Node, int]]:
-    """All that is required, and as many of the others as must come."""
+    """The claims of an `Unordered`: all that is required, and as many of the others as must come."""
     parts = [member for place, member in enumerate(node.members) if node.required >> place & 1]
     parts += [node.separator] * (node.least > (0 if node.leading else 1))
     more = node.least - node.required.bit_count()
     mine = claim(len(parts) + (more > 0), user)
-    found = [(part, mine) for part in parts]
+    needed = [(part, mine) for part in parts]
     if more:
         others = claim(more, mine)
-        found += [(m, others) for place, m in enumerate(node.members) if not node.required >> place & 1]
-        found += [(node.free, others)] * more
-    return found
+        needed += [(m, others) for place, m in enumerate(node.members) if not node.required >> place & 1]
+        needed += [(node.free, others)] * more
+    return needed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match.earley import Begun, Item, State
+from glyphscope.grammar.match.earley import Frame, Item, State
 from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.regular.derivatives import (
     Both,
@@ -59,10 +59,10 @@ class Remaining:
         self.measure = measure
         self.compiled = compiled
         self._shortest = Shortest(compiled.grammar, measure)
-        self._terms: dict[int, int] = {}
-        self._after: dict[Begun, int] = {}
-        self._out: dict[Begun, int] = {}
-        self._inside: dict[Begun, bool] = {}
+        self._terms: dict[int, int] = {}  # of terms, by their serial numbers
+        self._after: dict[Frame, int] = {}  # from a rule's end to the text's end
+        self._out: dict[Frame, int] = {}  # the same until no rule of the names of `leaving` is open
+        self._inside: dict[Frame, bool] = {}  # whether such a rule is open
 
     def of(self, state: State) -> int:
         """The cost of completing the text; `TOO_MUCH` where no text completes it."""
@@ -70,13 +70,13 @@ class Remaining:
 
     def next_piece(self, state: State) -> Piece | None:
         """The next piece of a completion that costs `of`; None where the text is complete with it."""
-        place, begun = min(state.items, key=self._item)
+        place, frame = min(state.items, key=self._item)
         while True:
             if self.place(place):
                 return self._first_piece(place)
-            if not begun.edges:
+            if not frame.edges:
                 return None
-            place, begun = min(begun.edges, key=self._item)
+            place, frame = min(frame.edges, key=self._item)
 
     def leaving(self, state: State, named: Callable[[str], bool]) -> int:
         """The cost until no rule with one of these names is open; 0 where none need be open.
@@ -85,28 +85,28 @@ class Remaining:
         """
         steps = self.compiled.automaton.steps
         cheapest = TOO_MUCH
-        for place, begun in state.ways:
+        for place, frame in state.ways:
             here = steps(place)
-            if not (here.moves or here.tokens or (place.final and not begun.edges)):
+            if not (here.moves or here.tokens or (place.final and not frame.edges)):
                 continue  # it waits for other rules
-            if not self._is_inside(begun, named):
+            if not self._is_inside(frame, named):
                 return 0
-            if begun not in self._out:
+            if frame not in self._out:
                 cheapest_way(
-                    begun,
+                    frame,
                     lambda one: ((self.place(p) + 1, o) for p, o in one.edges if self._is_inside(o, named)),
                     lambda one: (
                         None if one.edges and all(self._is_inside(o, named) for _, o in one.edges) else 0
                     ),
                     self._out,
                 )
-            cheapest = min(cheapest, self.place(place) + self._out[begun])
+            cheapest = min(cheapest, self.place(place) + self._out[frame])
         return cheapest
 
-    def _is_inside(self, begun: Begun, named: Callable[[str], bool]) -> bool:
+    def _is_inside(self, frame: Frame, named: Callable[[str], bool]) -> bool:
         """Whether the rule, or one that it is called from, is of that name. Of several callers, whether all are."""
-        waiting = [begun]
-        open_ = {begun}
+        waiting = [frame]
+        open_ = {frame}
         while waiting:
             at = waiting[-1]
             if at not in self._inside and named(at.rule):
@@ -124,7 +124,7 @@ class Remaining:
             if at not in self._inside:
                 outer = [self._inside[o] for _, o in at.edges if o in self._inside]
                 self._inside[at] = bool(outer) and all(outer)
-        return self._inside[begun]
+        return self._inside[frame]
 
     def place(self, place: Place) -> int:
         """The cost of the rest of a rule's body."""
@@ -139,17 +139,17 @@ class Remaining:
         return known[term.serial]
 
     def _item(self, item: Item) -> int:
-        place, begun = item
-        return min(TOO_MUCH, self.place(place) + self._beyond(begun))
+        place, frame = item
+        return min(TOO_MUCH, self.place(place) + self._beyond(frame))
 
-    def _beyond(self, begun: Begun) -> int:
+    def _beyond(self, frame: Frame) -> int:
         """The part after the rule."""
-        if begun not in self._after:
-            cheapest_way(begun, self._callers, lambda one: None if one.edges else 0, self._after)
-        return self._after[begun]
+        if frame not in self._after:
+            cheapest_way(frame, self._callers, lambda one: None if one.edges else 0, self._after)
+        return self._after[frame]
 
-    def _callers(self, begun: Begun) -> Iterator[tuple[int, Begun]]:
-        return ((self.place(place) + 1, outer) for place, outer in begun.edges)  # so that no path returns
+    def _callers(self, frame: Frame) -> Iterator[tuple[int, Frame]]:
+        return ((self.place(place) + 1, outer) for place, outer in frame.edges)  # so that no path returns
 
     def _cost(self, term: Term) -> int:
         """By the costs of its parts."""

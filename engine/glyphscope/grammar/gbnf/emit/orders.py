@@ -55,6 +55,8 @@ def _has(body: Node) -> bool:
 
 
 class _Writer:
+    """The rules of a grammar with each `Unordered` replaced; further rules have the origin of their `_owner`."""
+
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._book = RuleBook(grammar.rules)
@@ -68,8 +70,8 @@ class _Writer:
                 self._owner = rule
                 self._book.add(rule.name, self._node(rule.body), rule.origin)
         grammar = self._grammar
-        made = replace(grammar, rules=self._book.rules)
-        return Plain(made, tuple(self._unenforced), (*grammar.ordered, *self._ordered))
+        plain = replace(grammar, rules=self._book.rules)
+        return Plain(plain, tuple(self._unenforced), (*grammar.ordered, *self._ordered))
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Unordered):
@@ -78,18 +80,18 @@ class _Writer:
         return node if isinstance(node, Terminal) else joined(node, map(self._node, node.inner))
 
     def _rule(self, hint: str, body: Node) -> Node:
-        made = self._book.inner(hint, body)
-        if isinstance(made, RuleRef):
-            self._book.add(made.name, body, self._owner.origin)
-        return made
+        rule = self._book.inner(hint, body)
+        if isinstance(rule, RuleRef):
+            self._book.add(rule.name, body, self._owner.origin)
+        return rule
 
     def _spelled_out(self, node: Unordered) -> Node:
         entries = [self._node(node.entry(place)) for place in range(len(node.members) + 1)]
-        made: dict[tuple[int, int], Node] = {}
+        by_written: dict[tuple[int, int], Node] = {}
 
         def more(written: int, extra: int) -> Node:
             """The members allowed after these: the rules of larger sets are made first."""
-            known = made.get((written, extra))
+            known = by_written.get((written, extra))
             if known is not None:
                 return known
             places = node.may_come(written, extra)
@@ -97,20 +99,20 @@ class _Writer:
                 return EMPTY
             shown = "".join(str(place + 1) for place in range(len(node.members)) if written >> place & 1)
             name = self._book.reserve(f"{self._owner.name}-with-{shown or 0}{'-more' * extra}")
-            made[written, extra] = RuleRef(name)
+            by_written[written, extra] = RuleRef(name)
             further = alt(*(following(place, written, extra) for place in places))
             body = seq(node.separator, further)
             may_end = node.may_end(written, extra)
             self._book.add(name, alt(EMPTY, body) if may_end else body, self._owner.origin)
-            return made[written, extra]
+            return by_written[written, extra]
 
         def following(place: int, written: int, extra: int) -> Node:
             return seq(entries[place], more(*node.after(place, written, extra)))
 
         if node.leading:
             return more(0, 0)
-        begun = alt(*(following(place, 0, 0) for place in node.may_come(0, 0)))
-        return alt(EMPTY, begun) if node.may_end(0, 0) else begun
+        at_least_one = alt(*(following(place, 0, 0) for place in node.may_come(0, 0)))
+        return alt(EMPTY, at_least_one) if node.may_end(0, 0) else at_least_one
 
     def _in_order(self, node: Unordered) -> Node:
         origin = self._owner.origin or NOWHERE

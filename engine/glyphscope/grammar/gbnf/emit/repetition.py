@@ -1,4 +1,6 @@
-"""Repetitions for llama.cpp: bounded ones as few items, and never of what may be empty."""
+"""Repetitions for llama.cpp, of the same language: within its limits (`times`), and never of what may be empty
+(`without_empty_rounds`).
+"""
 
 from __future__ import annotations
 
@@ -29,26 +31,28 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 LIMIT = 1999
+"""The largest bound that is written: llama.cpp takes 2,000."""
 BLOCK = 1000
+"""Repetitions of one rule in place of more than `LIMIT`."""
 
 
 def expansion(body: Node, minimum: int, maximum: int | None) -> int | None:
     """The rules llama.cpp makes for the repetition; None where it would reject the unchanged body."""
-    made = _made(body, grouped=True)
+    rules = _rules_inside(body, grouped=True)
     count = maximum or minimum or 1
-    return None if made > 1 and made * min(count, LIMIT) > LIMIT // 2 else made * count
+    return None if rules > 1 and rules * min(count, LIMIT) > LIMIT // 2 else rules * count
 
 
-def _made(node: Node, *, grouped: bool = False) -> int:
+def _rules_inside(node: Node, *, grouped: bool = False) -> int:
     """How many rules the parser makes inside a node; a group is one of them."""
     if isinstance(node, Seq):
-        return int(grouped) + sum(_made(part, grouped=isinstance(part, Alt)) for part in node.parts)
+        return int(grouped) + sum(_rules_inside(part, grouped=isinstance(part, Alt)) for part in node.parts)
     if isinstance(node, Alt):
-        return 1 + sum(_made(option) for option in node.options)
+        return 1 + sum(_rules_inside(option) for option in node.options)
     if isinstance(node, Repeat):
         optional = 1 if node.maximum is None else node.maximum - node.minimum
         single = isinstance(node.body, CharClass | Literal | RuleRef)
-        return int(grouped) + optional + (0 if single else _made(node.body, grouped=True))
+        return int(grouped) + optional + (0 if single else _rules_inside(node.body, grouped=True))
     return int(not isinstance(node, CharClass | Literal | RuleRef))
 
 
@@ -106,10 +110,16 @@ def _without(rules: dict[str, Rule], dead: set[str]) -> dict[str, Rule]:
 
 
 def _some(_: Intersect) -> bool:
+    """An intersection counts as one with a text: that it has none is decided when it is written."""
     return True
 
 
 class _Rewriter:
+    """Nodes without repetitions of what may be empty, and without the empty text (`filled`).
+
+    `missing` are the rules that `filled` needs and that are still to be made: of which rule, and the name.
+    """
+
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._nullable = nullable_rules(grammar)
