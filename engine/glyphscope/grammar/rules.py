@@ -129,8 +129,10 @@ class RuleBook:
         return productive
 
     def dead_end(self, root: str) -> tuple[str, ...]:
-        """The rules from the one that is the reason why a root derives no text back to the root: that one derives none
-        by itself, and if it did, so would the root, where one is enough. Empty where rules need each other without end.
+        """Why a root derives no text: the rule that is the reason, and those that lead from the root to it, backwards.
+
+        That rule derives none by itself, and if it did, so would the root, where one is enough. Empty where rules need
+        each other without end.
         """
         productive = self.productive()
         users = {root: ""}

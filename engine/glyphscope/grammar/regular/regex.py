@@ -39,6 +39,8 @@ class PatternNotEnforced(Exception):
 
 
 class _Variant(NamedTuple):
+    """One alternative without its anchors: whether it begins at the string's start, and whether it ends at its end."""
+
     starts: bool
     ends: bool
     body: Node
@@ -92,6 +94,8 @@ def _anchored(node: Node) -> bool:
 
 
 class _Parser:
+    """The node of a pattern, its anchors in it as references. Each method takes one construct of the syntax."""
+
     def __init__(self, pattern: str) -> None:
         self.text = pattern
         self.at = 0

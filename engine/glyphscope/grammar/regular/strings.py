@@ -257,8 +257,8 @@ def escaped(node: Node, notation: Notation | StringStyle) -> Node:
 def _escaped_class(ranges: Ranges, style: StringStyle) -> Node:
     special = chars.intersection(ranges, chars.complement(style.raw))
     raw = chars.intersection(ranges, style.raw)
-    written = (style.character(code) for low, high in special for code in range(low, high + 1))
-    return alt(*((CharClass(raw),) if raw else ()), *written)
+    escapes = (style.character(code) for low, high in special for code in range(low, high + 1))
+    return alt(*((CharClass(raw),) if raw else ()), *escapes)
 
 
 @lru_cache(maxsize=64)
@@ -351,5 +351,5 @@ def words_left_out(node: Node) -> tuple[frozenset[str], Ranges, Ranges] | None:
                     pass
                 case _:
                     return None
-    found = frozenset(reserved), chars.union(*begins), following
-    return found if reserved and word_except(*found) == node else None
+    arguments = frozenset(reserved), chars.union(*begins), following
+    return arguments if reserved and word_except(*arguments) == node else None

@@ -1,7 +1,7 @@
 """A GBNF document formatted: one space between items, long alternatives and groups a line each, comments included.
 
-A comment stays behind its token: there llama.cpp lets a line end, for it did so before. Texts and
-classes stay as they were written.
+A comment stays behind its token: there llama.cpp lets a line end, for it did so before. Texts and classes stay
+unchanged. `_rule` decides where a rule is broken into lines, `_between` what is between rules.
 """
 
 from __future__ import annotations

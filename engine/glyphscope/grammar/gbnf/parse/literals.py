@@ -1,4 +1,8 @@
-"""The parts of GBNF that match characters: literals, classes, escapes, each with its problems."""
+"""The parts of GBNF that match characters: literals, classes, escapes, each with its problems.
+
+`characters` decides how an escape is read; `read_quoted` and `read_class` make the nodes, and report escapes that
+llama.cpp does not know, with what could be meant.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,20 @@ IMPOSSIBLE = "\ud800"
 _PIECE = re.compile(
     r'\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([tnr\\"\[\]-])|\\(.?)|([^\\])', re.DOTALL
 )
-_TOGETHER = 50_000  # ranges
-_KNOWN = {"t": 9, "n": 10, "r": 13}
+_REPEATED = re.compile(r"(?:[ \t\r\n]++|#[^\r\n]*+)*+[*+?{]")
+_HEX = re.compile(r"[0-9a-fA-F]{0,8}")
+_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
+_CONTROLS = {"t": 9, "n": 10, "r": 13}
 CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\r\n"}
 """The meaning of the escapes of regular expressions, as the inside of a class."""
-_OTHERS = {"b": r"\x08", "f": r"\x0C", "v": r"\x0B", "a": r"\x07", "e": r"\x1B", "0": r"\x00"}
+_FOREIGN_CONTROLS = {"b": r"\x08", "f": r"\x0C", "v": r"\x0B", "a": r"\x07", "e": r"\x1B", "0": r"\x00"}
+"""Escapes of other languages, as GBNF writes them."""
+
+_TOGETHER = 50_000
+"""Ranges that are united at once."""
+_CACHED = 10_000
+_SHORT = 200
+"""Longer raw texts are not remembered: they hardly come again."""
 
 
 class Character(NamedTuple):
@@ -48,36 +61,36 @@ class Range(NamedTuple):
 
 def characters(raw: str) -> list[Character]:
     """The characters of the inside of quotes."""
-    found = []
+    read = []
     for match in _PIECE.finditer(raw):
         kind = match.lastindex or 0
         if kind <= 3:
             code = int(match[kind], 16)
         elif kind == 4:
-            code = _KNOWN.get(match[4]) or ord(match[4])
+            code = _CONTROLS.get(match[4]) or ord(match[4])
         else:
             code = ord(match[kind] or "\\")
-        found.append(Character(code, match.start(), match.end(), kind != 5))
+        read.append(Character(code, match.start(), match.end(), kind != 5))
         checkpoint()
-    return found
+    return read
 
 
-def text_of(found: list[Character]) -> str:
-    """Them as a text; what no text has is `IMPOSSIBLE`."""
-    return "".join([chr(c.code) if c.code <= LAST else IMPOSSIBLE for c in found])
+def text_of(read: list[Character]) -> str:
+    """The characters as a text; those that no text has are `IMPOSSIBLE`."""
+    return "".join([chr(c.code) if c.code <= LAST else IMPOSSIBLE for c in read])
 
 
-def ranges_of(raw: str, found: list[Character]) -> list[Range]:
+def ranges_of(raw: str, read: list[Character]) -> list[Range]:
     """The items of the inside of brackets, as llama.cpp reads them.
 
     A `-` after a character makes a range, unless it is the last one; what follows it is the upper end, a `-` too.
     """
     items, at = [], 0
-    while at < len(found):
+    while at < len(read):
         checkpoint()
-        low = found[at]
-        if at + 2 < len(found) and raw[found[at + 1].start : found[at + 1].end] == "-":
-            high = found[at + 2]
+        low = read[at]
+        if at + 2 < len(read) and raw[read[at + 1].start : read[at + 1].end] == "-":
+            high = read[at + 2]
             items.append(Range(low.code, high.code, low.start, high.end))
             at += 3
         else:
@@ -107,18 +120,18 @@ def class_replacement(escape: str) -> str | None:
 def text_replacement(escape: str) -> str:
     """The same in quotes, for one that means a single character."""
     letter = escape[1:]
-    if letter in _OTHERS:
-        return _OTHERS[letter]
+    if letter in _FOREIGN_CONTROLS:
+        return _FOREIGN_CONTROLS[letter]
     if letter in ("\n", "\r", "") or letter.isalnum():
         return "\\" + escape
     return letter
 
 
-def quoted_as_items(raw: str, found: list[Character]) -> str:
+def quoted_as_items(raw: str, read: list[Character]) -> str:
     """The inside of quotes as GBNF items, the escapes of classes outside the quotes: `"a" [0-9]`."""
     pieces: list[str] = []
     text = ""
-    for c in found:
+    for c in read:
         part = raw[c.start : c.end]
         letter = part[1:] if not c.known else ""
         inside = CLASSES.get(letter.lower())
@@ -134,50 +147,57 @@ def quoted_as_items(raw: str, found: list[Character]) -> str:
     return " ".join(pieces)
 
 
-_REPEATED = re.compile(r"(?:[ \t\r\n]++|#[^\r\n]*+)*+[*+?{]")
-_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
-_HEX = re.compile(r"[0-9a-fA-F]{0,8}")
-_CACHED = 10_000
-_SHORT = 200
-"""Longer raw texts are not remembered: they hardly come again."""
-
-
 def read_quoted(raw: str, start: int, end: int, text: str, problems: list[Diagnostic]) -> Quoted:
     """The node of `raw`, the inside of the quotes at `start` of `text`."""
     if "\\" not in raw:
         return Quoted(start, end, raw)
-    content, unknown = _quoted(raw) if len(raw) < _SHORT else _read_text(raw)
-    if unknown:
-        repair = _as_items(raw, start, end, text) if any(_is_class(raw, c) for c in unknown) else None
-        problems += [_unknown_in_text(raw, start + 1, c, repair) for c in unknown]
-    return Quoted(start, end, content)
+    inside = _cached_text(raw) if len(raw) < _SHORT else _read_text(raw)
+    if inside.unknown:
+        repair = _as_items(raw, start, end, text) if any(_is_class(raw, c) for c in inside.unknown) else None
+        problems += [_unknown_in_text(raw, start + 1, c, repair) for c in inside.unknown]
+    return Quoted(start, end, inside.text)
 
 
 def read_class(raw: str, start: int, end: int, problems: list[Diagnostic]) -> Class:
     """The node of `raw`, the inside of the brackets at `start`."""
-    ranges, negated, unknown = _class(raw) if len(raw) < _SHORT else _read_ranges(raw)
-    if unknown:
-        problems += [_unknown_in_class(raw, start + 1, c) for c in unknown]
-    return Class(start, end, ranges, negated)
+    inside = _cached_class(raw) if len(raw) < _SHORT else _read_class(raw)
+    if inside.unknown:
+        problems += [_unknown_in_class(raw, start + 1, c) for c in inside.unknown]
+    return Class(start, end, inside.ranges, inside.negated)
 
 
-def _read_text(raw: str) -> tuple[str, tuple[Character, ...]]:
-    found = characters(raw)
-    return text_of(found), tuple(c for c in found if not c.known)
+class _InsideQuotes(NamedTuple):
+    """What is between quotes, and the characters whose escapes llama.cpp does not know."""
+
+    text: str
+    unknown: tuple[Character, ...]
 
 
-def _read_ranges(raw: str) -> tuple[tuple[tuple[int, int], ...], bool, tuple[Character, ...]]:
+class _InsideBrackets(NamedTuple):
+    """The same of brackets."""
+
+    ranges: tuple[tuple[int, int], ...]
+    negated: bool
+    unknown: tuple[Character, ...]
+
+
+def _read_text(raw: str) -> _InsideQuotes:
+    read = characters(raw)
+    return _InsideQuotes(text_of(read), tuple(c for c in read if not c.known))
+
+
+def _read_class(raw: str) -> _InsideBrackets:
     negated = raw.startswith("^")
-    found = characters(raw)
+    read = characters(raw)
     ranges: list[tuple[int, int]] = []
-    for item in ranges_of(raw, found[negated:]):
+    for item in ranges_of(raw, read[negated:]):
         checkpoint()
         ranges.append((item.low, item.high))
-    return tuple(ranges), negated, tuple(c for c in found if not c.known)
+    return _InsideBrackets(tuple(ranges), negated, tuple(c for c in read if not c.known))
 
 
-_quoted = lru_cache(_CACHED)(_read_text)
-_class = lru_cache(_CACHED)(_read_ranges)
+_cached_text = lru_cache(_CACHED)(_read_text)
+_cached_class = lru_cache(_CACHED)(_read_class)
 
 
 def _is_class(raw: str, c: Character) -> bool:
@@ -201,7 +221,7 @@ def _unknown_in_text(raw: str, offset: int, c: Character, repair: Fix | None) ->
         meant = f"[^{inside}]" if escape[1:].isupper() else f"[{inside}]"
         message = f"`{escape}` is of regular expressions: GBNF does not know it. Write {meant} outside of the quotes."
     else:
-        message = f"GBNF does not know the escape `{escape}`. {_known(escape)}"
+        message = f"GBNF does not know the escape `{escape}`. {_advice(escape)}"
     if repair is None:
         repair = fix(f"Write `{text_replacement(escape)}`", (start, end, text_replacement(escape)))
     return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, repair)
@@ -219,7 +239,7 @@ def _unknown_in_class(raw: str, offset: int, c: Character) -> Diagnostic:
         alone = fix(f"Write `^{inside}`", (start, end, f"^{inside}")) if raw == escape else None
         return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, alone)
     message = f"GBNF does not know the escape `{escape}`. "
-    message += f"Write what it means: `{new}`." if _is_class(raw, c) else _known(escape)
+    message += f"Write what it means: `{new}`." if _is_class(raw, c) else _advice(escape)
     edits = [(start, end, new)]
     if _is_class(raw, c) and raw[c.end : c.end + 1] == "-" and len(raw) > c.end + 1:
         edits.append((end, end + 1, r"\x2D"))  # it would make a range with the last character of the new text
@@ -241,7 +261,8 @@ def _short_hex(raw: str, offset: int, c: Character, digits: int) -> Diagnostic:
     return report(diagnostics.UNKNOWN_ESCAPE, message, start, end + count, repair)
 
 
-def _known(escape: str) -> str:
+def _advice(escape: str) -> str:
+    """What to write in place of an escape that GBNF does not know."""
     new = text_replacement(escape)
     if new == "\\" + escape:
         return (

@@ -1,9 +1,12 @@
-"""Reading GBNF as llama.cpp does, but on after a problem, to report all of them.
+"""Reading GBNF as llama.cpp does, but continuing after a problem, to report all of them.
 
 llama.cpp lets quotes and brackets run over line ends, so a forgotten quote contains the rules that follow. The text is
 therefore read its way first; where that leads to any problem, it is read again with quotes and brackets that end with
 their line, because then the problem can be reported where it is. A problem costs at most its line, and each
 character is looked at a bounded number of times: the time is linear in any text.
+
+In this order: the tokens (`LEXER`), a rule while it is being read (`RuleBuilder`), and the reader (`read_gbnf`,
+`_Reader`), whose loop has the tokens of every rule, and whose methods have the rare ones and the problems.
 """
 
 from __future__ import annotations
@@ -85,6 +88,25 @@ LEXER = re.compile(
 )
 
 
+NESTING = 17_000
+"""Parentheses in each other that llama.cpp reads: 17,000 it did, 20,000 overflowed an 8 MB stack (measured)."""
+LOOK = 2_000
+"""Code points in which the end of a quote or bracket is searched in later lines, once there is a problem."""
+
+MOST = 1_000
+"""Problems after which reading stops: a text with more is not a grammar."""
+
+_UNREADABLE = re.compile("[\\0\ud800-\udfff]")
+_LONG_QUOTED = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"')
+_LONG_CLASS = re.compile(r"\[(?:[^\]\\]++|\\[\s\S])*+\]")
+_LINE = re.compile(r"[^\r\n]*+")
+_WORD = re.compile(r"\S*+")
+_COMMENT = re.compile(r"#[^\r\n]*+")
+_ROOT = re.compile(r"^[ \t]*+root[ \t]*+::=", re.MULTILINE)
+_BOUNDS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_BODY_BEGINS = re.compile(r"[ \t]*+[\w-]++[ \t]*+(?=[\"\[(])")
+
+
 class _Frame:
     """The body of the rule, or an open group: where it starts, and its alternatives before the last `|`."""
 
@@ -164,25 +186,6 @@ class RuleBuilder:
         return GbnfRule(start, max(body.end, end), self.name, self.name_span, body, tuple(self.references))
 
 
-NESTING = 17_000
-"""Parentheses in each other that llama.cpp reads: 17,000 it did, 20,000 overflowed an 8 MB stack (measured)."""
-LOOK = 2_000
-"""Code points in which the end of a quote or bracket is searched in later lines, once there is a problem."""
-
-MOST = 1_000
-"""Problems after which reading stops: a text with more is not a grammar."""
-
-_UNREADABLE = re.compile("[\\0\ud800-\udfff]")
-_LONG_QUOTED = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"')
-_LONG_CLASS = re.compile(r"\[(?:[^\]\\]++|\\[\s\S])*+\]")
-_LINE = re.compile(r"[^\r\n]*+")
-_WORD = re.compile(r"\S*+")
-_COMMENT = re.compile(r"#[^\r\n]*+")
-_ROOT = re.compile(r"^[ \t]*+root[ \t]*+::=", re.MULTILINE)
-_BOUNDS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-_BODY_BEGINS = re.compile(r"[ \t]*+[\w-]++[ \t]*+(?=[\"\[(])")
-
-
 def read_gbnf(text: str) -> GbnfDocument:
     """The document of any text at all; `problems` lists what is not llama.cpp's syntax. Never raises."""
     reader = _Reader(text, by_line=False)
@@ -194,6 +197,8 @@ def read_gbnf(text: str) -> GbnfDocument:
 
 
 class _Reader:
+    """One reading of a text. `by_line`: quotes and brackets end with their line, unless they clearly do not."""
+
     def __init__(self, text: str, *, by_line: bool) -> None:
         self.text = text
         self.ends = len(text)
@@ -202,12 +207,12 @@ class _Reader:
         self.rules: list[GbnfRule] = []
         self.comments: list[Comment] = []
         self.problems: list[Diagnostic] = []
-        self.bad: dict[str, list[tuple[int, int]]] = {}
+        self.bad_names: dict[str, list[tuple[int, int]]] = {}  # with the places of each
         self.has_root: bool | None = None  # not known yet
-        self.rule: RuleBuilder | None = None
+        self.rule: RuleBuilder | None = None  # that is being read
         self.fresh = False  # after `::=`, `|` and `(`: a line end means nothing here
         self.ended = False  # the line ended outside of parentheses, and so did the rule, for llama.cpp
-        self.new_line = True
+        self.new_line = True  # no token of this line was read yet
         self.broken: tuple[int, int] | None = None  # the token with which the rule continued after its end
         self.last = 0  # the end of the last token that is not a line end or a comment
 
@@ -219,10 +224,10 @@ class _Reader:
         text, ends, match, position = self.text, self.ends, LEXER.match, 0
         while True:
             checkpoint()
-            found = match(text, position, ends)
-            assert found is not None and found.lastindex  # the last two alternatives match anything
-            kind = found.lastindex
-            start, position = found.span(kind)
+            token = match(text, position, ends)
+            assert token is not None and token.lastindex  # the last two alternatives match anything
+            kind = token.lastindex
+            start, position = token.span(kind)
             if kind == NEWLINE:
                 self.new_line = True
                 self.ended = self.ended or not (self.fresh or (self.rule and self.rule.depth))
@@ -236,18 +241,18 @@ class _Reader:
             if kind == END:
                 break
             if kind == HEAD:
-                self._begin_rule(found[1], *found.span(1), position)
+                self._begin_rule(token[1], *token.span(1), position)
                 continue
             if self.new_line or self.rule is None:
-                begun = self._begin_line(kind, start, position)
-                if begun is not None:
-                    position = begun
+                following = self._begin_line(kind, start, position)
+                if following is not None:
+                    position = following
                     continue
                 self.new_line = False
             rule = self.rule
             assert rule is not None
             if kind == NAME:
-                reference = Reference(start, position, found[1])
+                reference = Reference(start, position, token[1])
                 rule.references.append(reference)
                 rule.items.append(reference)
             elif kind == QUOTED:
@@ -269,23 +274,22 @@ class _Reader:
             elif kind == CLOSE and rule.depth:
                 rule.close(start, position)
             elif kind in (STAR, BRACES):
-                self._repeat(found, start, position)
+                self._repeat(token, start, position)
             else:
-                position = self._rarer(kind, found, start, position)
+                position = self._rare_token(kind, token, start, position)
                 if len(self.problems) > MOST:
                     self._give_up(position)
                     break
             self.fresh, self.last = False, position
         self._end_rule()
-        self.problems += bad_names(self.bad, self.rules)
-        self.problems += [
-            _unreadable(found) for found in islice(_UNREADABLE.finditer(text, 0, self.ends), MOST)
-        ]
+        self.problems += bad_names(self.bad_names, self.rules)
+        unreadable = islice(_UNREADABLE.finditer(text, 0, self.ends), MOST)
+        self.problems += [_unreadable(character) for character in unreadable]
 
     # --- the tokens of a rule ----------------------------------------------------------------------------------
 
-    def _rarer(self, kind: int, found: re.Match[str], start: int, end: int) -> int:
-        """Takes one of the tokens that most rules do not have; where reading continues."""
+    def _rare_token(self, kind: int, token: re.Match[str], start: int, end: int) -> int:
+        """Takes one of the tokens that most rules do not have. Returns where reading continues."""
         rule = self.rule
         assert rule is not None
         if kind == CLOSE:
@@ -294,28 +298,28 @@ class _Reader:
         elif kind == ANY:
             rule.items.append(AnyCharacter(start, end))
         elif kind == TOKEN:
-            raw = found[kind]
+            raw = token[kind]
             inside = raw[2 + raw.startswith("!") - 1 : -1]
             number = inside[1:-1] if inside.startswith("[") else ""
             rule.items.append(Token(start, end, _number(number) if number else inside, raw.startswith("!")))
         elif kind == BAD_NAME:
-            self.bad.setdefault(found[kind], []).append((start, end))
-            rule.references.append(Reference(start, end, found[kind]))
+            self.bad_names.setdefault(token[kind], []).append((start, end))
+            rule.references.append(Reference(start, end, token[kind]))
             rule.items.append(rule.references[-1])
         elif kind == DEFINE:
             self._lonely_sign(start, end)
         else:
-            return self._other(start)
+            return self._no_token(start)
         return end
 
-    def _repeat(self, found: re.Match[str], start: int, end: int) -> None:
+    def _repeat(self, token: re.Match[str], start: int, end: int) -> None:
         rule = self.rule
         assert rule is not None
         operator = self.text[start]
         if operator == "{":
-            minimum = _number(found[13])
-            maximum = minimum if found[14] is None else None if found[15] is None else _number(found[15])
-            raw = found[12]
+            minimum = _number(token[13])
+            maximum = minimum if token[14] is None else None if token[15] is None else _number(token[15])
+            raw = token[12]
             self.comments += [Comment(start + c.start(), start + c.end()) for c in _COMMENT.finditer(raw)]
             if not rule.depth and ("\n" in raw or "\r" in raw):
                 self.broken = self.broken or (start, end)
@@ -328,7 +332,7 @@ class _Reader:
         message = f"There is nothing to repeat before `{what}`. Delete it, or put it in quotes."
         self._report(diagnostics.NOTHING_TO_REPEAT, message, start, end, fix("Delete it", (start, end, "")))
 
-    def _other(self, start: int) -> int:
+    def _no_token(self, start: int) -> int:
         """A sign that begins no token of one line: perhaps a quote or bracket over several."""
         rule, text = self.rule, self.text
         assert rule is not None
@@ -353,12 +357,12 @@ class _Reader:
     def _runs_over(self, sign: str, start: int) -> int:
         """The end of a quote or bracket that closes in a later line; 0 if it is unclosed, or rather forgotten."""
         pattern = _LONG_QUOTED if sign == '"' else _LONG_CLASS
-        found = pattern.match(self.text, start, min(self.ends, start + LOOK) if self.by_line else self.ends)
-        if found is None:
+        closed = pattern.match(self.text, start, min(self.ends, start + LOOK) if self.by_line else self.ends)
+        if closed is None:
             self.by_line = True  # the text is not searched to its end again
             return 0
         self.ran_over = True
-        end = found.end()
+        end = closed.end()
         if self.by_line:
             rest = _LINE.match(self.text, end, self.ends)
             # an odd number of quotes in the rest means that the last one opened, not closed
@@ -413,7 +417,7 @@ class _Reader:
         self.fresh, self.ended, self.new_line, self.last = True, False, False, body
 
     def _begin_line(self, kind: int, start: int, end: int) -> int | None:
-        """A line begins otherwise than with a rule's name and `::=`. Where reading continues, if not in the rule."""
+        """A line that begins without a rule's name and `::=`. Returns where reading continues, if not in the rule."""
         text, ends = self.text, self.ends
         if kind == OTHER and text[start] == "\0":
             return end
@@ -477,7 +481,7 @@ class _Reader:
     def _begin_bad_rule(self, start: int, end: int, body: int) -> int:
         name = self.text[start:end]
         if not (name.isascii() and "_" not in name):
-            self.bad.setdefault(name, []).append((start, end))
+            self.bad_names.setdefault(name, []).append((start, end))
         self._begin_rule(name, start, end, body)
         return body
 
@@ -495,6 +499,7 @@ class _Reader:
         )
 
     def _line_end(self, start: int) -> int:
+        """The end of the line without the white space before it."""
         line = _LINE.match(self.text, start, self.ends)
         return start + len(line[0].rstrip()) if line else start
 
@@ -562,11 +567,11 @@ def _number(digits: str) -> int:
     return int(digits) if len(digits) < 20 else 10**20
 
 
-def _unreadable(found: re.Match[str]) -> Diagnostic:
-    """A character that llama.cpp cannot be given at all."""
-    start, end = found.span()
+def _unreadable(character: re.Match[str]) -> Diagnostic:
+    """The problem of a character that llama.cpp cannot be given at all."""
+    start, end = character.span()
     repair = fix("Delete it", (start, end, ""))
-    if found[0] == "\0":
+    if character[0] == "\0":
         message = "The character U+0000: llama.cpp reads nothing after it. Delete it."
         return report(diagnostics.NUL_CHARACTER, message, start, end, repair)
     message = "A lone surrogate, which llama.cpp cannot read. Delete it."

@@ -1,4 +1,7 @@
-"""Common errors of newcomers to GBNF, with helpful messages, by the wrong character."""
+"""Common errors of newcomers to GBNF, with helpful messages: other notations' quotes, comments, signs and names.
+
+`misplaced` decides by the character that begins no token. To explain another error, add a case there.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,6 @@ from glyphscope.grammar.rules import Names
 from glyphscope.visible import character_words
 
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
-
-
-def bad_names(found: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
-    """A problem for each place of a bad name; the fix of one renames all of them."""
-    names = Names(
-        {name for rule in rules for name in (rule.name, *(r.name for r in rule.references))} - found.keys()
-    )
-    problems = []
-    for name, spans in found.items():
-        new = names.fresh(_NOT_OF_A_NAME.sub("-", name).strip("-") or "rule")
-        repair = fix(f"Rename it to {new} everywhere", *((start, end, new) for start, end in spans))
-        what = "`_`" if name.isascii() else "these letters"
-        message = f"A rule's name has only letters a-z, A-Z, digits and `-`: llama.cpp stops at {what}. Write {new}."
-        problems += [report(diagnostics.BAD_NAME, message, start, end, repair) for start, end in spans]
-    return problems
 
 
 HEAD_ALIKE = re.compile(r"(<)?((?:[\w-]++)(?:[ \t]++[\w-]++)*?)(?(1)>)[ \t]*+(::=|:=|::|=>|->|[=:→])(?![=:])")
@@ -59,20 +47,20 @@ class Misplaced(NamedTuple):
 def misplaced(text: str, start: int, ends: int) -> Misplaced:
     """The problem of the character at `start`, which begins no token."""
     sign = text[start]
-    if sign == "'" and (found := _SINGLE_QUOTED.match(text, start, min(ends, start + LONGEST))):
-        raw = found[1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+    if sign == "'" and (match := _SINGLE_QUOTED.match(text, start, min(ends, start + LONGEST))):
+        raw = match[1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
         message = "GBNF has texts in double quotes only. Write them instead of `'`."
-        return _one(text, message, found, f'"{raw}"', "Write double quotes", raw)
-    if sign in "“”„" and (found := _CURLY_QUOTED.match(text, start, min(ends, start + LONGEST))):
+        return _replaced(text, message, match, f'"{raw}"', "Write double quotes", raw)
+    if sign in "“”„" and (match := _CURLY_QUOTED.match(text, start, min(ends, start + LONGEST))):
         message = "These are typographic quotes. Write straight ones."
-        return _one(text, message, found, f'"{found[1]}"', "Write straight quotes", found[1])
-    if text.startswith("//", start) and (found := _LINE.match(text, start, ends)):
+        return _replaced(text, message, match, f'"{match[1]}"', "Write straight quotes", match[1])
+    if text.startswith("//", start) and (match := _LINE.match(text, start, ends)):
         repair = fix("Write `#`", (start, start + 2, "#"))
         message = "A comment begins with `#` in GBNF."
-        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 2, repair), found.end())
-    if found := _BLOCK_COMMENT.match(text, start, min(ends, start + LONGEST)):
+        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 2, repair), match.end())
+    if match := _BLOCK_COMMENT.match(text, start, min(ends, start + LONGEST)):
         message = "GBNF has no comments in `/* */`. Write them behind `#`, to the end of the line."
-        return _one(text, message, found, "", "Delete it")
+        return _replaced(text, message, match, "", "Delete it")
     if sign == "{":
         return _bad_braces(text, start, ends)
     if sign in "<!":
@@ -96,17 +84,18 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
     return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, repair), end)
 
 
-def _one(
-    text: str, message: str, found: re.Match[str], new: str, title: str, quoted: str | None = None
+def _replaced(
+    text: str, message: str, match: re.Match[str], new: str, title: str, quoted: str | None = None
 ) -> Misplaced:
-    start, end = found.span()
+    """The problem of the text of a match, in whose place `new` can be written."""
+    start, end = match.span()
     repair = fix(title, (start, end, new))
     return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, repair), end, quoted)
 
 
 def _bad_braces(text: str, start: int, ends: int) -> Misplaced:
-    found = _BRACES.match(text, start, ends)
-    end = found.end() if found else start + 1
+    match = _BRACES.match(text, start, ends)
+    end = match.end() if match else start + 1
     message = "Braces give the number of repetitions: `{3}`, `{3,}` for 3 or more, `{3,5}` for 3 to 5."
     repair = None
     if up_to := _UP_TO.match(text, start, ends):
@@ -123,10 +112,10 @@ def _bad_token(text: str, start: int, ends: int) -> Misplaced:
         repair = fix("Delete it", (start, start + 1, ""))
         return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 1, repair), start + 1)
     begin = start + (text[start] == "!")
-    if found := _TOKEN_ID.match(text, begin, ends):
+    if match := _TOKEN_ID.match(text, begin, ends):
         message = "A token by its id is `<[123]>`, without spaces."
-        repair = fix("Write it so", (begin, found.end(), f"<[{found[1]}]>"))
-        return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, found.end(), repair), found.end())
+        repair = fix("Write it so", (begin, match.end(), f"<[{match[1]}]>"))
+        return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, match.end(), repair), match.end())
     word = _WORD.match(text, begin, ends)
     end = word.end() if word else begin + 1
     if text.startswith("<[", begin):
@@ -136,3 +125,18 @@ def _bad_token(text: str, start: int, ends: int) -> Misplaced:
     else:
         message = 'The `>` of this token is missing, as in `<think>`. For the sign itself write `"<"`.'
     return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, end), end)
+
+
+def bad_names(places: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
+    """A problem for each place of a bad name, by the places of each; the fix of one renames all of them."""
+    names = Names(
+        {name for rule in rules for name in (rule.name, *(r.name for r in rule.references))} - places.keys()
+    )
+    problems = []
+    for name, spans in places.items():
+        new = names.fresh(_NOT_OF_A_NAME.sub("-", name).strip("-") or "rule")
+        repair = fix(f"Rename it to {new} everywhere", *((start, end, new) for start, end in spans))
+        what = "`_`" if name.isascii() else "these letters"
+        message = f"A rule's name has only letters a-z, A-Z, digits and `-`: llama.cpp stops at {what}. Write {new}."
+        problems += [report(diagnostics.BAD_NAME, message, start, end, repair) for start, end in spans]
+    return problems

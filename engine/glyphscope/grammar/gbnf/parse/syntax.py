@@ -3,7 +3,7 @@
 All places are code points from 0, `end` excluded. Nothing is simplified here: the text can be rebuilt from the
 document, and `tree_of` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules
 is read again at each keystroke, and these are made in a tenth of the time of a dataclass. The garbage
-collector does not know them (they cannot form circles), except repetitions: `x****…` may be any number deep with no
+collector does not know them (they cannot form cycles), except repetitions: `x****…` may be any number deep with no
 tuple between, and freeing such a chain would overflow the C stack.
 """
 
