@@ -1,8 +1,8 @@
 """Terminals as llguidance's Lark writes them: regular expressions of Rust's syntax, joined by `&` and `~`.
 
-What a key may not be is written as what it may not be, `/"[a-z]*"/ & ~/"(from|to)"/`, and the `&` is outside:
-only of that form does llguidance see that nearly every token of a vocabulary fits into it (measured: 9 µs for the mask
-of a token, and 320 where the same keys are spelled letter by letter).
+Keys that are excluded are written as such, `/"[a-z]*"/ & ~/"(from|to)"/`, with the `&` outside (`_conditions`): only of
+that form does llguidance see that nearly every token of a vocabulary fits into it (measured: 9 µs for the mask of a
+token, and 320 where the same keys are spelled letter by letter).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def lexeme(node: Node) -> str:
     """The Lark expression of a terminal's body."""
     conditions = _conditions(node)
     if len(conditions) > 1:
-        written = (f"{'' if holds else '~'}{lexeme(part)}" for holds, part in conditions)
-        return f"({' & '.join(written)})"
+        expressions = (f"{'' if required else '~'}{lexeme(part)}" for required, part in conditions)
+        return f"({' & '.join(expressions)})"
     if not _has_intersection(node):
         return f"/{_regex(node) or '()'}/"  # two slashes alone begin a comment
     if isinstance(node, tree.Seq):
@@ -41,10 +41,10 @@ def lexeme(node: Node) -> str:
 
 
 def _conditions(node: Node) -> list[tuple[bool, Node]]:
-    """The languages that contain a text of the node, and those that do not: the first always contains it."""
+    """The languages that a text of the node is in (True), then those that it is not in; there is one of the former."""
     if isinstance(node, tree.Intersect):
-        found = [condition for part in node.parts for condition in _conditions(part)]
-        return sorted(found, key=lambda condition: not condition[0])
+        conditions = [condition for part in node.parts for condition in _conditions(part)]
+        return sorted(conditions, key=lambda condition: not condition[0])
     if isinstance(node, tree.Except):
         return [(False, node.body)]
     left_out = words_left_out(node)
@@ -54,12 +54,12 @@ def _conditions(node: Node) -> list[tuple[bool, Node]]:
             return [(True, repeat(tree.CharClass(first))), (False, alt(*sorted(words)))]
         some = seq(tree.CharClass(first), repeat(tree.CharClass(following)))
         return [(True, some if "" in words else alt("", some)), (False, alt(*sorted(words - {""})))]
-    # Between two literals conditions hold of the whole as they do of the inside.
+    # Between two literals the conditions of the inside become those of the whole.
     match node:
         case tree.Seq(
             (tree.Literal() as before, tree.Alt() | tree.Intersect() as inner, tree.Literal() as after)
         ):
-            return [(holds, seq(before, part, after)) for holds, part in _conditions(inner)]
+            return [(required, seq(before, part, after)) for required, part in _conditions(inner)]
     return [(True, node)]
 
 
@@ -78,7 +78,7 @@ def _has_intersection(node: Node) -> bool:
 def _regex(node: Node) -> str:
     if isinstance(node, tree.Literal):
         return (
-            node.text.translate(_WRITTEN) if node.text.isascii() else "".join(map(_char, map(ord, node.text)))
+            node.text.translate(_ESCAPED) if node.text.isascii() else "".join(map(_char, map(ord, node.text)))
         )
     if isinstance(node, tree.CharClass):
         ranges = (_char(low) if low == high else f"{_char(low)}-{_char(high)}" for low, high in node.ranges)
@@ -102,4 +102,4 @@ def _char(code: int) -> str:
     return char if 0x20 <= code < 0x7F else f"\\x{{{code:x}}}"
 
 
-_WRITTEN = {code: _char(code) for code in range(128)}
+_ESCAPED = {code: _char(code) for code in range(128)}

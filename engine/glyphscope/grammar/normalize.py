@@ -28,14 +28,14 @@ def limit_depth(grammar: Grammar) -> Grammar:
             return book.inner(f"{rule.name}-inside", body, rule.origin)
 
         book.rules[rule.name] = Rule(rule.name, _rebuilt(rule.body, deep), rule.origin)
-    made = book.grammar(grammar.root, grammar.unenforced, lexed=False)
-    if grammar.root not in made.rules:
+    shallow = book.grammar(grammar.root, grammar.unenforced, lexed=False)
+    if grammar.root not in shallow.rules:
         raise GrammarError(
             "The grammar derives no text at all.",
             where=grammar.root,
             hint="Give each rule an alternative that ends without coming back to the rule itself.",
         )
-    return made
+    return shallow
 
 
 def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
@@ -57,9 +57,9 @@ def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
 @lru_cache(maxsize=1024)
 def _lexeme(body: Node) -> Node:
     """A terminal. Tools have most of their terminals in common."""
-    made = terminal(_rebuilt(body, None))
+    lexeme = terminal(_rebuilt(body, None))
     # A literal that is a lexeme by itself is not to be joined to its neighbours.
-    return tree.Terminal(made) if isinstance(made, tree.Literal) else made
+    return tree.Terminal(lexeme) if isinstance(lexeme, tree.Literal) else lexeme
 
 
 def _leaf(node: Node) -> Node:

@@ -72,8 +72,8 @@ class NotationSyntax:
         """A key with what follows it; NEVER for one that cannot be written."""
         if self.strings:
             plain = bool(name) and not chars.subtract(chars.of(name), self.bare)
-            written = seq(name) if plain else self.strings[0].constant(name)
-            return seq(written, self.key_end)
+            key = seq(name) if plain else self.strings[0].constant(name)
+            return seq(key, self.key_end)
         return seq(glyph_key(name) if self.notation == "glyph" else write_value(name, "json"), self.key_end)
 
     def constant(self, value: Any) -> Node:

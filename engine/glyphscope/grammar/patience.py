@@ -22,10 +22,10 @@ SECONDS = 8.0
 
 
 class _Work(threading.local):
-    """The thread's: when its present work must end, and the grammar that it made last with what that took."""
+    """The thread's: when its present work must end, and the grammar that it made last, with the seconds that took."""
 
     end = inf
-    made: tuple[ReferenceType[Grammar], float] | None = None
+    last: tuple[ReferenceType[Grammar], float] | None = None
 
 
 _WORK = _Work()
@@ -35,7 +35,7 @@ _WORK = _Work()
 def limited(of: Grammar | None = None) -> Iterator[None]:
     """Limit the work on one grammar. The time of making `of` counts too if it was the last one made by this thread."""
     before, start = _WORK.end, thread_time()
-    known = _WORK.made
+    known = _WORK.last
     spent = known[1] if of is not None and known is not None and known[0]() is of else 0.0
     _WORK.end = min(before, start + SECONDS - spent)
     try:
@@ -46,7 +46,7 @@ def limited(of: Grammar | None = None) -> Iterator[None]:
 
 def note_made(grammar: Grammar) -> Grammar:
     """The work ends with this grammar, which is returned."""
-    _WORK.made = ref(grammar), SECONDS - seconds_left()
+    _WORK.last = ref(grammar), SECONDS - seconds_left()
     return grammar
 
 

@@ -8,12 +8,18 @@ from typing import NamedTuple
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, separated, seq
 
 
-class Listed(NamedTuple):
-    """Members, each with what is before it where it is not the first entry and with whether it is required; then
-    `low` to `high` free entries. `needs_one`: without any of these there is no text.
-    """
+class ListedMember(NamedTuple):
+    """A member; `before` is what separates it from another entry before it."""
 
-    members: Sequence[tuple[Node, Node, bool]]
+    before: Node
+    node: Node
+    required: bool
+
+
+class Listed(NamedTuple):
+    """Members, then `low` to `high` free entries. `needs_one`: without any of these there is no text."""
+
+    members: Sequence[ListedMember]
     free: Node
     separator: Node
     low: int
@@ -24,33 +30,34 @@ class Listed(NamedTuple):
 def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
     """The entries with separators between them; `inner` makes a rule of what may come after so many of them."""
     members, free, separator, low, high, needs_one = listed
-    first = next((i for i, (_, _, required) in enumerate(members) if required), len(members))
+    first = next((i for i, member in enumerate(members) if member.required), len(members))
     rest = repeat(seq(separator, free), low, high)
-    for before, member, required in reversed(members[first + 1 :]):
-        rest = seq(following(before, member, required), rest)
+    for member in reversed(members[first + 1 :]):
+        rest = seq(following(member), rest)
     options: list[Node] = []
     if first < len(members):
-        before, member, _ = members[first]
-        options.append(seq(member, rest))
-        rest = seq(before, member, rest)
+        member = members[first]
+        options.append(seq(member.node, rest))
+        rest = seq(member.before, member.node, rest)
     elif high == 0 or free == NEVER:
         options.append(EMPTY if low == 0 and not needs_one else NEVER)
     else:
         options.append(separated(free, separator, low, high))
     for index in reversed(range(first)):
-        before, member, _ = members[index]
+        member = members[index]
         rest = inner(index + 1, rest)
-        options.append(seq(member, rest))
-        rest = seq(optional(seq(before, member)), rest)
+        options.append(seq(member.node, rest))
+        rest = seq(optional(seq(member.before, member.node)), rest)
     return alt(*reversed(options))
 
 
 def after_another(listed: Listed) -> Node:
     """The entries after one that is there already: a separator before each."""
-    named = (following(*member) for member in listed.members)
+    named = (following(member) for member in listed.members)
     return seq(*named, repeat(seq(listed.separator, listed.free), listed.low, listed.high))
 
 
-def following(separator: Node, member: Node, required: bool) -> Node:
+def following(member: ListedMember) -> Node:
     """A member after another entry."""
-    return seq(separator, member) if required else optional(seq(separator, member))
+    whole = seq(member.before, member.node)
+    return whole if member.required else optional(whole)

@@ -17,15 +17,15 @@ def bottom_up(root: N, inner: Callable[[N], Sequence[N]], make: Callable[[N, lis
     """
     open_nodes: list[tuple[N, Iterator[N], list[R]]] = [(root, iter(inner(root)), [])]
     while True:
-        node, rest, made = open_nodes[-1]
+        node, rest, results = open_nodes[-1]
         for part in rest:
             if parts := inner(part):
                 open_nodes.append((part, iter(parts), []))
                 break
-            made.append(make(part, []))
+            results.append(make(part, []))
         else:
             open_nodes.pop()
-            whole = make(node, made)
+            whole = make(node, results)
             if not open_nodes:
                 return whole
             open_nodes[-1][2].append(whole)

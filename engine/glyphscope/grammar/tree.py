@@ -128,7 +128,8 @@ class Unordered:
     `required` has a bit for each member that must come; `low` to `high` entries come in all. With `leading`, the
     separator is before the first one too. No entry is empty. Read from their ends, its texts are of the same kind.
 
-    What was written is two numbers: a bit for each member, and how many `free` ones came, as far as that is counted.
+    The entries so far are two numbers: `present`, a bit for each member, and `extra`, how many `free` ones there are,
+    as far as they are counted.
     """
 
     members: tuple[Node, ...]
@@ -151,22 +152,22 @@ class Unordered:
             return 0
         return max(0, max(self.low, self.high or 0) - self.required.bit_count())
 
-    def may_end(self, written: int, extra: int) -> bool:
+    def may_end(self, present: int, extra: int) -> bool:
         """Whether that may be all."""
-        return not self.required & ~written and written.bit_count() + extra >= self.low
+        return not self.required & ~present and present.bit_count() + extra >= self.low
 
-    def may_come(self, written: int, extra: int) -> tuple[int, ...]:
+    def may_come(self, present: int, extra: int) -> tuple[int, ...]:
         """Which entries may come next, `free` being the one after the last member."""
         needed = self.required
-        room = self.high is None or (written & ~needed).bit_count() + extra < self.high - needed.bit_count()
-        found = [i for i in range(len(self.members)) if not written >> i & 1 and (room or needed >> i & 1)]
-        return (*found, len(self.members)) if room and self.free != NEVER else tuple(found)
+        room = self.high is None or (present & ~needed).bit_count() + extra < self.high - needed.bit_count()
+        members = [i for i in range(len(self.members)) if not present >> i & 1 and (room or needed >> i & 1)]
+        return (*members, len(self.members)) if room and self.free != NEVER else tuple(members)
 
-    def after(self, entry: int, written: int, extra: int) -> tuple[int, int]:
-        """The members written once that entry is added."""
+    def after(self, entry: int, present: int, extra: int) -> tuple[int, int]:
+        """The two numbers once that entry is added."""
         if entry < len(self.members):
-            return written | 1 << entry, extra
-        return written, min(extra + 1, self.counted)
+            return present | 1 << entry, extra
+        return present, min(extra + 1, self.counted)
 
     def entry(self, number: int) -> Node:
         """A member, or after the last one the `free` entry."""

@@ -83,14 +83,14 @@ class ArrayLevel(Level):
         if self._same is not None:
             return self._same
         index = len(self.value)
-        found = []
+        candidates = []
         for c in self.candidates:
             places = c.spec.item(index) if c.spec.arrays or c.spec.max_items is not None else ()
             if places is not None:
-                found += [Candidate(c.schemas, spec, c) for spec in c.schemas.specs(places)]
-        if found and all(c.spec.same_items for c in self.candidates):
-            self._same = found
-        return found
+                candidates += [Candidate(c.schemas, spec, c) for spec in c.schemas.specs(places)]
+        if candidates and all(c.spec.same_items for c in self.candidates):
+            self._same = candidates
+        return candidates
 
     def too_many(self) -> Reason:
         """Why no further item is allowed."""
@@ -209,12 +209,12 @@ class ObjectLevel(Level):
     # the member
 
     def value_candidates(self) -> list[Candidate]:
-        found = [
+        candidates = [
             Candidate(c.schemas, spec, c)
             for c in self.candidates
             for spec in c.schemas.specs(c.spec.member(self.key) or ())
         ]
-        return found or [Candidate(c.schemas, ANYTHING, c) for c in self.candidates]
+        return candidates or [Candidate(c.schemas, ANYTHING, c) for c in self.candidates]
 
     def add(self, value: Any) -> Reason | None:
         self.value[self.key] = value

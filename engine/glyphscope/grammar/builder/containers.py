@@ -7,7 +7,7 @@ from glyphscope.grammar.builder.context import Entries, NotationEntries, ToolCon
 from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
-from glyphscope.grammar.schema_order import Listed, after_another, in_order
+from glyphscope.grammar.schema_order import Listed, ListedMember, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -98,7 +98,7 @@ def _listed(separator: Node, members: Members, low: int, high: int | None) -> Li
     last = max((i for i, (key, _) in enumerate(members.named) if key in members.required), default=-1)
     mixed = members.free != NEVER and isinstance(separator, Literal)
     named = [
-        (Terminal(separator) if mixed and i > last else separator, node, key in members.required)
+        ListedMember(Terminal(separator) if mixed and i > last else separator, node, key in members.required)
         for i, (key, node) in enumerate(members.named)
     ]
     return Listed(named, members.free, separator, low, high)

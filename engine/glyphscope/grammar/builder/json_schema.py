@@ -58,11 +58,11 @@ def _moved(value: Any, pointer: str) -> Any:
 
     def make(inner: Any, parts: list[Any]) -> Any:
         if isinstance(inner, dict):
-            made = dict(zip(inner, parts, strict=True))
-            ref = made.get("$ref")
+            moved = dict(zip(inner, parts, strict=True))
+            ref = moved.get("$ref")
             if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")):
-                made["$ref"] = f"#{pointer}{ref[1:]}"
-            return made
+                moved["$ref"] = f"#{pointer}{ref[1:]}"
+            return moved
         return parts if isinstance(inner, list) else inner
 
     def inside(inner: Any) -> list[Any]:

@@ -61,17 +61,17 @@ class Schema:
         self.tool = tool
         self.root = root
         self._validator = SafeValidator(root)
-        self._found: dict[str, Any] = {}
+        self._at: dict[str, Any] = {}  # by JSON Pointer
 
     def at(self, pointer: str) -> Any:
         """The schema at a place. Raises GrammarError where there is none."""
-        if pointer in self._found:
-            return self._found[pointer]
-        found = follow(self.root, pointer)
-        if found is None:
+        if pointer in self._at:
+            return self._at[pointer]
+        target = follow(self.root, pointer)
+        if target is None:
             raise GrammarError(f"The schema has no place {pointer!r}.", where=self.tool)
-        self._found[pointer] = found[1]
-        return found[1]
+        self._at[pointer] = target[1]
+        return target[1]
 
     def expand(self, places: Sequence[Place]) -> Parts | str:
         """Every schema of the conjunction, references and `allOf` followed; the pointer of a `false` among them."""

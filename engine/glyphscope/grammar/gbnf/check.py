@@ -1,4 +1,8 @@
-"""A GBNF text checked: what it says, what is wrong with it, and its grammar if llama.cpp takes it."""
+"""A GBNF text checked: its syntax tree, its problems, and its grammar if llama.cpp accepts it.
+
+`check_gbnf` reads (`parse`), checks (`lint`) and converts (`convert`). To add a check: `diagnose`. Which fixes are
+applied without asking: `apply_fixes`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,22 @@ from glyphscope.text.lines import Lines
 
 MOST_DIAGNOSED = 1_000
 """Errors, and other diagnostics, of each check: more would not be read."""
+MOST_SHOWN = 10
+"""Errors in one message."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
+_CHOICES = {
+    codes.UNDEFINED_RULE,
+    codes.NO_ROOT,
+    codes.STRAY_LINE,
+    codes.MISSING_BODY,
+    codes.LEFT_RECURSION,
+    codes.NOT_UTF8,
+    codes.LONE_SURROGATE,
+    codes.NUL_CHARACTER,
+}
+"""Errors whose fix is one of several that could be meant."""
+_ROUNDS = 50
+"""Of `apply_fixes`, which ends when a round has nothing to fix."""
 
 
 def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
@@ -29,12 +48,12 @@ def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
 
     A text with so many problems that it was not read to its end gets no others.
     """
-    found = list(document.problems)
-    if not any(problem.code == codes.TOO_MANY_PROBLEMS for problem in found):
+    diagnostics = list(document.problems)
+    if not any(problem.code == codes.TOO_MANY_PROBLEMS for problem in diagnostics):
         analysis = Analysis(document)
         for check in (check_rules, check_recursion, check_items):
-            found += _first(check(analysis))
-    return tuple(sorted(found, key=lambda d: (d.start, _RANK[d.severity], d.end)))
+            diagnostics += _first(check(analysis))
+    return tuple(sorted(diagnostics, key=lambda d: (d.start, _RANK[d.severity], d.end)))
 
 
 def _first(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
@@ -93,8 +112,8 @@ def check_gbnf_bytes(data: bytes) -> GbnfCheck:
     problems with their places. In the document's text each is the lone surrogate of Python's `surrogateescape`, with
     which it can be written again.
     """
-    found = check_gbnf(data.decode("utf-8", "surrogateescape"))
-    return GbnfCheck(found.document, tuple(_of_bytes(found.document.text, d) for d in found.diagnostics))
+    check = check_gbnf(data.decode("utf-8", "surrogateescape"))
+    return GbnfCheck(check.document, tuple(_of_bytes(check.document.text, d) for d in check.diagnostics))
 
 
 def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
@@ -104,29 +123,15 @@ def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
     return report(codes.NOT_UTF8, message, diagnostic.start, diagnostic.end, diagnostic.fix)
 
 
-_CHOICES = {
-    codes.UNDEFINED_RULE,
-    codes.NO_ROOT,
-    codes.STRAY_LINE,
-    codes.MISSING_BODY,
-    codes.LEFT_RECURSION,
-    codes.NOT_UTF8,
-    codes.LONE_SURROGATE,
-    codes.NUL_CHARACTER,
-}
-"""Errors whose fix is one of several that could be meant."""
-_ROUNDS = 50
-
-
-def apply_fixes(found: GbnfCheck) -> tuple[str, int]:
+def apply_fixes(check: GbnfCheck) -> tuple[str, int]:
     """The text with every error fixed that has a single fix, and their number.
 
     Each round makes the fixes that do not overlap and checks again, as one problem can hide another.
     """
-    text, count = found.document.text, 0
+    text, count = check.document.text, 0
     for _ in range(_ROUNDS):
         edits: list[Edit] = []
-        for diagnostic in found.diagnostics:
+        for diagnostic in check.diagnostics:
             fix = diagnostic.fix
             if diagnostic.severity != "error" or diagnostic.code in _CHOICES or fix is None:
                 continue
@@ -136,15 +141,12 @@ def apply_fixes(found: GbnfCheck) -> tuple[str, int]:
         if not edits:
             break
         text = Fix("", tuple(edits)).apply(text)
-        found = check_gbnf(text)
+        check = check_gbnf(text)
     return text, count
 
 
 def _touch(a: Edit, b: Edit) -> bool:
     return a[0] <= b[1] and b[0] <= a[1]
-
-
-MOST = 10  # problems in one message
 
 
 def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
@@ -155,15 +157,15 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
     check = _checked(text)
     if check.grammar is not None:
         return check.grammar
-    problems = [found for found in check.diagnostics if found.severity == "error"]
+    errors = [diagnostic for diagnostic in check.diagnostics if diagnostic.severity == "error"]
     lines = Lines(text[before:])
     shown = [
-        f"line {line}, column {column}: {found.message}"
-        for found in problems[:MOST]
-        for line, column in [lines.place(max(0, found.start - before))]
+        f"line {line}, column {column}: {error.message}"
+        for error in errors[:MOST_SHOWN]
+        for line, column in [lines.place(max(0, error.start - before))]
     ]
-    if len(problems) > MOST:
-        shown.append(f"… and {len(problems) - MOST} more")
+    if len(errors) > MOST_SHOWN:
+        shown.append(f"… and {len(errors) - MOST_SHOWN} more")
     raise GrammarError(
         "\n".join(shown), where=where, hint="Correct it: llama.cpp rejects it, or crashes on it."
     )
@@ -171,6 +173,5 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
 
 @lru_cache(maxsize=4)
 def _checked(text: str) -> GbnfCheck:
-    return check_gbnf(
-        text
-    )  # kept, so that the same text is the same grammar to the caches of what is made of it
+    # cached, so that the same text is the same grammar to the caches of what is made of it
+    return check_gbnf(text)

@@ -40,10 +40,11 @@ def tree_of(document: GbnfDocument) -> Grammar:
 
 
 def _node(node: Part, parts: list[Node]) -> Node:
-    """The node of what was made of those in it."""
+    """The node of a part, given the nodes of those in it."""
     checkpoint()
     if isinstance(node, Alternatives):
-        options = [made[0] if len(made) == 1 else tree.Seq(tuple(made)) for made in by_option(node, parts)]
+        sequences = by_option(node, parts)
+        options = [items[0] if len(items) == 1 else tree.Seq(tuple(items)) for items in sequences]
         return options[0] if len(options) == 1 else tree.Alt(tuple(options))
     if isinstance(node, Group):
         return parts[0]

@@ -162,21 +162,21 @@ class _Maker:
         least = schema.get("minProperties", 0)
         if len(names) < least:
             names += [name for name in properties if name not in names][: int(least) - len(names)]
-        made = {name: self.value(properties.get(name, True), name, depth + 1) for name in names}
-        return self._with_free_members(made, schema, least, depth) if len(made) < least else made
+        members = {name: self.value(properties.get(name, True), name, depth + 1) for name in names}
+        return self._with_free_members(members, schema, least, depth) if len(members) < least else members
 
     def _with_free_members(
-        self, made: dict[str, Any], schema: dict[str, Any], least: float, depth: int
+        self, members: dict[str, Any], schema: dict[str, Any], least: float, depth: int
     ) -> dict[str, Any]:
         """More members, of names that the schema does not list, where it asks for so many."""
         patterns = schema.get("patternProperties", {})
         pattern, rule = next(iter(patterns.items()), (None, schema.get("additionalProperties", True)))
         start = (pattern and matching_text(pattern, 1)) or "name"
         for number in range(min(int(least), 100)):
-            if len(made) < least:
+            if len(members) < least:
                 name = f"{start}{number or ''}"
-                made.setdefault(name, self.value(rule, name, depth + 1))
-        return made
+                members.setdefault(name, self.value(rule, name, depth + 1))
+        return members
 
     def _array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
         first = [self.value(item, name, depth + 1) for item in schema.get("prefixItems", ())]
@@ -209,7 +209,7 @@ def example_value(
 
 
 def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
-    """Schemas that hold at once as one, their `$ref` and `allOf` written into it, as far as they can be."""
+    """Schemas that apply at once as one, their `$ref` and `allOf` written into it, as far as they can be."""
     merged: dict[str, Any] = {}
     stack: list[Any] = [{"allOf": schemas}] if len(schemas) > 1 else [*schemas]
     for _ in range(_DEEPEST):
@@ -231,7 +231,7 @@ _SMALLER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "m
 
 
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Two schemas that hold at once; the properties and required names of both, the narrower of two bounds."""
+    """Two schemas that apply at once; the properties and required names of both, the narrower of two bounds."""
     result = {**one, **other}
     for keyword in one.keys() & other.keys():
         first, second = one[keyword], other[keyword]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
@@ -31,6 +31,8 @@ Way: TypeAlias = "tuple[int, Way] | None"
 """The way down to a piece of a body: which part, and the way on from there."""
 Trail: TypeAlias = "tuple[Trail, int] | None"
 """The same from below: the path to the part, and its index."""
+Choice: TypeAlias = tuple[int, int]
+"""An alternative, an optional part or an entry: the id of the node, and which of its parts."""
 
 
 def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) -> list[str]:
@@ -53,23 +55,25 @@ def covering_texts(
     """
     shortest = _checked(grammar)
     random = Random(0)
-    covered: set[tuple[int, int]] = set()
-    found: dict[str, None] = {_Walk(grammar, shortest, random, 0, covered).text(): None}
+    covered: set[Choice] = set()
+    texts: dict[str, None] = {_Walk(grammar, shortest, random, 0, covered).text(): None}
     callers: dict[str, tuple[str, Trail]] = {}
     waiting = [grammar.root]
     seen = {grammar.root}
     for name in waiting:  # it grows meanwhile
-        for key, trail, called in _pieces(grammar.rules[name].body, shortest):
+        for piece in _pieces(grammar.rules[name].body, shortest):
+            called = piece.called
             if called is not None and called not in seen and shortest.rule_length(called) is not None:
                 seen.add(called)
                 waiting.append(called)
-                callers[called] = (name, trail)
-            if key is None or key in covered or len(found) >= limit:
+                callers[called] = (name, piece.trail)
+            if piece.choice is None or piece.choice in covered or len(texts) >= limit:
                 continue
             if cancel is not None and cancel():
-                return list(found)
-            found[_Walk(grammar, shortest, random, 0, covered).text(_from_root(callers, name, trail))] = None
-    return list(found)
+                return list(texts)
+            way = _from_root(callers, name, piece.trail)
+            texts[_Walk(grammar, shortest, random, 0, covered).text(way)] = None
+    return list(texts)
 
 
 def _checked(grammar: Grammar) -> Shortest:
@@ -100,17 +104,25 @@ def _from_root(callers: dict[str, tuple[str, Trail]], rule: str, trail: Trail) -
         rule, trail = callers[rule]
 
 
-def _pieces(body: Node, shortest: Shortest) -> list[tuple[tuple[int, int] | None, Trail, str | None]]:
-    """The parts of a body to visit: (the part to cover, the trail to it, the rule it calls)."""
-    found: list[tuple[tuple[int, int] | None, Trail, str | None]] = []
-    waiting: list[tuple[Node, Trail, tuple[int, int] | None]] = [(body, None, None)]
+class _Piece(NamedTuple):
+    """A part of a body to visit: the choice that it covers, the trail to it, and the rule that it calls."""
+
+    choice: Choice | None
+    trail: Trail
+    called: str | None
+
+
+def _pieces(body: Node, shortest: Shortest) -> list[_Piece]:
+    """The parts of a body that are a choice, or call a rule, in the order of the text."""
+    pieces: list[_Piece] = []
+    waiting: list[tuple[Node, Trail, Choice | None]] = [(body, None, None)]
     while waiting:
-        node, trail, key = waiting.pop()
+        node, trail, choice = waiting.pop()
         if shortest.length(node) is None:
             continue
         called = node.name if isinstance(node, tree.RuleRef) else None
-        if key is not None or called is not None:
-            found.append((key, trail, called))
+        if choice is not None or called is not None:
+            pieces.append(_Piece(choice, trail, called))
         if isinstance(node, tree.Seq):
             if all(shortest.length(part) is not None for part in node.parts):
                 waiting += [(part, (trail, i), None) for i, part in reversed(list(enumerate(node.parts)))]
@@ -124,17 +136,17 @@ def _pieces(body: Node, shortest: Shortest) -> list[tuple[tuple[int, int] | None
             waiting.append((node.body, (trail, 0), None))
         elif isinstance(node, tree.Unordered):
             entries = enumerate((*node.members, node.free))
-            keys = [(e, i, None if node.required >> i & 1 else (id(node), i)) for i, e in entries]
-            waiting += [(entry, (trail, i), key) for entry, i, key in reversed(keys)]
-    return found
+            choices = [(e, i, None if node.required >> i & 1 else (id(node), i)) for i, e in entries]
+            waiting += [(entry, (trail, i), choice) for entry, i, choice in reversed(choices)]
+    return pieces
 
 
 class _Walk:
-    """One text being written."""
+    """One text while it is made. `covered` collects the choices that were taken."""
 
     def __init__(
         self, grammar: Grammar, shortest: Shortest, random: Random, depth: int,
-        covered: set[tuple[int, int]] | None = None,
+        covered: set[Choice] | None = None,
     ) -> None:  # fmt: skip
         self.grammar = grammar
         self.shortest = shortest
@@ -146,16 +158,16 @@ class _Walk:
 
     def text(self, way: Way = None) -> str:
         """The text; the way is forced."""
-        written: list[str] = []
+        pieces: list[str] = []
         waiting: list[tuple[Node, int, Way]] = [(tree.RuleRef(self.grammar.root), 0, way)]
         while waiting:
             node, depth, way = waiting.pop()
             free = depth <= self.depth and self.choices > 0
             if isinstance(node, tree.Literal):
-                written.append(node.text)
+                pieces.append(node.text)
             elif isinstance(node, tree.CharClass):
                 ranges = chars.complement(node.ranges) if node.negated else node.ranges
-                written.append(self._character(chars.intersection(ranges, chars.ALL)))
+                pieces.append(self._character(chars.intersection(ranges, chars.ALL)))
             elif isinstance(node, tree.Seq):
                 forced, rest = way or (-1, None)
                 parts = reversed(list(enumerate(node.parts)))
@@ -180,8 +192,8 @@ class _Walk:
                 waiting += [(part, depth, inner) for part, inner in reversed(self._entries(node, free, way))]
             else:
                 assert isinstance(node, tree.Intersect), "a token has no text"
-                written.append(self._intersection(node, free))
-        return "".join(written)
+                pieces.append(self._intersection(node, free))
+        return "".join(pieces)
 
     def _affordable(self, node: Node) -> int | None:
         """The length of the node's shortest text, if there is room for it."""
@@ -259,7 +271,7 @@ class _Walk:
     def _intersection(self, node: tree.Intersect, free: bool) -> str:
         automaton = self.shortest.intersections[id(node)]
         state = automaton.start
-        written = []
+        characters = []
         steps = int(self.random.expovariate(0.08)) if free else 0
         while steps > 0:
             moves = automaton.moves(state)
@@ -267,11 +279,11 @@ class _Walk:
                 break
             plain = [move for move in moves if chars.intersection(move[0], PLAIN)]
             ranges, state = self.random.choice(plain if plain and self.random.random() < 0.8 else moves)
-            written.append(self._character(ranges))
+            characters.append(self._character(ranges))
             steps -= 1
         way = way_out(automaton, state)
         assert way is not None, "an automaton offers no state without an end"
-        return "".join([*written, *map(self._character, way)])
+        return "".join([*characters, *map(self._character, way)])
 
     def _character(self, ranges: Ranges) -> str:
         chance = self.random.random()

@@ -1,4 +1,4 @@
-"""Entries in any order for llguidance: parametric rules, whose parameter is the 64-bit set of what was written.
+"""Entries in any order for llguidance: parametric rules, whose parameter is the 64-bit set of the entries so far.
 
 The bits of the members that must come are the first ones, then those of the others. Free entries that are counted have
 bits after them: one for each, because only set bits can be counted over all of them; where every member must come, a
@@ -60,7 +60,7 @@ class _Rules:
         self._free = "" if node.free == NEVER else spell(node.free)
 
     def beginning(self, name: str) -> str:
-        """The rule of the first entry, before which nothing was written."""
+        """The rule of the first entry, before which there is none."""
         options = [f"{entry} {self.name}::{1 << bit:#x}" for bit, entry in enumerate(self._entries)]
         if self._free:
             first = f"{1 << self._named:#x}" if self._end > self._named else "0x0"

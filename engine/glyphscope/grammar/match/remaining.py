@@ -185,9 +185,9 @@ class Remaining:
     def _entries_to_come(self, term: Members) -> list[int]:
         """The cheapest entries with which the object is complete: what is required, and as many as must come."""
         node, entries = term.entries.node, term.entries
-        may_come = entries.may_come(term.written, term.extra)
+        may_come = entries.may_come(term.present, term.extra)
         chosen = [place for place in may_come if node.required >> place & 1]
-        more = node.low - term.written.bit_count() - term.extra - len(chosen)
+        more = node.low - term.present.bit_count() - term.extra - len(chosen)
         if not chosen:
             more = max(more, int(term.due))
         free = len(node.members)

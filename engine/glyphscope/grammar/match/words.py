@@ -33,14 +33,14 @@ def expectations(
     automaton: Automaton, places: Iterable[tuple[Place, str, Origin | None]], accepted: bool, limit: int
 ) -> tuple[Expectation, ...]:
     """The words of all that may come at the places, each with its rule; the text's end last."""
-    found: dict[Expectation, None] = {}
+    listed: dict[Expectation, None] = {}
     room = limit - 1 if accepted else limit
     for place, rule, origin in places:
-        if len(found) >= room:
+        if len(listed) >= room:
             break
         for words in _words(automaton, place):
-            found[Expectation(words, rule, origin)] = None
-    shown = list(found)[:room]
+            listed[Expectation(words, rule, origin)] = None
+    shown = list(listed)[:room]
     return (*shown, Expectation(END, "", None)) if accepted else tuple(shown)
 
 

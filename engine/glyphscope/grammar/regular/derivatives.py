@@ -142,28 +142,28 @@ class Entries:
         self.separator = separator
         self.dead = dead
 
-    def may_come(self, written: int, extra: int) -> tuple[int, ...]:
+    def may_come(self, present: int, extra: int) -> tuple[int, ...]:
         """The entries that may come next."""
-        return tuple(i for i in self.node.may_come(written, extra) if not self.dead >> i & 1)
+        return tuple(i for i in self.node.may_come(present, extra) if not self.dead >> i & 1)
 
-    def shortest(self, written: int, extra: int, due: bool) -> int:
+    def shortest(self, present: int, extra: int, due: bool) -> int:
         """No text of what is left is shorter."""
-        left = self.node.required & ~written
+        left = self.node.required & ~present
         missing = [term.shortest for place, term in enumerate(self.terms) if left >> place & 1]
         if due and not missing:
-            return min(self.terms[place].shortest for place in self.may_come(written, extra))
+            return min(self.terms[place].shortest for place in self.may_come(present, extra))
         return sum(missing) + self.separator.shortest * (len(missing) - due)
 
 
 class Members(Term):
     """The rest of an `Unordered`. `due`: an entry is next; otherwise a separator, or nothing."""
 
-    __slots__ = ("due", "entries", "extra", "written")
+    __slots__ = ("due", "entries", "extra", "present")
 
-    def __init__(self, serial: int, entries: Entries, written: int, extra: int, due: bool) -> None:
-        may_end = not due and entries.node.may_end(written, extra)
-        super().__init__(serial, may_end, entries.shortest(written, extra, due), ENDLESS)
-        self.entries, self.written, self.extra, self.due = entries, written, extra, due
+    def __init__(self, serial: int, entries: Entries, present: int, extra: int, due: bool) -> None:
+        may_end = not due and entries.node.may_end(present, extra)
+        super().__init__(serial, may_end, entries.shortest(present, extra, due), ENDLESS)
+        self.entries, self.present, self.extra, self.due = entries, present, extra, due
 
 
 class Move(NamedTuple):
@@ -279,21 +279,21 @@ class Terms:
     def entries(self, node: Unordered, listed: tuple[Term, ...], separator: Term) -> Entries:
         """The parts of an `Unordered`: its members, the free entry, and the separator."""
         key = (listed, separator, node.required, node.low, node.high)
-        found = self._entries.get(key)
-        if found is None:
+        entries = self._entries.get(key)
+        if entries is None:
             dead = sum(1 << place for place, term in enumerate(listed) if term is self.never)
-            found = self._entries[key] = Entries(node, listed, separator, dead)
-        return found
+            entries = self._entries[key] = Entries(node, listed, separator, dead)
+        return entries
 
-    def members(self, entries: Entries, written: int = 0, extra: int = 0, *, due: bool) -> Term:
-        """The rest after that was written."""
-        if entries.may_come(written, extra):
-            return self._term(Members, entries, written, extra, due)
-        return self.empty if not due and entries.node.may_end(written, extra) else self.never
+    def members(self, entries: Entries, present: int = 0, extra: int = 0, *, due: bool) -> Term:
+        """The rest after these members, by their bits, and so many free entries."""
+        if entries.may_come(present, extra):
+            return self._term(Members, entries, present, extra, due)
+        return self.empty if not due and entries.node.may_end(present, extra) else self.never
 
     def steps(self, terms: Iterable[Term]) -> Steps:
         """The ways to continue from any of the terms, in the order in which the body has them."""
-        found = Steps([], [], [], [])
+        steps = Steps([], [], [], [])
         waiting = [(term, self.empty) for term in terms][::-1]
         seen = set()
         while waiting:
@@ -305,9 +305,9 @@ class Terms:
             if isinstance(term, Text):
                 code = ord(term.text[term.at])
                 target = self.cat(self.text(term.text, term.at + 1), rest)
-                found.moves.append(Move(((code, code),), target, term))
+                steps.moves.append(Move(((code, code),), target, term))
             elif isinstance(term, Chars):
-                found.moves.append(Move(term.ranges, rest, None))
+                steps.moves.append(Move(term.ranges, rest, None))
             elif isinstance(term, Cat):
                 if term.head.nullable:
                     waiting.append((term.tail, rest))
@@ -319,27 +319,27 @@ class Terms:
                 following = self.loop(term.body, max(0, term.minimum - 1), most)
                 waiting.append((term.body, self.cat(following, rest)))
             elif isinstance(term, Call):
-                found.calls.append((term.name, rest))
+                steps.calls.append((term.name, rest))
             elif isinstance(term, Token):
-                found.tokens.append((term.match, rest))
+                steps.tokens.append((term.match, rest))
             elif isinstance(term, Members):
                 for one, left in reversed(self._further(term)):
                     if one.nullable:  # a separator
                         waiting.append((left, rest))
                     waiting.append((one, self.cat(left, rest)))
             elif isinstance(term, Both):
-                found.meetings.append((term, rest))
-        return found
+                steps.meetings.append((term, rest))
+        return steps
 
     def _further(self, term: Members) -> list[tuple[Term, Term]]:
         """The next parts, each with the rest after it."""
-        entries, written, extra = term.entries, term.written, term.extra
+        entries, present, extra = term.entries, term.present, term.extra
         if not term.due:
-            return [(entries.separator, self.members(entries, written, extra, due=True))]
+            return [(entries.separator, self.members(entries, present, extra, due=True))]
         return [
             (
                 entries.terms[place],
-                self.members(entries, *entries.node.after(place, written, extra), due=False),
+                self.members(entries, *entries.node.after(place, present, extra), due=False),
             )
-            for place in entries.may_come(written, extra)
+            for place in entries.may_come(present, extra)
         ]

@@ -16,12 +16,12 @@ def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
 
     Without this `([a-z]{1,3}){0,1000}` would come to hundreds of terms for every character.
     """
-    found = [term for term in dict.fromkeys(listed) if term is not terms.never]
-    if len(found) < 2:
-        return found
+    distinct = [term for term in dict.fromkeys(listed) if term is not terms.never]
+    if len(distinct) < 2:
+        return distinct
     groups: dict[tuple[object, ...], dict[tuple[tuple[int, int], ...], Term]] = {}
     plain: list[Term] = []
-    for term in found:
+    for term in distinct:
         skeleton, counts = _shape(term)
         if counts:
             groups.setdefault(skeleton, {})[counts] = term

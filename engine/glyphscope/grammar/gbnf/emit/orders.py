@@ -1,4 +1,4 @@
-"""Entries in any order as plain rules: GBNF knows no sets of what was written.
+"""Entries in any order as plain rules: GBNF has no sets of members.
 
 A few entries are spelled out, one rule for each set of them that may be there. More keep the order in which they
 are listed, which is reported.
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.schema_order import Listed, after_another, in_order
+from glyphscope.grammar.schema_order import Listed, ListedMember, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -87,27 +87,27 @@ class _Writer:
 
     def _spelled_out(self, node: Unordered) -> Node:
         entries = [self._node(node.entry(place)) for place in range(len(node.members) + 1)]
-        by_written: dict[tuple[int, int], Node] = {}
+        by_entries: dict[tuple[int, int], Node] = {}
 
-        def more(written: int, extra: int) -> Node:
+        def more(present: int, extra: int) -> Node:
             """The members allowed after these: the rules of larger sets are made first."""
-            known = by_written.get((written, extra))
+            known = by_entries.get((present, extra))
             if known is not None:
                 return known
-            places = node.may_come(written, extra)
+            places = node.may_come(present, extra)
             if not places:
                 return EMPTY
-            shown = "".join(str(place + 1) for place in range(len(node.members)) if written >> place & 1)
+            shown = "".join(str(place + 1) for place in range(len(node.members)) if present >> place & 1)
             name = self._book.reserve(f"{self._owner.name}-with-{shown or 0}{'-more' * extra}")
-            by_written[written, extra] = RuleRef(name)
-            further = alt(*(following(place, written, extra) for place in places))
+            by_entries[present, extra] = RuleRef(name)
+            further = alt(*(following(place, present, extra) for place in places))
             body = seq(node.separator, further)
-            may_end = node.may_end(written, extra)
+            may_end = node.may_end(present, extra)
             self._book.add(name, alt(EMPTY, body) if may_end else body, self._owner.origin)
-            return by_written[written, extra]
+            return by_entries[present, extra]
 
-        def following(place: int, written: int, extra: int) -> Node:
-            return seq(entries[place], more(*node.after(place, written, extra)))
+        def following(place: int, present: int, extra: int) -> Node:
+            return seq(entries[place], more(*node.after(place, present, extra)))
 
         if node.leading:
             return more(0, 0)
@@ -128,7 +128,7 @@ class _Writer:
         why = f"GBNF has no sets: any order of {len(node.members)} properties would be too many rules"
         self._ordered[Ordered(origin.tool, origin.pointer, why)] = None
         members = [
-            (node.separator, self._node(member), bool(node.required >> place & 1))
+            ListedMember(node.separator, self._node(member), bool(node.required >> place & 1))
             for place, member in enumerate(node.members)
         ]
         listed = Listed(members, self._node(node.free), node.separator, low, high, one_of_many)

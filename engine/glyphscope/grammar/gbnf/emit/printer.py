@@ -99,12 +99,12 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
     levels = [
         (broken, _STEP)
     ]  # of each open group: whether its alternatives are on separate lines, and their indent
-    written = 0
+    commented = 0  # comments so far
     last = ""
     for place, token in enumerate(tokens):
-        while written < before[place]:
-            _comment(out, text, comments[written], levels[-1][1])
-            written, last = written + 1, "\n"
+        while commented < before[place]:
+            _comment(out, text, comments[commented], levels[-1][1])
+            commented, last = commented + 1, "\n"
         piece = token.text
         if piece == ")":
             was_broken, _ = levels.pop()
@@ -130,9 +130,9 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
                 if long:
                     out.append("\n" + indent)
         last = piece
-    while written < len(comments):
-        _comment(out, text, comments[written], _STEP)
-        written += 1
+    while commented < len(comments):
+        _comment(out, text, comments[commented], _STEP)
+        commented += 1
     return "".join(out).rstrip()
 
 
