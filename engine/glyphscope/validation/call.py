@@ -1,11 +1,11 @@
 """A tool call, judged while it is being written.
 
-What is added to the validator of values is the call around the arguments. Either the tool's name is a member of the
+To the validator of values this adds the call around the arguments. Either the tool's name is a member of the
 call's own object (`call_level`), and then its value is judged like any other and `_end` sees it complete; or it is
 before the brace, in GLYPH's head form, for which the reader has separate events (`_head_text`, `_head_end`). Both ways
 lead to `_name_ended`: from there on the arguments are judged by that tool's schema.
 
-To change why a name is an unknown tool: `_why_no_tool`. What may be before a call: `_refuse_head`, `_leading_text`.
+To change why a name is an unknown tool: `_why_no_tool`; the text before a call: `_refuse_head`, `_leading_text`.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def unjudged(candidates: list[Candidate]) -> list[Candidate]:
 def gravest(reasons: Iterable[Reason]) -> Reason:
     """The reason to report when every alternative has its own.
 
-    A violated constraint says more than a wrong type, and so does a number in a form that is not accepted.
+    A violated constraint says more than a wrong type, and so does a number in a rejected form.
     """
     listed = list(reasons)
     chosen = min(listed, key=_gravity)

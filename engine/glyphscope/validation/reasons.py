@@ -22,11 +22,11 @@ class Reason(NamedTuple):
 
     code: Code
     message: str
-    """What follows the value's name in a sentence, or a whole one for the codes in `_WHOLE_SENTENCES`."""
+    """The predicate of a sentence about the value, or a whole one for the codes in `_WHOLE_SENTENCES`."""
     rule: str = ""
     """The JSON Pointer of the constraint in the schema."""
     viable: str = ""
-    """What would still be possible, in words."""
+    """The values that would still be possible, in words."""
 
 
 class Verdict(NamedTuple):

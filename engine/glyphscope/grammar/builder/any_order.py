@@ -52,7 +52,7 @@ def any_order(
     if not isinstance(inside, Unordered) or bits_needed(inside) <= BITS:
         return inside
     if len(inside.members) > BITS:
-        context.note_kept_order(parts[0], _TOO_MANY)
+        context.note_fixed_order(parts[0], _TOO_MANY)
         return None
     for part in parts:
         for keyword in {"minProperties", "maxProperties"} & part.schema.keys():
@@ -66,7 +66,7 @@ def listed_values(
     """One of the values, with the members of objects in any order where that was asked for; strings in the style."""
     free = [value for value in values if context.order == "any" and _objects(value)]
     if sum(map(_objects, free)) > MAX_LISTED:
-        context.note_kept_order(
+        context.note_fixed_order(
             part, f"more than {MAX_LISTED} objects are listed, or they are nested too deeply"
         )
         free = []
@@ -113,7 +113,7 @@ def _constant(context: ToolContext, part: Part, value: Any) -> Node:
         return syntax.row(syntax.open_list, items, syntax.close_list)
     entries = [seq(syntax.key(key), _constant(context, part, inner)) for key, inner in value.items()]
     if len(entries) > BITS:
-        context.note_kept_order(part, _TOO_MANY)
+        context.note_fixed_order(part, _TOO_MANY)
         return syntax.row(syntax.open_object, entries, syntax.close_object)
     members = unordered([(entry, True) for entry in entries], syntax.separator)
     return seq(syntax.open_object, members, syntax.close_object)

@@ -44,7 +44,7 @@ class TaggedValue:
     style: StringStyle | None = None
     """That of strings, which are read up to their closing marker. With it, the value is a string."""
     closing: str = ""
-    """What of the closing marker may be one lexeme with a value that is not a string."""
+    """The part of the closing marker that may be one lexeme with a value that is not a string."""
     after: Node = EMPTY
     """The rest of that marker."""
 
@@ -229,7 +229,7 @@ class ToolContext:
         self.loose = True
         self.loose_in[self.rule] = None
 
-    def note_kept_order(self, part: Part, why: str) -> None:
+    def note_fixed_order(self, part: Part, why: str) -> None:
         """Notes an object whose members come in the schema's order, though any was asked for."""
         self.ordered[Ordered(self.schema.tool, part.place.pointer, why)] = None
 

@@ -101,7 +101,7 @@ class _Incomplete(NamedTuple):
 
 
 def _incomplete(openings: tuple[Signs, ...], first: str) -> _Incomplete:
-    """What may follow the tokens read so far, given the tokens that are left of each opening."""
+    """The texts that may follow the tokens read so far, given the tokens that are left of each opening."""
     by_next: dict[str, list[Signs]] = {}
     for signs in openings:
         by_next.setdefault(signs[0].char, []).append(signs[1:])

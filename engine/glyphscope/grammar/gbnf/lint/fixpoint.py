@@ -77,7 +77,7 @@ class Beginnings(NamedTuple):
     calls: tuple[tuple[str, int], ...]
     """The same rules, each with the number of ways that lead to it."""
     ways: int
-    """An upper bound of the ways to begin with a character or token of its own."""
+    """An upper bound of the ways to begin with a character or token, without another rule."""
 
 
 def beginnings(properties: RuleProperties, nullable: set[str], *, as_llama: bool) -> Beginnings:

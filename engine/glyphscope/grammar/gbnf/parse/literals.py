@@ -167,7 +167,7 @@ def read_class(raw: str, start: int, end: int, problems: list[Diagnostic]) -> Cl
 
 
 class _InsideQuotes(NamedTuple):
-    """What is between quotes, and the characters whose escapes llama.cpp does not know."""
+    """The text between quotes, and the characters whose escapes llama.cpp does not know."""
 
     text: str
     unknown: tuple[Character, ...]
@@ -262,7 +262,7 @@ def _short_hex(raw: str, offset: int, c: Character, digits: int) -> Diagnostic:
 
 
 def _advice(escape: str) -> str:
-    """What to write in place of an escape that GBNF does not know."""
+    """The correction of an escape that GBNF does not know, in a sentence."""
     new = text_replacement(escape)
     if new == "\\" + escape:
         return (
