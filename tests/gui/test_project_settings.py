@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QWidget
 
 from glyphscope.models import ScriptedModel
+from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.sessions import History, Places, load_settings
 from glyphscope.sessions.settings import Settings, bounds
+from glyphscope.sessions.stored_prompts import LIMIT_VARIABLE
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.services import make_services
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.settings.network_contacts import contacts, summary
 from glyphscope_gui.settings.places_section import FolderLine, ModelFolders
@@ -101,6 +104,19 @@ def test_a_setting_is_found_by_a_word(make, qtbot):
     assert dialog.none.isVisibleTo(dialog)
     dialog.search_edit.clear()
     assert all(row.isVisibleTo(dialog) for section in dialog.sections for row in section.rows)
+
+
+def test_models_of_the_window_store_prompts_as_the_settings_say(qapp, home, monkeypatch):
+    monkeypatch.delenv(LIMIT_VARIABLE)
+    opened = {}
+    monkeypatch.setattr("glyphscope_gui.services.open_model", lambda _name, **more: opened.update(more))
+    owner = QObject()
+    services = make_services(home, owner)
+    services.open_model("m.gguf")
+    assert opened["prompts"]() == PromptCache(str(home.prompts), 500_000_000)
+    services.settings.update(prompt_cache_mb=0)
+    assert opened["prompts"]() is None, "from the next generation on"
+    services.close()
 
 
 def test_stored_prompts_are_counted_and_cleared(make, home, qtbot):
