@@ -40,6 +40,7 @@ from glyphscope_gui.runs.worker.jobs import (
     ModelStatus,
     ReplayJob,
     RunJob,
+    is_stepping,
 )
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf, usual_options
@@ -333,7 +334,7 @@ class RunController(QObject):
             elif not isinstance(job, ContinueJob):
                 self._begin(job)
         self._mailbox.open_for(job.id)
-        self._set_phase(Phase.STEPPING if job.stepping else Phase.RUNNING)
+        self._set_phase(Phase.STEPPING if is_stepping(job) else Phase.RUNNING)
         self._runRequested.emit(job)
 
     def _begin(self, job: Job) -> None:

@@ -49,11 +49,15 @@ class ReplayJob:
     id: int
     events: tuple[AnyEvent, ...]
     rate: float | None = None
-    stepping: bool = False
     at: TokenPlace | None = None
 
 
 Job: TypeAlias = RunJob | ContinueJob | ReplayJob
+
+
+def is_stepping(job: Job) -> bool:
+    """Whether it waits for a press of Step before each decoding step. A record is only played."""
+    return not isinstance(job, ReplayJob) and job.stepping
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from glyphscope_gui.runs.worker.jobs import (
     Query,
     ReplayJob,
     RunJob,
+    is_stepping,
 )
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import ModelKeeper, Open, OptionsOf, usual_options
@@ -115,7 +116,7 @@ class RunWorker(QObject):
             return
         self._nudge.clear()
         self._gate.shut()
-        if not job.stepping or job.id <= self._resumed_to or self._is_stopped(job):
+        if not is_stepping(job) or job.id <= self._resumed_to or self._is_stopped(job):
             self._gate.open()  # also requests that came while it was being shut
         try:
             self._work(job)
@@ -223,7 +224,7 @@ class RunWorker(QObject):
         return GatedModel(self._keeper.get(name, self._options_of(name)), self._gate)
 
     def _replay(self, job: ReplayJob) -> Iterator[AnyEvent]:
-        """Send the events again, each at its time, and never faster than the gate lets through."""
+        """Send the events again, each at its time."""
         begin, tokens = time.perf_counter(), 0
         for event in job.events:
             if job.rate is None:
@@ -231,12 +232,9 @@ class RunWorker(QObject):
             else:
                 due = tokens / job.rate if job.rate else 0.0
             ahead = due - (time.perf_counter() - begin)
-            if ahead > _AHEAD and not job.stepping:
+            if ahead > _AHEAD:
                 self._nudge.wait(ahead)
-            if isinstance(event, Token):
-                if tokens:
-                    self._gate.pass_through()
-                tokens += 1
+            tokens += isinstance(event, Token)
             yield event
 
     def _measure(
