@@ -240,7 +240,7 @@ def test_a_file_that_nobody_finished_is_deleted_later(disk: Disk) -> None:
 
 
 def test_a_disk_that_is_almost_full_is_left_alone(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "statvfs", lambda _folder: SimpleNamespace(f_bavail=1, f_frsize=4096))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=4096))
     disk.write()
     assert not disk.files
 

@@ -11,6 +11,7 @@ import glob
 import hashlib
 import os
 import re
+import shutil
 import sys
 import tempfile
 import threading
@@ -234,8 +235,7 @@ def _write(cache: PromptCache, header: _Header, state: memoryview) -> None:
     packed = msgspec.msgpack.encode(header)
     size = len(_MAGIC) + 4 + len(packed) + len(state)
     folder.mkdir(parents=True, exist_ok=True)
-    free = os.statvfs(folder)
-    if size > cache.limit or free.f_bavail * free.f_frsize < _FREE * size:
+    if size > cache.limit or shutil.disk_usage(folder).free < _FREE * size:
         return
     _make_room(folder, cache.limit - size)
     handle, temporary = tempfile.mkstemp(suffix=UNFINISHED, dir=folder)
