@@ -14,8 +14,10 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools import actions as tool_actions
+from glyphscope_gui.tools.keyword_fields import FormGrid
 from glyphscope_gui.tools.registry_tree_model import Item
 from glyphscope_gui.tools.tools_dock import ToolsDock
 from glyphscope_gui.tools.tree import tick_rect
@@ -432,3 +434,12 @@ def test_an_enum_that_its_length_contradicts_is_marked_at_its_place(dock, docume
     assert dock.form.warning.text().startswith("query/enum: Other constraints")
     document.undo_stack.undo()
     qtbot.waitUntil(lambda: not dock.form.warning.isVisible())
+
+
+def test_a_label_of_the_form_is_as_high_as_its_field_in_another_style(qtbot):
+    grid = FormGrid()
+    qtbot.addWidget(grid)
+    row = grid.add_row("Name", LineEdit(grid))
+    before = row.label.minimumHeight()
+    grid.setStyleSheet("QLineEdit { padding: 20px; }")
+    assert row.label.minimumHeight() == row.field.sizeHint().height() > before

@@ -229,6 +229,10 @@ class FormRow(Generic[FieldT]):
     field: FieldT
     badge: EnforcementBadge
 
+    def fit_label(self) -> None:
+        """As high as the first line of the field, in the style of now."""
+        self.label.setMinimumHeight(self.field.sizeHint().height())
+
     def set_visible(self, visible: bool) -> None:
         self.label.setVisible(visible)
         self.field.setVisible(visible)
@@ -241,6 +245,7 @@ class FormGrid(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._rows: list[FormRow[Any]] = []
         self._grid = grid_layout(self, spacing=(0, 7), stretch=1)
         self._grid.setColumnMinimumWidth(0, 78)
 
@@ -258,5 +263,14 @@ class FormGrid(QWidget):
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         self._grid.addWidget(field, row, 1, 1, 2 if wide else 1)
         self._grid.addWidget(badge, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        label.setMinimumHeight(field.sizeHint().height())
-        return FormRow(label, field, badge)
+        self._rows.append(form_row := FormRow(label, field, badge))
+        form_row.fit_label()
+        return form_row
+
+    def changeEvent(self, event: QEvent) -> None:
+        """The style decides how high a field of one line is; others are as high as their text."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange:
+            for form_row in getattr(self, "_rows", ()):  # Qt may send it before there are any
+                if not isinstance(form_row.field, GrowingEdit):
+                    form_row.fit_label()
