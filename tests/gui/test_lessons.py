@@ -435,6 +435,23 @@ def test_one_key_goes_through_runs_questions_and_steps(without_model, qtbot):
 
 
 @pytest.mark.slow
+def test_after_the_last_step_comes_the_next_lesson(without_model, qtbot):
+    lessons = without_model()
+    rows = lessons.view.model
+    qtbot.waitUntil(lambda: rows.rowCount() > 2)
+    open_in(qtbot, lessons, rows.row(0).place)
+    lessons.show_slide(len(lessons.slides) - 1)
+    button = lessons.view.after_button
+    assert button.isEnabled() and "lesson" in button.text()
+    button.click()
+    qtbot.waitUntil(lambda: lessons.opened.place == rows.row(1).place)
+    assert lessons.at == 0 and "lesson" not in button.text()
+    open_in(qtbot, lessons, rows.row(rows.rowCount() - 1).place)
+    lessons.show_slide(len(lessons.slides) - 1)
+    assert not button.isEnabled()
+
+
+@pytest.mark.slow
 def test_leaving_the_page_ends_a_lecture_and_restores_the_rail_and_docks(
     window_without_model,
 ):

@@ -15,6 +15,7 @@ from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme.sizes import GAP, letters
 
 WIDE = 1180
@@ -45,9 +46,7 @@ class LessonPage(QWidget):
         self.before_button = push_button(
             tr("‹ Back"), self, name="lessonBackButton", tip=tr("Previous step (Page Up)")
         )
-        self.after_button = push_button(
-            tr("Next ›"), self, name="lessonNextButton", role="primary", tip=tr("Next step (Page Down)")
-        )
+        self.after_button = push_button("", self, name="lessonNextButton", role="primary")
         self.place = PlainLabel(self, role="muted")
         self.again_button = link(tr("Restart"), tr("Reset the progress of this lesson"))
         self.lecture_button = push_button(tr("Lecture"), self, name="lectureButton")
@@ -60,13 +59,17 @@ class LessonPage(QWidget):
         self.set_lecture(False)
         self.show_place(0, 0)
 
-    def show_place(self, step: int, steps: int) -> None:
-        """Show the current step, from 1, and their number; 0 where no lesson is open."""
-        opened = steps > 0
+    def show_place(self, step: int, steps: int, following: str = "") -> None:
+        """Show the current step, from 1, and their number; 0 where no lesson is open. `following` is the title of the
+        lesson that comes after the last step.
+        """
+        opened, ends = steps > 0, step == steps and bool(following)
+        self.after_button.setText(tr("Next lesson ›") if ends else tr("Next ›"))
+        self.after_button.setToolTip(plain_tip(following) if ends else tr("Next step (Page Down)"))
         self.stack.setCurrentWidget(self.reader if opened else self.empty)
         self.foot.setVisible(opened)
         self.place.setText(tr("Step {step} of {steps}", step=step, steps=steps))
-        for button, enabled in ((self.before_button, step > 1), (self.after_button, step < steps)):
+        for button, enabled in ((self.before_button, step > 1), (self.after_button, step < steps or ends)):
             if button.hasFocus() and not enabled:
                 self.reader.setFocus()  # else Qt gives the keyboard to whatever comes next
             button.setEnabled(enabled)

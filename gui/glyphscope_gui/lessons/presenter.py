@@ -81,9 +81,11 @@ class LessonsPresenter(Page):
         self._background.start("open", lambda: open_lesson(place), self._show_lesson, self._refuse)
 
     def turn(self, by: int) -> None:
-        """Move by so many slides, if there is one."""
+        """Move by so many slides; after the last one, outside of a lecture, the next lesson opens."""
         if self.opened is not None and 0 <= self.at + by < len(self.slides):
             self.show_slide(self.at + by)
+        elif by > 0 and not self.lecture.is_on and (following := self._following()) is not None:
+            self.open(following.place)
 
     def show_slide(self, at: int) -> None:
         opened = self.opened
@@ -99,7 +101,8 @@ class LessonsPresenter(Page):
             else tr("Step {step} of {steps}", step=number, steps=steps)
         )
         self.view.reader.show_parts(over, step.title, slide.parts, self._make)
-        self.view.show_place(number, steps)
+        following = self._following()
+        self.view.show_place(number, steps, self.view.model.words(following, 0) if following else "")
         if self.lecture.is_on:
             self.view.set_lecture(True)
         self.progress.put(key, self.progress.of(key).at(slide.step, steps))
@@ -122,6 +125,12 @@ class LessonsPresenter(Page):
         if following == self.slides[self.at].step:
             return tr("step continues")
         return self.opened.lesson.steps[following].title
+
+    def _following(self) -> LessonRow | None:
+        """The lesson after the open one in the list; None after the last one, and after one that is not in the list."""
+        model = self.view.model
+        row = model.row_of(self.opened.place.key) if self.opened is not None else -1
+        return model.row(row + 1) if row >= 0 else None
 
     def _arrange(self, step: int) -> None:
         """Show the first slide of a step, with the slides of reading or of a lecture."""
