@@ -42,6 +42,7 @@ CASES: list[tuple[str, dict[str, str]]] = [
     ('root ::= b root "x" | "y"\nb ::= c\nc ::= | "z"', {"left-recursion": "root"}),
     ('root ::= "a" root', {"endless-rule": "root"}),
     ('root ::= "a" | x\nx ::= "b" y\ny ::= "c" x', {"endless-rule": "x"}),
+    ('root ::= undefined | x\nx ::= "b" x', {"undefined-rule": "undefined", "endless-rule": "x"}),
     ('root ::= "a"**', {"nullable-loop": '"a"**'}),
     ('root ::= (|"a")*', {"nullable-loop": '(|"a")*'}),
     ('root ::= a+\na ::= "x" |', {"nullable-loop": "a+"}),

@@ -165,8 +165,6 @@ def _simpler(text: str, start: int, end: int) -> Fix | None:
 
 
 def _non_productive(analysis: Analysis) -> Iterator[Diagnostic]:
-    if len(analysis.productive) == len(analysis.properties):
-        return
     for name, rule in analysis.rules.items():
         if name not in analysis.productive:
             message = f"{name} derives no finite text: every alternative leads back to such a rule."
