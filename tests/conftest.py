@@ -242,7 +242,7 @@ def _children() -> set[int]:
             continue
     for name in ("glyphscope.compilers.service", "glyphscope.evals.checking.service"):
         if (service := sys.modules.get(name)) is not None:
-            found -= service.pids()
+            found -= {getattr(asked, "pid", None) for asked in vars(service).values()}
     return found
 
 

@@ -47,9 +47,9 @@ def test_a_grammar_that_crashes_llguidance_is_rejected_and_the_next_one_answered
     said = service.refusal(chain(40_000))
     assert "llguidance's process was ended by SIG" in said
     assert "too large or nested too deeply" in said
-    before = service.starts()
+    before = service._GRAMMARS.starts
     assert service.refusal(chain(40_000)) == said, "after a crash there is no second attempt"
-    assert service.starts() == before
+    assert service._GRAMMARS.starts == before
     assert service.refusal(chain(3)) == ""
     with pytest.raises(GrammarError, match="llguidance rejects the grammar: llguidance's process"):
         MaskReader(lark=chain(40_000))
@@ -60,9 +60,9 @@ def test_a_grammar_that_takes_too_long_is_rejected_in_time_and_may_be_tried_agai
     slow = "start: " + " | ".join(f'"{i}"' for i in range(12_000)) + "\n"
     assert "did not come to an end within 100 ms" in service.refusal(slow, seconds=0.1)
     assert service.refusal(slow.replace("11999", "1")[:2000].rpartition(" |")[0] + "\n") == ""
-    before = service.starts()
+    before = service._GRAMMARS.starts
     service.refusal(slow, seconds=0.1)
-    assert service.starts() == before, "the second answer's process is used again, not a cached error"
+    assert service._GRAMMARS.starts == before, "the second answer's process is used again, not a cached error"
 
 
 @pytest.mark.slow
@@ -104,10 +104,11 @@ def test_more_strings_than_the_engine_caches_are_separate() -> None:
 
 def test_a_fork_of_the_program_uses_a_separate_process() -> None:
     assert linear("^x+$")
+    started = service._PATTERNS.starts
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
         answers = [found(f"^{char}+$", "bb") for char in "abc"]
-        os.write(writing, json.dumps([answers, len(service.pids())]).encode())
+        os.write(writing, json.dumps([answers, service._PATTERNS.starts - started]).encode())
         service.close()
         os._exit(0)
     os.close(writing)
@@ -145,7 +146,7 @@ def test_a_run_whose_mask_crashes_the_compiler_fails_without_a_token(
 def test_the_compilers_end_when_their_parent_is_killed() -> None:
     code = (
         "from glyphscope.compilers import service\n"
-        "service.refusal('start: \"a\"'); print(*service.pids(), flush=True)\n"
+        "service.refusal('start: \"a\"'); print(service._GRAMMARS.pid, flush=True)\n"
         "import os; os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

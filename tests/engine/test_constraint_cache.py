@@ -140,7 +140,7 @@ def test_masks_are_cached_within_a_number_and_a_size_and_errors_are_not():
     small = MaskCache(most_bytes=30)
     for text in ("a", "b", "c" * 40):
         small.compiled(tokenizer, f'start: "{text}"')
-    assert (len(small), small.bytes) == (1, 49)
+    assert (len(small), small._matchers.size) == (1, 49)
     wrong = small.compiled(tokenizer, "start: nothing")
     assert wrong.matcher.is_error() and len(small) == 1
 
@@ -149,7 +149,7 @@ def test_a_forgotten_mask_is_compiled_again():
     cache, tokenizer = MaskCache(), byte_tokenizer()
     cache.compiled(tokenizer, 'start: "a"')
     cache.forget(tokenizer, 'start: "a"')
-    assert (len(cache), cache.bytes) == (0, 0)
+    assert (len(cache), cache._matchers.size) == (0, 0)
     assert not cache.compiled(tokenizer, 'start: "a"').hit
     cache.forget(tokenizer, 'start: "b"')
     assert len(cache) == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.llama_verdict import llama_verdict
 
 from examples import at_most
 from gbnf_mutants import mutant, sources
@@ -284,7 +285,7 @@ def test_llama_cpp_agrees_on_each_example(probe: GrammarProbe) -> None:
     for text, expected in CASES:
         if "token-named-like-rule" in expected:
             continue  # that depends on the model
-        verdict = probe.check(text)
+        verdict = llama_verdict(probe, text)
         assert check_gbnf(text).ok == verdict.ok, (text, verdict)
 
 
@@ -294,9 +295,9 @@ def test_llama_cpp_accepts_the_users_grammars_unchanged_or_fixed(
     probe: GrammarProbe, seed_snippets: list[str]
 ) -> None:
     _, one_tool, _, _, generated, tested = seed_snippets
-    assert not probe.check(generated).ok
+    assert not llama_verdict(probe, generated).ok
     for text in (one_tool, tested, apply_fixes(check_gbnf(generated))[0]):
-        assert probe.check(text).ok
+        assert llama_verdict(probe, text).ok
 
 
 @pytest.mark.model
@@ -310,7 +311,7 @@ def test_llama_cpp_accepts_fixed_texts(probe: GrammarProbe) -> None:
             text, _ = apply_fixes(found)
             after = check_gbnf(text)
             if after.ok and not any(d.code == "token-of-model" for d in after.diagnostics):
-                assert probe.check(text).ok, (number, text)
+                assert llama_verdict(probe, text).ok, (number, text)
         if time.monotonic() - started > 60:
             break
 
@@ -323,7 +324,7 @@ def test_llama_cpp_agrees_on_mutated_grammars(probe: GrammarProbe) -> None:
     wrong = []
     for number in range(1_000):
         text = mutant(number, of)
-        if check_gbnf(text).ok != probe.check(text).ok:
+        if check_gbnf(text).ok != llama_verdict(probe, text).ok:
             wrong.append((number, text))
     assert len(wrong) <= 2, wrong
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
+from tests.support.llama_verdict import llama_verdict
 
 from examples import at_most
 from gbnf_texts import gbnf_texts, texts_around
@@ -140,9 +141,11 @@ def test_a_written_grammar_is_read_alike_by_llama_cpp_and_the_mask(probe, text, 
     if check.grammar is None:
         errors = [diagnostic.message for diagnostic in check.diagnostics if diagnostic.severity == "error"]
         # problems that llama.cpp does not report, it meets only when a text leads there
-        assert any("does not detect it" in message for message in errors) or not probe.check(text).ok, errors
+        assert (
+            any("does not detect it" in message for message in errors) or not llama_verdict(probe, text).ok
+        ), errors
         return
-    assert probe.check(text).ok, text
+    assert llama_verdict(probe, text).ok, text
     texts = texts_around(check.grammar, Random(seed), TEXTS)
     reported = {diagnostic.code for diagnostic in check.diagnostics}
     if not excludes_more_than_ascii(check.grammar) and diagnostics.ENDLESS_RULE not in reported:

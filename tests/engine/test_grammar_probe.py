@@ -12,10 +12,11 @@ from pathlib import Path
 from re import fullmatch
 
 import pytest
+from tests.support.llama_verdict import Verdict, llama_verdict
 
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.gbnf import check_gbnf
-from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe, Verdict
+from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("llama_cpp") is None, reason="needs llama-cpp-python"
@@ -27,7 +28,7 @@ DEEP = "root ::= " + "(" * 400_000 + '"a"' + ")" * 400_000
 @pytest.fixture(scope="module")
 def probe() -> Iterator[GrammarProbe]:
     with GrammarProbe() as probe:
-        assert probe.check('root ::= "a"').ok  # started before the first test, it is not a leftover
+        assert llama_verdict(probe, 'root ::= "a"').ok  # started before the first test, it is not a leftover
         yield probe
 
 
@@ -49,7 +50,7 @@ def probe() -> Iterator[GrammarProbe]:
     ],
 )
 def test_a_rejected_grammar_has_its_reason(probe: GrammarProbe, gbnf: str, reason: str) -> None:
-    verdict = probe.check(gbnf)
+    verdict = llama_verdict(probe, gbnf)
     assert not verdict.ok
     assert not verdict.crashed
     assert reason in verdict.reason
@@ -58,29 +59,29 @@ def test_a_rejected_grammar_has_its_reason(probe: GrammarProbe, gbnf: str, reaso
 
 
 def test_each_rejected_grammar_has_its_own_reason(probe: GrammarProbe) -> None:
-    first, second = probe.check("root ::= x"), probe.check("root ::= y")
+    first, second = llama_verdict(probe, "root ::= x"), llama_verdict(probe, "root ::= y")
     assert "'x'" in first.reason
     assert "'y'" in second.reason
-    assert probe.check('root ::= "a"') == Verdict(True)
+    assert llama_verdict(probe, 'root ::= "a"') == Verdict(True)
 
 
 @pytest.mark.slow
 def test_a_crash_is_a_verdict_and_the_probe_continues() -> None:
     with GrammarProbe() as probe:
-        verdict = probe.check(DEEP)
+        verdict = llama_verdict(probe, DEEP)
         assert (verdict.ok, verdict.crashed) == (False, "SIGSEGV")
         assert "SIGSEGV" in verdict.reason
         with pytest.raises(ModelDied, match="SIGSEGV"):
             probe.match(DEEP, "a")
-        assert probe.check('root ::= "a"').ok
-        assert probe.starts == 3
+        assert llama_verdict(probe, 'root ::= "a"').ok
+        assert probe._asked.starts == 3
 
 
 @pytest.mark.slow
 def test_a_hang_ends_at_the_time_limit() -> None:
     ambiguous = 'root ::= a\na ::= "x" a "y" | "x" a | ""'
     with GrammarProbe(seconds=0.5) as probe:
-        assert probe.check(ambiguous).ok
+        assert llama_verdict(probe, ambiguous).ok
         with pytest.raises(ModelDied, match=r"within 500 ms"):
             probe.match(ambiguous, "x" * 5000)
         assert probe.match(ambiguous, "xy") == GrammarMatch(True, 2)
@@ -137,8 +138,8 @@ def test_a_token_is_matched_by_its_name(probe: GrammarProbe) -> None:
 def test_a_grammar_of_tokens_without_a_vocabulary_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glyphscope.models.grammar_probe.embedded_path", lambda: None)
     with GrammarProbe() as probe:
-        assert "no model" in probe.check("root ::= <think>").reason
-        assert probe.check("root ::= [<]").ok
+        assert "no model" in llama_verdict(probe, "root ::= <think>").reason
+        assert llama_verdict(probe, "root ::= [<]").ok
 
 
 @pytest.mark.slow
@@ -152,7 +153,7 @@ def test_a_schema_is_converted_without_reading_other_documents(probe: GrammarPro
 def test_the_probe_ends_with_its_parent() -> None:
     code = (
         "from glyphscope.models.grammar_probe import GrammarProbe\n"
-        "probe = GrammarProbe(); probe.check('root ::= \"a\"')\n"
+        "probe = GrammarProbe(); probe.match('root ::= \"a\"', 'a')\n"
         "print(probe._asked.pid, flush=True)\n"
         "import os; os._exit(0)"
     )

@@ -26,7 +26,7 @@ def test_a_server_is_read_in_every_form(document):
     file = read(document)
     assert file.problems == ()
     assert file.servers == (ServerConfig(name="time", command="uvx", args=tuple(TIME["args"])),)
-    assert file.get("time").identity == "uvx mcp-server-time --local-timezone=Europe/Berlin"
+    assert file.servers[0].identity == "uvx mcp-server-time --local-timezone=Europe/Berlin"
 
 
 @pytest.mark.parametrize(

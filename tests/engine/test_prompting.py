@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from glyphscope.errors import PromptError
 from glyphscope.events import NOTATIONS, SHAPES, RunRequest
 from glyphscope.notation import call_document
-from glyphscope.prompting import Part, example_calls, presets, render_messages, signature
+from glyphscope.prompting import Part, example_calls, presets, render_messages
+from glyphscope.prompting.signature import signature_pieces
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, make_tool
 
 SEED_PROMPT = """\
@@ -201,7 +202,7 @@ def test_a_signature_is_short_and_has_the_constraints():
     }
     schema = {"type": "object", "properties": properties, "required": ["a"]}
     schema["$defs"] = {"d": {"type": "object", "properties": {"self": {"$ref": "#/$defs/d"}}}}
-    assert signature(Tool("t", "", schema)) == (
+    assert "".join(text for _, text in signature_pieces(Tool("t", "", schema))) == (
         't(a: integer 1..9, b?: array of number >0 with ..3, c?: "x"|1|null, d?: {self?: {self?: {self?: object}}}, '
         "e?: string (date)|null, f?: string of length ..5 matching ^a|null, g?: any)"
     )

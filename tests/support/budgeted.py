@@ -128,5 +128,5 @@ def run(
     while batch := decoder.step():
         steps += batch
     text = b"".join(words.tokens[step.id] for step in steps if not step.end)
-    complete = mask.accepting or any(step.end for step in steps)
+    complete = mask._matcher.is_accepting() or any(step.end for step in steps)
     return Run(text, complete, steps, 0 if budget is None else budget.least([], 0))

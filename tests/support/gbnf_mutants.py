@@ -144,6 +144,8 @@ def _changed(parts: list[str], rng: random.Random, new: object) -> list[str]:
 
 
 def main(count: int, first: int, folder: str) -> None:
+    from tests.support.llama_verdict import llama_verdict
+
     from glyphscope.grammar.gbnf import check_gbnf
     from glyphscope.models.grammar_probe import GrammarProbe
 
@@ -152,7 +154,7 @@ def main(count: int, first: int, folder: str) -> None:
     with GrammarProbe(seconds=2.0) as probe:
         for number in range(first, first + count):
             text = mutant(number, of)
-            check, verdict = check_gbnf(text), probe.check(text)
+            check, verdict = check_gbnf(text), llama_verdict(probe, text)
             taken += verdict.ok
             if check.ok != verdict.ok:
                 disagreed += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,8 +45,8 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
     otherwise the servers' tools are the registry. Raises ServerError and InputError, with all servers stopped.
     """
     servers = [server for file in files for server in _configured(file)]
-    clash = _twice(server.name for server in servers)
-    if clash:
+    names = Counter(server.name for server in servers)
+    if clash := next((name for name, times in names.items() if times > 1), ""):
         raise InputError(f"Two servers have the name {clash}.", where="--mcp", hint="Give one another name.")
     for server in servers:
         consent(server, yes)
@@ -103,12 +104,3 @@ def consent(server: ServerConfig, yes: bool) -> None:
         )
     if not Confirm.ask("Start it?", console=out, default=False):
         raise typer.Exit(1)
-
-
-def _twice(names: Iterable[str]) -> str:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return ""

@@ -73,16 +73,6 @@ def close() -> None:
         asked.close()
 
 
-def pids() -> set[int]:
-    """The processes that run."""
-    return {asked.pid for asked in (_GRAMMARS, _PATTERNS) if asked.pid is not None}
-
-
-def starts() -> int:
-    """How often a process was started: after the first two, each time is a crash or a question that took too long."""
-    return _GRAMMARS.starts + _PATTERNS.starts
-
-
 def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) -> str:
     """The reason why llguidance rejects a grammar, or crashes over it; empty for an accepted one."""
     data = encoded(grammar)

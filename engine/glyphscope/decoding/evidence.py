@@ -44,10 +44,6 @@ class Evidence:
         """The token's raw log-probability."""
         return float(self._logits[token]) - self._best - self._log_total
 
-    def probability(self, token: int) -> float:
-        """The token's raw probability."""
-        return float(self._weights[token]) / self._total
-
     def rank(self, token: int) -> int:
         """How many tokens the model liked better."""
         logit = self._logits[token]

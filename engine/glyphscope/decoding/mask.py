@@ -95,11 +95,6 @@ class MaskCache:
     def __len__(self) -> int:
         return len(self._matchers)
 
-    @property
-    def bytes(self) -> int:
-        """The size of the texts whose matchers are cached."""
-        return self._matchers.size
-
     def compiled(self, tokenizer: LLTokenizer, grammar: str) -> CompiledMask:
         """The grammar's matcher, for one use. One that llguidance rejects has an error, and is not cached."""
         key = (tokenizer, grammar)
@@ -142,11 +137,6 @@ class TokenMask:
     @property
     def stopped(self) -> bool:
         return self._matcher.is_stopped()
-
-    @property
-    def accepting(self) -> bool:
-        """Whether the text is complete as it is, whatever may come."""
-        return bool(self._matcher.is_accepting())
 
     def forced(self) -> list[int]:
         return list(self._matcher.compute_ff_tokens())

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from glyphscope.errors import ModelError
 from glyphscope.models.gguf import read_header
@@ -130,24 +131,20 @@ def _ollama_blob(manifest: Path) -> str:
 
 
 def _describe(name: str, path: Path, source: str) -> FoundModel:
+    found = FoundModel(name=name or path.stem, path=str(path), source=source)
     try:
         header = read_header(path)
     except ModelError as error:
         size = 0
         with contextlib.suppress(OSError):
             size = path.stat().st_size
-        return FoundModel(
-            name=name or path.stem, path=str(path), source=source, bytes=size, problem=error.message
-        )
-    problem = "" if header.vocabulary else "The file is not a language model."
-    return FoundModel(
-        name=name or path.stem,
-        path=str(path),
-        source=source,
+        return replace(found, bytes=size, problem=error.message)
+    return replace(
+        found,
         bytes=header.size,
         quantisation=header.quantisation,
         architecture=header.architecture,
         parameters=header.parameters,
         context=header.context,
-        problem=problem,
+        problem="" if header.vocabulary else "The file is not a language model.",
     )

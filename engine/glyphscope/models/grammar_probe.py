@@ -22,17 +22,6 @@ from glyphscope.processes.asked import AskedProcess, ProcessDied
 SECONDS = 10.0
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """Whether llama.cpp takes a grammar, and why not.
-
-    `crashed` is the signal that ended its process (`SIGSEGV`, `SIGABRT`), or `timeout`.
-    """
-
-    ok: bool
-    reason: str = ""
-    crashed: str = ""
-
-
 class GrammarMatch(msgspec.Struct, frozen=True):
     """Whether the text is of the grammar, and how many of its characters (code points) begin one that is."""
 
@@ -60,22 +49,6 @@ class GrammarProbe:
             name="llama.cpp",
             environment=ENVIRONMENT,
         )
-
-    @property
-    def starts(self) -> int:
-        """How often its process was started."""
-        return self._asked.starts
-
-    def check(self, gbnf: str) -> Verdict:
-        """Whether llama.cpp takes the grammar; its root is the rule `root`."""
-        try:
-            data = _grammar_bytes(gbnf)
-            answer = self._ask(probe_wire.CheckGrammar(data))
-        except GrammarError as error:
-            return Verdict(False, error.message)
-        except ModelDied as error:
-            return Verdict(False, error.message, error.signal)
-        return Verdict(not answer.refused, answer.refused)
 
     def match(self, gbnf: str, text: str) -> GrammarMatch:
         """Reads one text. Raises GrammarError for a grammar that is rejected, ModelDied where llama.cpp crashed."""

@@ -182,9 +182,6 @@ class Probe:
         """Handle one request; a rejection by llama.cpp is an answer too."""
         try:
             match request:
-                case probe_wire.CheckGrammar(gbnf=gbnf):
-                    self._recogniser(gbnf)
-                    return probe_wire.Answer()
                 case probe_wire.ReadTexts(gbnf=gbnf, texts=texts):
                     recogniser = self._recogniser(gbnf)
                     return probe_wire.Answer(matches=recogniser.read_all(texts))

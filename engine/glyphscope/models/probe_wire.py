@@ -11,14 +11,8 @@ class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
     pass
 
 
-class CheckGrammar(_Frame, frozen=True):
-    """Is it a grammar? GBNF in UTF-8, without U+0000."""
-
-    gbnf: bytes
-
-
 class ReadTexts(_Frame, frozen=True):
-    """Which of the texts (UTF-8) does the grammar accept?"""
+    """Which of the texts (UTF-8) does the grammar accept? GBNF in UTF-8, without U+0000."""
 
     gbnf: bytes
     texts: list[bytes]
@@ -36,7 +30,7 @@ class FindTokens(_Frame, frozen=True):
     texts: list[bytes]
 
 
-Request: TypeAlias = CheckGrammar | ReadTexts | ConvertSchema | FindTokens
+Request: TypeAlias = ReadTexts | ConvertSchema | FindTokens
 FoundToken: TypeAlias = tuple[int, bytes]
 """A token's id and its bytes."""
 

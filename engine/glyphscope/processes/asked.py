@@ -191,8 +191,11 @@ class _Process(Generic[A]):
         )
 
 
-def limit_memory(limit: int) -> None:
-    """For a child that is asked: at most so many bytes of addresses, and no dump of a crash, which is expected."""
+def limit_memory(limit: int, largest_file: int | None = None) -> None:
+    """For a child that is asked: at most so many bytes of addresses, and no dump of a crash, which is expected.
+
+    `largest_file`: at most so many bytes in a file that it writes.
+    """
     try:
         import resource
     except ImportError:  # a system that has no such limits
@@ -201,6 +204,8 @@ def limit_memory(limit: int) -> None:
     limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if largest_file is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
 
 _ALL: WeakSet[AskedProcess[Any]] = WeakSet()

@@ -2,7 +2,6 @@
 
 from glyphscope.prompting.messages import RenderedMessages, example_calls, render_messages
 from glyphscope.prompting.presets import PromptPreset, presets
-from glyphscope.prompting.signature import signature
 from glyphscope.prompting.strategies import (
     Exchange,
     render_executor,
@@ -24,7 +23,6 @@ __all__ = [
     "render_messages",
     "render_repair",
     "render_router",
-    "signature",
     "strategy_preset",
     "strategy_presets",
 ]

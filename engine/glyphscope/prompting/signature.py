@@ -15,13 +15,9 @@ _DEEPEST = 3
 _MOST_VALUES = 20
 
 
-def signature(tool: Tool) -> str:
-    """Such as `search(query: string, max_results?: integer 1..100)`; `?` marks what may be left out."""
-    return "".join(text for _, text in signature_pieces(tool))
-
-
 def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
-    """The same in pieces: what is of an argument, with its name, and the tool's own with None.
+    """Such as `search(query: string, max_results?: integer 1..100)`; `?` marks what may be left out. In pieces: what is
+    of an argument, with its name, and the tool's own with None.
 
     A comma is of the argument after it: without that it would not be there.
     """

@@ -17,6 +17,12 @@ from glyphscope.text.shorten import json_excerpt, shorten
 MAX_LISTED = 3
 _KINDS = {"object": "an object", "array": "a list", "string": "a text", "integer": "a whole number"}
 _KINDS |= {"number": "a number", "boolean": "true or false", "null": "null"}
+_BOUNDS = {
+    "minimum": ", and must be at least {}",
+    "maximum": ", and must be at most {}",
+    "minLength": ": too short, it needs at least {} characters",
+    "maxLength": ": too long, it has at most {} characters",
+}
 
 
 def argument_problems(tool: Tool, arguments: Any) -> str:
@@ -57,14 +63,8 @@ def _broken(error: ValidationError) -> str:
         return f"{where} is {shown}, and must be {' or '.join(kinds)}."
     if keyword == "enum":
         return f"{where} is {shown}, and must be one of {', '.join(map(str, limit))}."
-    if keyword == "minimum":
-        return f"{where} is {shown}, and must be at least {limit}."
-    if keyword == "maximum":
-        return f"{where} is {shown}, and must be at most {limit}."
-    if keyword == "minLength":
-        return f"{where} is {shown}: too short, it needs at least {limit} characters."
-    if keyword == "maxLength":
-        return f"{where} is {shown}: too long, it has at most {limit} characters."
+    if keyword in _BOUNDS:
+        return f"{where} is {shown}{_BOUNDS[keyword].format(limit)}."
     if keyword == "pattern":
         return f"{where} is {shown}, and does not fit {limit}{_example(error.schema)}."
     return f"{where or 'The call'}: {shorten(error.message, 200)}."

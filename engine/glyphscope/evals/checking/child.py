@@ -143,19 +143,10 @@ def _cut(text: str) -> str:
     return shorten(text.encode("utf-8", "replace").decode(), MOST_WORDS)
 
 
-def _limit_files() -> None:
-    try:
-        import resource
-    except ImportError:  # a system that has no such limits
-        return
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILES, _FILES))
-
-
 def main() -> None:
     """Serves until stdin closes."""
     pipe = parent_pipe(wire.Envelope)
-    limit_memory(_MEMORY)
-    _limit_files()
+    limit_memory(_MEMORY, largest_file=_FILES)
     pipe.write(wire.Answer())
     while (envelope := pipe.read()) is not None:
         signal.alarm(_MOST_SECONDS)

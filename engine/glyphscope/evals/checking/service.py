@@ -52,11 +52,6 @@ def close() -> None:
     _PATHS.close()
 
 
-def pids() -> set[int]:
-    """The process that stays, while it runs."""
-    return set() if _PATHS.pid is None else {_PATHS.pid}
-
-
 @lru_cache(maxsize=4096)
 def bad_path(path: str) -> str:
     """The syntax error of a JSONPath, with the character (from 1); empty for a valid one."""

@@ -19,12 +19,20 @@ from glyphscope.events import Sampling
 CATALOGUE = "evals/catalogue.json"
 
 
-class Recommendation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Presets for models whose names fit one of the patterns (case is ignored), and who says so."""
+class _ForModels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Recommended for models whose names fit one of the patterns (case is ignored), and who says so."""
 
     models: tuple[str, ...]
-    presets: tuple[str, ...]
     source: str
+
+    def fits(self, model: str) -> bool:
+        return any(fnmatch(model.lower(), pattern.lower()) for pattern in self.models)
+
+
+class Recommendation(_ForModels, frozen=True, kw_only=True):
+    """Presets of the loop."""
+
+    presets: tuple[str, ...]
 
 
 @lru_cache(maxsize=1)
@@ -35,11 +43,7 @@ def catalogue() -> tuple[Recommendation, ...]:
 
 def recommended_presets(model: str) -> tuple[str, ...]:
     """The loop's presets for a model of that name; none where nothing is known of it."""
-    name = model.lower()
-    for each in catalogue():
-        if any(fnmatch(name, pattern.lower()) for pattern in each.models):
-            return each.presets
-    return ()
+    return next((each.presets for each in catalogue() if each.fits(model)), ())
 
 
 PROFILES = "evals/profiles.json"
@@ -64,15 +68,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return msgspec.convert(members, Sampling)
 
 
-class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The recommended settings for models of these names, and their source."""
+class Family(_ForModels, frozen=True, kw_only=True):
+    """Settings of sampling."""
 
-    models: tuple[str, ...]
-    source: str
     sampling: dict[str, Any] = {}
-
-    def fits(self, model: str) -> bool:
-        return any(fnmatch(model.lower(), pattern.lower()) for pattern in self.models)
 
 
 @lru_cache(maxsize=1)

@@ -97,10 +97,7 @@ def _row(sample: Sample, arm: Arm | None) -> list[Any]:
     judged = sample.judged[-1] if sample.judged else None  # a verdict that does not pass is the last one
     special: dict[str, Any] = {
         **({name: getattr(arm, name) for name in _AXES} if arm is not None else dict.fromkeys(_AXES)),
-        "reason": failure.reason if failure else "",
-        "code": failure.code if failure else "",
-        "path": failure.path if failure else "",
-        "detail": failure.detail if failure else "",
+        **{name: getattr(failure, name, "") for name in ("reason", "code", "path", "detail")},
         "judge_model": judged.model if judged else "",
         "judge_pass": judged.passed if judged else None,
         "judge_reason": (judged.reason or judged.error) if judged else "",

@@ -129,12 +129,8 @@ def _spread(values: list[int] | list[float]) -> Spread | None:
 
 
 def _saving(rows: Sequence[Row]) -> Saving:
-    aborted = measured = decoded = saved = 0
-    for row in rows:
-        if row.aborted:
-            aborted += 1
-            if row.saved is not None:
-                measured += 1
-                decoded += row.decoded
-                saved += row.saved
-    return Saving(aborted=aborted, measured=measured, decoded=decoded, would_have=decoded + saved)
+    aborted = [row for row in rows if row.aborted]
+    measured = [(row.decoded, row.saved) for row in aborted if row.saved is not None]
+    decoded = sum(tokens for tokens, _ in measured)
+    would_have = decoded + sum(saved for _, saved in measured)
+    return Saving(aborted=len(aborted), measured=len(measured), decoded=decoded, would_have=would_have)

@@ -88,10 +88,6 @@ class Control:
     def __post_init__(self) -> None:
         self._going.set()
 
-    @property
-    def paused(self) -> bool:
-        return not self._going.is_set()
-
     def pause(self) -> None:
         self._going.clear()
 

@@ -7,7 +7,7 @@ it again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from glyphscope.evals.scoring.outcome import RunReading
 from glyphscope.evals.scoring.paths import subject
 from glyphscope.evals.scoring.scorer import Verdict, failure
 from glyphscope.evals.suites.sources import split_function
-from glyphscope.evals.suites.suite import JudgeCheck, PythonCheck, Scenario, Suite, expectations
+from glyphscope.evals.suites.suite import Expectation, JudgeCheck, PythonCheck, Scenario, Suite, expectations
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
 
@@ -64,23 +64,7 @@ def assert_all(
     prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
     results = [subject(p, RunReading(state), workspace) for p, state in zip(prompts, turns)]
     expected = list(zip(expectations(scenario), results))
-    failed = next(
-        (
-            found
-            for number, (expect, result) in enumerate(expected, 1)
-            for check in expect.python
-            if (found := work.of_function(check, result, number)) is not None
-        ),
-        None,
-    ) or next(
-        (
-            found
-            for number, (expect, result) in enumerate(expected, 1)
-            for rubric in expect.judge
-            if (found := work.of_judge(rubric, result, number)) is not None
-        ),
-        None,
-    )
+    failed = next((found for found in work.outcomes(expected) if found is not None), None)
     if failed is not None:
         verdict = replace(verdict, ok=False, failures=(failed,))
     return Asserted(verdict, tuple(work.judged), tuple(work.runs))
@@ -97,7 +81,16 @@ class _Work:
         self.judged: list[Judged] = []
         self.runs: list[list[AnyEvent]] = []
 
-    def of_function(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
+    def outcomes(self, turns: Sequence[tuple[Expectation, dict[str, Any]]]) -> Iterator[Failure | None]:
+        """Of each assertion, in order; the next one is evaluated when it is asked for."""
+        for number, (expect, result) in enumerate(turns, 1):
+            for check in expect.python:
+                yield self._of_function(check, result, number)
+        for number, (expect, result) in enumerate(turns, 1):
+            for rubric in expect.judge:
+                yield self._of_judge(rubric, result, number)
+
+    def _of_function(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
         """None where the function returns True."""
         if not self._assertors.allow_python:  # `evaluate` rejects the suite earlier: this is the last door
             return failure("CHECK_FAILED", f"{check.function}: Python is not allowed", turn)
@@ -113,7 +106,7 @@ class _Work:
             return None
         return failure("PYTHON", f"{check.function}: {found.reason or 'returned False'}", turn)
 
-    def of_judge(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> Failure | None:
+    def _of_judge(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> Failure | None:
         """None where the judge lets it pass."""
         judge = self._assertors.judges.get(self._suite.name)
         if judge is None:

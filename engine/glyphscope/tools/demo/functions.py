@@ -65,28 +65,27 @@ def _whole(name: str, value: Number) -> int:
     return int(value)
 
 
+def _exact(
+    function: Callable[..., Any],
+    least: int = 1,
+    most: int = 1,
+    convert: Callable[[str, Number], Any] = lambda _name, value: value,
+) -> Function:
+    """Takes `least` to `most` numbers, each as `convert` makes it of the function's name and the number."""
+
+    def call(name: str, values: Sequence[Number]) -> Number:
+        _count(name, values, least, most)
+        return bounded(lambda *given: function(*(convert(name, value) for value in given)), *values)
+
+    return call
+
+
 def _inexact(function: Callable[..., float], least: int = 1, most: int = 1) -> Function:
-    def call(name: str, values: Sequence[Number]) -> Number:
-        _count(name, values, least, most)
-        return bounded(lambda *given: function(*map(float, given)), *values)
-
-    return call
+    return _exact(function, least, most, lambda _name, value: float(value))
 
 
-def _exact(function: Callable[..., Any], least: int = 1, most: int = 1) -> Function:
-    def call(name: str, values: Sequence[Number]) -> Number:
-        _count(name, values, least, most)
-        return bounded(function, *values)
-
-    return call
-
-
-def _integers(function: Callable[..., int], least: int, most: int) -> Function:
-    def call(name: str, values: Sequence[Number]) -> Number:
-        _count(name, values, least, most)
-        return bounded(lambda *given: function(*(_whole(name, value) for value in given)), *values)
-
-    return call
+def _integers(function: Callable[..., int], most: int) -> Function:
+    return _exact(function, 1, most, _whole)
 
 
 def _count(name: str, values: Sequence[Number], least: int, most: int) -> None:
@@ -123,17 +122,12 @@ def _round(value: Number, places: Number = Fraction(0)) -> Number:
     return result if isinstance(value, Fraction) else float(result)
 
 
-def _same_power(_: str, values: Sequence[Number]) -> Number:
-    _count("pow", values, 2, 2)
-    return power(*values)
-
-
 _MANY = 100
 
 FUNCTIONS: dict[str, Function] = {
     "sqrt": _exact(_sqrt),
     "cbrt": _inexact(math.cbrt),
-    "pow": _same_power,
+    "pow": _exact(power, 2, 2),
     "abs": _exact(abs),
     "round": _exact(_round, 1, 2),
     "floor": _exact(math.floor),
@@ -143,9 +137,9 @@ FUNCTIONS: dict[str, Function] = {
     "max": _exact(lambda *values: max(values), 1, _MANY),
     "sum": _exact(lambda *values: sum(values, start=Fraction(0)), 1, _MANY),
     "mean": _exact(lambda *values: sum(values, start=Fraction(0)) / len(values), 1, _MANY),
-    "gcd": _integers(math.gcd, 1, _MANY),
-    "lcm": _integers(math.lcm, 1, _MANY),
-    "factorial": _integers(_factorial, 1, 1),
+    "gcd": _integers(math.gcd, _MANY),
+    "lcm": _integers(math.lcm, _MANY),
+    "factorial": _integers(_factorial, 1),
     "exp": _inexact(math.exp),
     "ln": _inexact(math.log),
     "log": _inexact(math.log, 1, 2),

@@ -65,10 +65,6 @@ class Outbox:
             self._mails = (*self._mails, mail)
         return mail
 
-    def clear(self) -> None:
-        with self._lock:
-            self._mails = ()
-
 
 def _check_address(argument: str, address: str) -> None:
     if _ADDRESS.fullmatch(address[:700]) and len(address) <= 254:

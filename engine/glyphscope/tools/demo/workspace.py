@@ -37,15 +37,6 @@ class Workspace:
         self._revision = 0
         self._lock = threading.Lock()
 
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def revision(self) -> int:
-        """How many patches were applied."""
-        return self._revision
-
     def data(self) -> dict[str, Any]:
         """A copy of the present document."""
         with self._lock:

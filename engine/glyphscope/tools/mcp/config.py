@@ -89,9 +89,6 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
     servers: tuple[ServerConfig, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    def get(self, name: str) -> ServerConfig | None:
-        return next((server for server in self.servers if server.name == name), None)
-
 
 def read_servers(source: FilePath | str | bytes) -> ServerFile:
     """The servers of a file (Path) or of a JSON text. Raises ServerError for any other file."""
