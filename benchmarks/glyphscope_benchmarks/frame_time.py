@@ -15,10 +15,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QEventLoop, QObject, QTimer
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QEventLoop, QObject, QTimer, SignalInstance
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.events import AnyEvent
@@ -27,6 +30,7 @@ from glyphscope_benchmarks.long_run import long_run
 from glyphscope_gui.app import SWITCH_SECONDS
 from glyphscope_gui.playground.evidence_dock import load_charts
 from glyphscope_gui.services import make_services
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell import Window
 from glyphscope_gui.theme import ThemeManager
 
@@ -44,8 +48,30 @@ class BusyApplication(QApplication):
         self._depth = 0
         self._busy = self._own_work = 0.0
         self.work: list[float] = []
+        self.ending: list[float] = []
         self._own_thread = threading.get_ident()  # the events of other threads' objects pass through here too
         QAbstractEventDispatcher.instance().aboutToBlock.connect(self._sleeps)
+
+    def watch(self, do: Callable[[], None], ended: SignalInstance | None = None) -> float:
+        """Measure from `do`, in an event as a user's action is, until `ended` is emitted if it is a signal, and
+        then, in `ending`, until the window has settled. Return the seconds until the end.
+        """
+        self.slices, self.work = [], []
+        self.on = True
+        QTimer.singleShot(0, self, do)
+        begin = time.perf_counter()
+        if ended is not None:
+            loop = QEventLoop()
+            ended.connect(loop.quit)
+            loop.exec()
+            ended.disconnect(loop.quit)
+        seconds = time.perf_counter() - begin
+        before = len(self.slices)
+        _spin(SETTLE_MS)
+        self.on = False
+        self.slices, self.ending = self.slices[:before], self.slices[before:]
+        self.work = self.work[:before]
+        return seconds
 
     def notify(self, receiver: QObject, event: QEvent) -> bool:
         if self._depth or not self.on or threading.get_ident() != self._own_thread:
@@ -66,39 +92,54 @@ class BusyApplication(QApplication):
         self._busy = self._own_work = 0.0
 
 
-def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, float]:
-    """Replay `events` at `rate` tokens a second in a real window; `p99_ms` and `max_ms` of the busy slices."""
+def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, Any]:
+    """Replay `events` at `rate` tokens a second in a real window; percentiles of the busy slices in milliseconds, by
+    the clock. `own_p99_ms` counts only what this thread itself worked. `longest_ms` has the longest slice of each of
+    the user's other actions (`_actions`), with the run that is shown.
+    """
     sys.setswitchinterval(SWITCH_SECONDS)
     load_charts()  # as the window does in the background, soon after it is shown
     app = BusyApplication()
     owner = QObject()
     parts = make_services(Places(home, home, home, home), owner)
-    window = Window(parts, ThemeManager(app, "light", parent=owner))
+    themes = ThemeManager(app, "light", parent=owner)
+    window = Window(parts, themes)
     window.show()
     _spin(SETTLE_MS)
-    loop = QEventLoop()
-    window.runs.ended.connect(loop.quit)
-    app.on = True
-    begin = time.perf_counter()
-    window.runs.replay(events, rate)
-    loop.exec()
-    seconds = time.perf_counter() - begin
-    app.on = False
+    seconds = app.watch(lambda: window.runs.replay(events, rate), window.runs.ended)
+    slices, work = np.array(app.slices), np.array(app.work)
+    longest = {"end of the run": max(app.ending)}
     tokens = len(window.runs.state.tokens)
+    for name, (do, ended) in _actions(window, themes, events).items():
+        app.watch(do, ended)
+        longest[name] = max(*app.slices, *app.ending, 0.0)
     window.shut_down()
     window.deleteLater()
     owner.deleteLater()
     _spin(10)
-    slices = np.array(app.slices)  # by the clock; own_p99_ms counts only what this thread itself worked
+    percentiles = {f"p{share}_ms": round(float(np.percentile(slices, share)), 2) for share in (50, 90, 99)}
     return {
-        "p99_ms": round(float(np.percentile(slices, 99)), 2),
-        "p50_ms": round(float(np.percentile(slices, 50)), 2),
+        **percentiles,
         "max_ms": round(float(slices.max()), 2),
-        "own_p99_ms": round(float(np.percentile(app.work, 99)), 2),
+        "own_p99_ms": round(float(np.percentile(work, 99)), 2),
+        "longest_ms": {name: round(value, 2) for name, value in longest.items()},
         "slices": len(slices),
         "tokens": tokens,
         "seconds": round(seconds, 2),
     }
+
+
+def _actions(
+    window: Window, themes: ThemeManager, events: tuple[AnyEvent, ...]
+) -> dict[str, tuple[Callable[[], None], SignalInstance | None]]:
+    """Actions of a user while a run is shown, each with the signal of its end. Pages are shown for the first time."""
+    actions: dict[str, tuple[Callable[[], None], SignalInstance | None]] = {
+        "open record": (lambda: window.runs.show_record(events), window.runs.ended),
+        "change theme": (lambda: themes.choose("dark"), None),
+    }
+    for page in reversed(PageId):
+        actions[f"show {page.value}"] = (partial(window.navigator.show, page), None)
+    return actions
 
 
 def _spin(ms: int) -> None:

@@ -140,7 +140,11 @@ def test_a_model_that_computes_nothing_is_rejected() -> None:
 @pytest.mark.parametrize(
     ("printed", "words"),
     [
-        (b'{"p99_ms": 7.5, "max_ms": 20.0, "tokens": 2000, "seconds": 1.0}', ""),
+        (
+            b'{"p50_ms": 1, "p90_ms": 2, "p99_ms": 7.5, "max_ms": 20.0, "tokens": 2000, "seconds": 1.0,'
+            b'"longest_ms": {"end of the run": 20, "change theme": 80}}',
+            "",
+        ),
         (b"", "boom"),
         (b"{}", "boom"),
     ],
@@ -156,8 +160,9 @@ def test_the_windows_figure_is_read_or_its_error_is_reported(
         with pytest.raises(GlyphscopeError, match=words):
             window.figures(TINY)
     else:
-        (figure,) = window.figures(TINY)
-        assert figure.measured == 7.5 and figure.met and figure.samples["tokens_per_second"] == 2000
+        busy, longest = window.figures(TINY)
+        assert busy.measured == 7.5 and busy.met and busy.samples["tokens_per_second"] == 2000
+        assert (longest.measured, longest.met, longest.note) == (80, False, "change theme")
 
 
 def test_a_window_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
