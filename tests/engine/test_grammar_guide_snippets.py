@@ -14,7 +14,7 @@ import pytest
 from tests.support.llama_verdict import llama_verdict
 
 from glyphscope.grammar import GrammarOptions, build_call_grammar
-from glyphscope.grammar.gbnf import apply_fixes, check_gbnf, diagnostics, load_gbnf
+from glyphscope.grammar.gbnf import apply_fixes, check_gbnf, load_gbnf
 from glyphscope.grammar.generate.difference import Bound, shortest_differences
 from glyphscope.grammar.match import match_text
 from glyphscope.models.grammar_probe import GrammarProbe
@@ -104,8 +104,8 @@ def test_a_complete_snippet_is_valid_and_matches(name: str, good: list[str], bad
     ("name", "missing", "others"),
     [
         ("multi-tool", ["ws", "navigate-args", "search-args", "file-args"], set()),
-        ("constructs", ["item"], {diagnostics.NO_ROOT}),
-        ("enum", [], {diagnostics.NO_ROOT}),
+        ("constructs", ["item"], {"no-root"}),
+        ("enum", [], {"no-root"}),
     ],
 )
 def test_an_incomplete_snippet_is_reported_with_what_is_missing(
@@ -113,9 +113,9 @@ def test_an_incomplete_snippet_is_reported_with_what_is_missing(
 ) -> None:
     check = check_gbnf(read(name))
     errors = [d for d in check.diagnostics if d.severity == "error"]
-    undefined = [check.document.text[d.start : d.end] for d in errors if d.code == diagnostics.UNDEFINED_RULE]
+    undefined = [check.document.text[d.start : d.end] for d in errors if d.code == "undefined-rule"]
     assert list(dict.fromkeys(undefined)) == missing
-    assert {d.code for d in errors} - {diagnostics.UNDEFINED_RULE} == others
+    assert {d.code for d in errors} - {"undefined-rule"} == others
     assert check.grammar is None
 
 
@@ -124,7 +124,7 @@ def test_the_grammar_of_three_tools_with_rules_over_several_lines_is_fixed() -> 
     check = check_gbnf(read("generated"))
     text = check.document.text
     errors = [d for d in check.diagnostics if d.severity == "error"]
-    assert {d.code for d in errors} == {diagnostics.RULE_ON_ONE_LINE}
+    assert {d.code for d in errors} == {"rule-on-one-line"}
     assert [text.count("\n", 0, d.start) + 1 for d in errors] == [4, 16, 28, 39]
     again, count = apply_fixes(check)
     assert count == 4

@@ -80,16 +80,14 @@ class Reader:
             self._end_scalar("", 0, out)
         return out
 
-    def _scalar(self, text: str, at: int, out: list[Structural]) -> int:
+    def _state_of_notation(self, text: str, at: int, out: list[Structural]) -> int:
+        """The states that each notation has."""
         raise NotImplementedError
 
-    def _end_scalar(self, text: str, at: int, out: list[Structural]) -> int:
-        raise NotImplementedError
+    _start = _scalar = _end_scalar = _state_of_notation
+    _first_member = _after_member = _first_item = _after_item = _state_of_notation
 
     # the document's frame
-
-    def _start(self, text: str, at: int, out: list[Structural]) -> int:
-        raise NotImplementedError
 
     def _leading(self, text: str, at: int, out: list[Structural]) -> int:
         """Report text before the call once, and skip to the first brace."""
@@ -155,18 +153,6 @@ class Reader:
         out.append((s.SYNTAX, self._base + at, self._base + at + 1, why))
         self._state = self._dead
         return len(text)
-
-    def _first_member(self, text: str, at: int, out: list[Structural]) -> int:
-        raise NotImplementedError
-
-    def _after_member(self, text: str, at: int, out: list[Structural]) -> int:
-        raise NotImplementedError
-
-    def _first_item(self, text: str, at: int, out: list[Structural]) -> int:
-        raise NotImplementedError
-
-    def _after_item(self, text: str, at: int, out: list[Structural]) -> int:
-        raise NotImplementedError
 
     # quoted strings and keys
 

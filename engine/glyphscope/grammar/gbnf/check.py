@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.gbnf import diagnostics as codes
 from glyphscope.grammar.gbnf.cancellation import stoppable
 from glyphscope.grammar.gbnf.convert import tree_of
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Edit, Fix, report
@@ -29,14 +28,14 @@ MOST_SHOWN = 10
 """Errors in one message."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
 _CHOICES = {
-    codes.UNDEFINED_RULE,
-    codes.NO_ROOT,
-    codes.STRAY_LINE,
-    codes.MISSING_BODY,
-    codes.LEFT_RECURSION,
-    codes.NOT_UTF8,
-    codes.LONE_SURROGATE,
-    codes.NUL_CHARACTER,
+    "undefined-rule",
+    "no-root",
+    "stray-line",
+    "missing-body",
+    "left-recursion",
+    "not-utf-8",
+    "lone-surrogate",
+    "nul-character",
 }
 """Errors whose fix is one of several that could be meant."""
 _ROUNDS = 50
@@ -49,7 +48,7 @@ def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
     A text with so many problems that it was not read to its end gets no others.
     """
     diagnostics = list(document.problems)
-    if not any(problem.code == codes.TOO_MANY_PROBLEMS for problem in diagnostics):
+    if not any(problem.code == "too-many-mistakes" for problem in diagnostics):
         analysis = Analysis(document)
         for check in (check_rules, check_recursion, check_items):
             diagnostics += _first(check(analysis))
@@ -117,10 +116,10 @@ def check_gbnf_bytes(data: bytes) -> GbnfCheck:
 
 
 def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
-    if diagnostic.code != codes.LONE_SURROGATE or not "\udc80" <= text[diagnostic.start] <= "\udcff":
+    if diagnostic.code != "lone-surrogate" or not "\udc80" <= text[diagnostic.start] <= "\udcff":
         return diagnostic
     message = f"The byte 0x{ord(text[diagnostic.start]) - 0xDC00:02X} is not UTF-8. Save the file as UTF-8."
-    return report(codes.NOT_UTF8, message, diagnostic.start, diagnostic.end, diagnostic.fix)
+    return report("not-utf-8", message, diagnostic.start, diagnostic.end, diagnostic.fix)
 
 
 def apply_fixes(check: GbnfCheck) -> tuple[str, int]:

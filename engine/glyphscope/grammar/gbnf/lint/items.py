@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.gbnf import diagnostics as codes
 from glyphscope.grammar.gbnf.cancellation import checkpoint
-from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
+from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic, Fix, fix, report
 from glyphscope.grammar.gbnf.emit.gbnf_text import spell_class
 from glyphscope.grammar.gbnf.lint.analysis import Analysis
 from glyphscope.grammar.gbnf.lint.rule_properties import MAX_REPETITIONS, PerRule
@@ -63,7 +62,7 @@ def check_items(analysis: Analysis) -> Iterator[Diagnostic]:
         for start, end in properties.empty_repetitions:
             message = "The repeated item is empty, which llama.cpp rejects. Delete the repetition."
             place = (rule.start + start, rule.start + end)
-            yield report(codes.EMPTY_REPETITION, message, *place, fix("Delete the repetition", (*place, "")))
+            yield report("empty-repetition", message, *place, fix("Delete the repetition", (*place, "")))
         for large in properties.large_repetitions:
             rules = large.rules + sum(name not in named and name != rule.name for name in large.names)
             if rules * large.times > MAX_REPETITIONS:
@@ -74,13 +73,11 @@ def check_items(analysis: Analysis) -> Iterator[Diagnostic]:
 def _token(analysis: Analysis, start: int, end: int, name: str) -> Diagnostic:
     if name in analysis.rules:
         message = f"<{name}> is a token of the model; the rule is written {name}, without `<` and `>`."
-        return report(
-            codes.TOKEN_NAMED_LIKE_RULE, message, start, end, fix(f"Write {name}", (start, end, name))
-        )
+        return report("token-named-like-rule", message, start, end, fix(f"Write {name}", (start, end, name)))
     message = (
         f"The model must have <{name}> as one token; llama.cpp rejects the grammar with any other model."
     )
-    return report(codes.TOKEN_OF_MODEL, message, start, end)
+    return report("token-of-model", message, start, end)
 
 
 def _too_large(rule: GbnfRule, start: int, end: int, rules: int, times: int) -> Diagnostic:
@@ -90,7 +87,7 @@ def _too_large(rule: GbnfRule, start: int, end: int, rules: int, times: int) -> 
         message += " Repeat less often, or without an upper limit."
     else:
         message += " Repeat less often, or move the group to a rule, which counts as one."
-    return report(codes.REPETITION_TOO_LARGE, message, rule.start + start, rule.start + end)
+    return report("repetition-too-large", message, rule.start + start, rule.start + end)
 
 
 def _moved(note: Diagnostic, by: int) -> Diagnostic:
@@ -131,45 +128,45 @@ class _ItemChecks:
                 self.token(node)
 
     def note(self, code: str, message: str, start: int, end: int, repair: Fix | None = None) -> None:
-        if len(self.diagnostics) >= _MOST and codes.CODES[code][0] != "error":
+        if len(self.diagnostics) >= _MOST and CODES[code][0] != "error":
             return
         self.diagnostics.append(_moved(report(code, message, start, end, repair), -self.offset))
 
     def repetition(self, node: Repetition) -> None:
         start, end, low, high = node.operator, node.end, node.minimum, node.maximum
         if low >= _TOO_LARGE or (high or 0) >= _TOO_LARGE:
-            self.note(codes.REPETITION_TOO_LARGE, "This number is too large for llama.cpp.", start, end)
+            self.note("repetition-too-large", "This number is too large for llama.cpp.", start, end)
         elif low > MAX_REPETITIONS:
             message = (
                 f"llama.cpp repeats at most {MAX_REPETITIONS:,} times. Move a part to a rule and repeat that."
             )
-            self.note(codes.REPETITION_TOO_LARGE, message, start, end)
+            self.note("repetition-too-large", message, start, end)
         elif high is not None and high < low:
             message = f"The minimum {low:,} is larger than the maximum {high:,}; llama.cpp hangs. Swap them."
             repair = fix("Swap the numbers", (start, end, f"{{{high},{low}}}"))
-            self.note(codes.REPETITION_ORDER, message, start, end, repair)
+            self.note("repetition-order", message, start, end, repair)
         elif high is not None and high > MAX_REPETITIONS:
             message = (
                 f"llama.cpp supports no upper limit over {MAX_REPETITIONS:,} and treats this as unlimited."
             )
             repair = fix("Remove the upper limit", (start, end, f"{{{low},}}"))
-            self.note(codes.UNBOUNDED_MAXIMUM, message, start, end, repair)
+            self.note("unbounded-maximum", message, start, end, repair)
         elif high == 0:
             message = "Repeated zero times, so the item is not in the grammar. Delete it."
-            self.note(codes.ZERO_REPETITION, message, start, end)
+            self.note("zero-repetition", message, start, end)
         elif high is None and _is_white(node.item):
             message = "Unlimited white space: models can get stuck in it. Limit it."
             repair = fix(f"Write at most {SPACES}", (start, end, f"{{{low},{max(low, SPACES)}}}"))
             if self.text[end : end + 1] in ("*", "+", "?", "{"):
                 repair = None  # what is repeated again would grow
-            self.note(codes.UNBOUNDED_SPACE, message, start, end, repair)
+            self.note("unbounded-space", message, start, end, repair)
 
     def token(self, node: Token) -> None:
         if isinstance(node.token, str):
             begin = node.start + node.negated
             self.tokens.append((begin - self.offset, node.end - self.offset, node.token))
         elif node.token >= _TOO_LARGE:
-            self.note(codes.TOKEN_ID, "This number is too large for llama.cpp.", node.start, node.end)
+            self.note("token-id", "This number is too large for llama.cpp.", node.start, node.end)
 
     def quoted(self, node: Quoted) -> None:
         raw = self.text[node.start + 1 : node.end - 1]
@@ -185,7 +182,7 @@ class _ItemChecks:
         if not node.ranges:
             message = "This class is empty; llama.cpp reads it as the empty text."
             message += " Write the characters, or `.` for any."
-            self.note(codes.EMPTY_CLASS, message, node.start, node.end)
+            self.note("empty-class", message, node.start, node.end)
             return
         if "\\" in raw or "\n" in raw or "\r" in raw:
             self.spelling(raw, node.start, node.end, "bracket")
@@ -204,9 +201,9 @@ class _ItemChecks:
                 )
                 if item.start + 1 < item.end and low and high:
                     repair = fix("Swap the ends", (start, end, f"{high}-{low}"))
-                    self.note(codes.RANGE_ORDER, message, start, end, repair)
+                    self.note("range-order", message, start, end, repair)
                 else:
-                    self.note(codes.RANGE_ORDER, message, start, end)
+                    self.note("range-order", message, start, end)
             elif item.low > LAST or 0xD800 <= item.low <= item.high <= 0xDFFF:
                 self.impossible(item.low, start, end)
 
@@ -224,7 +221,7 @@ class _ItemChecks:
         repair = None
         if len(allowed) <= _MOST:
             repair = fix("List the allowed characters", (node.start, node.end, spell_class(allowed)))
-        self.note(codes.NEGATED_NON_ASCII, message, node.start, node.end, repair)
+        self.note("negated-non-ascii", message, node.start, node.end, repair)
 
     def spelling(self, raw: str, start: int, end: int, what: str) -> None:
         """Check how a text or class is written; `raw` is its inside, `what` its closing sign in words."""
@@ -238,16 +235,16 @@ class _ItemChecks:
                 if c in "\n\r"
             )
             repair = Fix(r"Write `\n`", edits) if len(edits) <= 100 else None
-            self.note(codes.LINE_END_IN_TEXT, message, start, end, repair)
+            self.note("line-end-in-text", message, start, end, repair)
         if "\\-" in raw:
             for c in characters(raw):
                 if raw[c.start : c.end] == "\\-":
                     place = (start + 1 + c.start, start + 1 + c.end)
                     message = r"Older versions of llama.cpp reject `\-`; all read `\x2D`."
-                    self.note(codes.NEW_ESCAPE, message, *place, fix(r"Write `\x2D`", (*place, r"\x2D")))
+                    self.note("new-escape", message, *place, fix(r"Write `\x2D`", (*place, r"\x2D")))
 
     def impossible(self, code: int, start: int, end: int) -> None:
-        self.note(codes.NO_SUCH_CHARACTER, f"No text can contain the code point U+{code:04X}.", start, end)
+        self.note("no-such-character", f"No text can contain the code point U+{code:04X}.", start, end)
 
     def alternatives(self, node: Alternatives) -> None:
         """Duplicates, and single characters that are in a class beside them: nothing else is certain."""
@@ -266,7 +263,7 @@ class _ItemChecks:
                 repair = fix("Delete it", (before.end, option.end, ""))
             if option.items and text in texts:
                 message = "Duplicate alternative. Delete one of the two."
-                self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, repair)
+                self.note("same-alternative", message, option.start, option.end, repair)
             elif (
                 isinstance(first, Quoted) and len(first.text) == 1 and _within(ord(first.text), ranges[:100])
             ):
@@ -275,7 +272,7 @@ class _ItemChecks:
                 )
                 if before is None:
                     repair = fix("Delete it", (option.start, node.options[1].start, ""))
-                self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, repair)
+                self.note("same-alternative", message, option.start, option.end, repair)
             texts.setdefault(text, option)
             before = option
 
@@ -300,7 +297,7 @@ class _ItemChecks:
             one = f"{same.pop()}{{0,{len(row)}}}"
             repair = fix("Write one repetition", (start, end, one))
             self.note(
-                codes.SLOW_OPTIONALS,
+                "slow-optionals",
                 f"{message} Write one repetition, `{{0,{len(row)}}}`.",
                 start,
                 end,
@@ -308,7 +305,7 @@ class _ItemChecks:
             )
         else:
             message += " Nest them if that is the intention: `(a (b c?)?)?`."
-            self.note(codes.SLOW_OPTIONALS, message, start, end)
+            self.note("slow-optionals", message, start, end)
 
 
 def also_rejected(excluded: Ranges) -> Ranges:

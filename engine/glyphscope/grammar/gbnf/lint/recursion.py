@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
 from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
 from glyphscope.grammar.gbnf.lint.fixpoint import (
@@ -85,13 +84,8 @@ def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagno
     what = "llama.cpp rejects it" if detected else "llama.cpp does not detect it and hangs"
     message = f"{how}; {what}. Put an item before it, or use a repetition:"
     message += " `item+` instead of `list ::= list item | item`."
-    return report(
-        diagnostics.LEFT_RECURSION,
-        message,
-        start,
-        end,
-        _as_repetition(analysis, rule) if len(cycle) == 2 else None,
-    )
+    repair = _as_repetition(analysis, rule) if len(cycle) == 2 else None
+    return report("left-recursion", message, start, end, repair)
 
 
 def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
@@ -142,16 +136,14 @@ def _nullable_loops(analysis: Analysis) -> Iterator[Diagnostic]:
                 )
                 message += " Make sure that each repetition reads something."
                 repair = _simpler(analysis.document.text, rule.start + loop.start, rule.start + loop.end)
-                yield report(
-                    diagnostics.NULLABLE_LOOP, message, rule.start + loop.start, rule.start + loop.end, repair
-                )
+                yield report("nullable-loop", message, rule.start + loop.start, rule.start + loop.end, repair)
         for loop in properties.nullable_loops:
             if loop.start not in rejected and all(name in analysis.nullable for name in loop.names):
                 message = (
                     "The repeated item can be empty, so a repetition can read nothing. llama.cpp accepts it;"
                 )
                 message += " make the item non-empty for other engines and for speed."
-                yield report(diagnostics.EMPTY_LOOP, message, rule.start + loop.start, rule.start + loop.end)
+                yield report("empty-loop", message, rule.start + loop.start, rule.start + loop.end)
 
 
 def _simpler(text: str, start: int, end: int) -> Fix | None:
@@ -169,7 +161,7 @@ def _non_productive(analysis: Analysis) -> Iterator[Diagnostic]:
         if name not in analysis.productive:
             message = f"{name} derives no finite text: every alternative leads back to such a rule."
             message += " Add an alternative that ends."
-            yield report(diagnostics.ENDLESS_RULE, message, *rule.name_span)
+            yield report("endless-rule", message, *rule.name_span)
 
 
 def _ways(analysis: Analysis) -> Iterator[Diagnostic]:
@@ -183,24 +175,24 @@ def _ways(analysis: Analysis) -> Iterator[Diagnostic]:
             f"llama.cpp looks for left recursion in {worst} in more than {MAX_STEPS:,} steps and hangs: its"
         )
         message += " rules begin with each other in too many ways. Let alternatives share their beginning."
-        yield report(diagnostics.TOO_MANY_STEPS, message, *analysis.rules[worst].name_span)
+        yield report("too-many-steps", message, *analysis.rules[worst].name_span)
         return
     deepest, depth = max(depths(order, begins).items(), key=lambda pair: pair[1])
     if depth > MAX_CHAIN:
         message = f"{deepest} begins with a chain of {depth:,} rules; llama.cpp crashes. Shorten it."
-        yield report(diagnostics.TOO_MANY_STEPS, message, *analysis.rules[deepest].name_span)
+        yield report("too-many-steps", message, *analysis.rules[deepest].name_span)
     ways = total_ways(callees_order(analysis.begins), analysis.begins)
     for name, rule in analysis.rules.items():
         if name == ROOT and ways[name] > MAX_WAYS:
             message = f"A text can begin in up to {ways[name]:,} ways, and llama.cpp compares all of them:"
             message += " this takes minutes. Let alternatives share their beginning."
-            yield report(diagnostics.TOO_MANY_WAYS, message, *rule.name_span)
+            yield report("too-many-ways", message, *rule.name_span)
         elif ways[name] > SLOW_WAYS and name in analysis.reachable and _branches(analysis.begins[name]):
             message = f"{name} can begin in up to {ways[name]:,} ways, and llama.cpp tests each against the"
             message += (
                 ' vocabulary at every token. Let alternatives share their beginning: `"a" ("b" | "c")`.'
             )
-            yield report(diagnostics.SLOW_ALTERNATIVES, message, *rule.name_span)
+            yield report("slow-alternatives", message, *rule.name_span)
 
 
 def _branches(begins: Beginnings) -> bool:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
 from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
@@ -20,7 +19,7 @@ def check_rules(analysis: Analysis) -> Iterator[Diagnostic]:
     """Check the rules without their bodies."""
     if not analysis.rules:
         if not analysis.document.problems:
-            yield report(diagnostics.NO_RULES, "There is no rule here. Write one: `root ::= …`.", 0, 0)
+            yield report("no-rules", "There is no rule here. Write one: `root ::= …`.", 0, 0)
         return
     if ROOT not in analysis.rules:
         yield _no_root(analysis)
@@ -38,11 +37,11 @@ def _no_root(analysis: Analysis) -> Diagnostic:
     )
     if any(ROOT in properties.names for properties in analysis.properties.values()):
         message = "The rule root, with which llama.cpp begins, is used but not defined. Write it."
-        return report(diagnostics.NO_ROOT, message, *first.name_span)
+        return report("no-root", message, *first.name_span)
     message = f"No rule is called root, with which llama.cpp begins. Call the whole so: {first.name}?"
     spans = analysis.document.occurrences(first.name)
     repair = fix(f"Rename {first.name} to root", *((start, end, ROOT) for start, end in spans))
-    return report(diagnostics.NO_ROOT, message, *first.name_span, repair)
+    return report("no-root", message, *first.name_span, repair)
 
 
 def _undefined(analysis: Analysis) -> Iterator[Diagnostic]:
@@ -68,7 +67,7 @@ def _undefined(analysis: Analysis) -> Iterator[Diagnostic]:
                 message += f"Write it: `{name} ::= …`."
                 at, lead = place = place or _place_of_a_new_rule(analysis.document)
                 repair = fix(f"Add a rule {name}", (at, at, f'{lead}{name} ::= "{name}"\n'))
-            yield report(diagnostics.UNDEFINED_RULE, message, start, end, repair)
+            yield report("undefined-rule", message, start, end, repair)
 
 
 def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
@@ -99,7 +98,7 @@ def _duplicates(analysis: Analysis) -> Iterator[Diagnostic]:
         if analysis.rules[rule.name] is rule:
             continue
         message = f"{rule.name} is defined again later, and llama.cpp takes the last one only. Delete or rename one."
-        yield report(diagnostics.DUPLICATE_RULE, message, *rule.name_span, _delete(analysis, rule))
+        yield report("duplicate-rule", message, *rule.name_span, _delete(analysis, rule))
 
 
 def _unused(analysis: Analysis) -> Iterator[Diagnostic]:
@@ -114,12 +113,12 @@ def _unused(analysis: Analysis) -> Iterator[Diagnostic]:
             continue
         if name in used:
             message = f"{name} is used only by rules that root never comes to. Use it, or delete it."
-            yield report(diagnostics.UNREACHABLE_RULE, message, *rule.name_span, None)
+            yield report("unreachable-rule", message, *rule.name_span, None)
         else:
             message = f"{name} is used nowhere. Use it, or delete it."
             # of two definitions the last one counts: without it the other would
             repair = _delete(analysis, rule) if definitions[name] == 1 else None
-            yield report(diagnostics.UNUSED_RULE, message, *rule.name_span, repair)
+            yield report("unused-rule", message, *rule.name_span, repair)
 
 
 def _delete(analysis: Analysis, rule: GbnfRule) -> Fix:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
 from glyphscope.grammar.gbnf.parse.syntax import Class, Quoted
@@ -224,7 +223,7 @@ def _unknown_in_text(raw: str, offset: int, c: Character, repair: Fix | None) ->
         message = f"GBNF does not know the escape `{escape}`. {_advice(escape)}"
     if repair is None:
         repair = fix(f"Write `{text_replacement(escape)}`", (start, end, text_replacement(escape)))
-    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, repair)
+    return report("unknown-escape", message, start, end, repair)
 
 
 def _unknown_in_class(raw: str, offset: int, c: Character) -> Diagnostic:
@@ -237,13 +236,13 @@ def _unknown_in_class(raw: str, offset: int, c: Character) -> Diagnostic:
         inside = CLASSES[escape[1:].lower()]
         message = f"GBNF does not know the escape `{escape}`. The class that it means is [^{inside}]."
         alone = fix(f"Write `^{inside}`", (start, end, f"^{inside}")) if raw == escape else None
-        return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, alone)
+        return report("unknown-escape", message, start, end, alone)
     message = f"GBNF does not know the escape `{escape}`. "
     message += f"Write what it means: `{new}`." if _is_class(raw, c) else _advice(escape)
     edits = [(start, end, new)]
     if _is_class(raw, c) and raw[c.end : c.end + 1] == "-" and len(raw) > c.end + 1:
         edits.append((end, end + 1, r"\x2D"))  # it would make a range with the last character of the new text
-    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, fix(f"Write `{new}`", *edits))
+    return report("unknown-escape", message, start, end, fix(f"Write `{new}`", *edits))
 
 
 def _short_hex(raw: str, offset: int, c: Character, digits: int) -> Diagnostic:
@@ -258,7 +257,7 @@ def _short_hex(raw: str, offset: int, c: Character, digits: int) -> Diagnostic:
         repair = fix("Fill up with zeros", (end, end, "0" * (digits - count)))
     else:
         repair = fix("Write a backslash", (start, end, "\\" + escape))
-    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end + count, repair)
+    return report("unknown-escape", message, start, end + count, repair)
 
 
 def _advice(escape: str) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
 from glyphscope.grammar.gbnf.parse.literals import read_class, read_quoted
@@ -294,7 +293,7 @@ class _Reader:
         assert rule is not None
         if kind == CLOSE:
             message = "This `)` has no matching `(`. Delete it, or open the group."
-            self._report(diagnostics.UNOPENED_GROUP, message, start, end, fix("Delete it", (start, end, "")))
+            self._report("unopened-group", message, start, end, fix("Delete it", (start, end, "")))
         elif kind == ANY:
             rule.items.append(AnyCharacter(start, end))
         elif kind == TOKEN:
@@ -330,7 +329,7 @@ class _Reader:
             return
         what = self.text[start:end]
         message = f"There is nothing to repeat before `{what}`. Delete it, or put it in quotes."
-        self._report(diagnostics.NOTHING_TO_REPEAT, message, start, end, fix("Delete it", (start, end, "")))
+        self._report("nothing-to-repeat", message, start, end, fix("Delete it", (start, end, "")))
 
     def _no_token(self, start: int) -> int:
         """A sign that begins no token of one line: perhaps a quote or bracket over several."""
@@ -374,9 +373,7 @@ class _Reader:
     def _unclosed(self, sign: str, start: int) -> int:
         end = self._line_end(start)
         close, code, what = (
-            ('"', diagnostics.UNCLOSED_LITERAL, "quote")
-            if sign == '"'
-            else ("]", diagnostics.UNCLOSED_CLASS, "bracket")
+            ('"', "unclosed-literal", "quote") if sign == '"' else ("]", "unclosed-class", "bracket")
         )
         at = end
         if sign == "[" and (word := _WORD.match(self.text, start, end)):
@@ -394,7 +391,7 @@ class _Reader:
         self._end_rule()
         self.ends = position
         message = f"More than {MOST} problems; the rest was not checked. Is this a GBNF grammar?"
-        self._report(diagnostics.TOO_MANY_PROBLEMS, message, position, min(position + 1, len(self.text)))
+        self._report("too-many-mistakes", message, position, min(position + 1, len(self.text)))
 
     # --- where rules and lines begin and end --------------------------------------------------------------------
 
@@ -405,13 +402,8 @@ class _Reader:
                 self._missing_body(rule)
             elif not self.new_line:
                 message = f"The rule {name} begins on the line of another rule. Insert a line break."
-                self._report(
-                    diagnostics.RULE_ON_OWN_LINE,
-                    message,
-                    start,
-                    end,
-                    fix("Insert a line break", (start, start, "\n")),
-                )
+                repair = fix("Insert a line break", (start, start, "\n"))
+                self._report("rule-on-own-line", message, start, end, repair)
         self._end_rule()
         self.rule = RuleBuilder(name, start, end, body)
         self.fresh, self.ended, self.new_line, self.last = True, False, False, body
@@ -435,7 +427,7 @@ class _Reader:
                 return self._stray(start)
             message = f"`::=` is missing between the rule's name {text[start:end]} and its body."
             repair = fix("Insert `::=`", (end, end, " ::="))
-            self._report(diagnostics.DEFINITION_SIGN, message, start, end, repair)
+            self._report("definition-sign", message, start, end, repair)
             return self._begin_bad_rule(start, end, end)
         if kind == DEFINE:
             self._lonely_sign(start, end)
@@ -452,28 +444,20 @@ class _Reader:
         name, sign = head[2], head[3]
         if head.re is SPLIT_HEAD:
             message = f"`::=` must be on the same line as the rule's name, {name}."
-            self._report(
-                diagnostics.DEFINITION_SIGN,
-                message,
-                *head.span(3),
-                fix("Join the lines", (end, head.start(3), " ")),
-            )
+            repair = fix("Join the lines", (end, head.start(3), " "))
+            self._report("definition-sign", message, *head.span(3), repair)
         elif sign != "::=":
             message = f"`::=` separates a rule's name and its body, not `{sign}`."
-            self._report(
-                diagnostics.DEFINITION_SIGN,
-                message,
-                *head.span(3),
-                fix("Write `::=`", (*head.span(3), "::=")),
-            )
+            repair = fix("Write `::=`", (*head.span(3), "::="))
+            self._report("definition-sign", message, *head.span(3), repair)
         if head[1]:
             message = f"A rule's name is written without `<` and `>` in GBNF: {name}."
             repair = fix(f"Write {name}", (head.start(), start, ""), (end, end + 1, ""))
-            self._report(diagnostics.BAD_NAME, message, head.start(), end + 1, repair)
+            self._report("bad-name", message, head.start(), end + 1, repair)
         if " " in name or "\t" in name:
             new = "-".join(name.split())
             message = f"A rule's name must be one word: {new}."
-            self._report(diagnostics.BAD_NAME, message, start, end, fix(f"Write {new}", (start, end, new)))
+            self._report("bad-name", message, start, end, fix(f"Write {new}", (start, end, new)))
             self._begin_rule(new, start, end, head.end())
             return head.end()
         return self._begin_bad_rule(start, end, head.end())
@@ -490,13 +474,8 @@ class _Reader:
             self.has_root = _ROOT.search(self.text) is not None
         name = "unnamed" if self.has_root else "root"
         message = "The name of the rule is missing before `::=`. Write one, or delete the line."
-        self._report(
-            diagnostics.DEFINITION_SIGN,
-            message,
-            start,
-            end,
-            fix(f"Name it {name}", (start, start, f"\n{name} ")),
-        )
+        repair = fix(f"Name it {name}", (start, start, f"\n{name} "))
+        self._report("definition-sign", message, start, end, repair)
 
     def _line_end(self, start: int) -> int:
         """The end of the line without the white space before it."""
@@ -506,14 +485,12 @@ class _Reader:
     def _stray(self, start: int) -> int:
         end = max(self._line_end(start), start + 1)
         message = "This line is neither a rule, `name ::= …`, nor a comment, `# …`."
-        self._report(
-            diagnostics.STRAY_LINE, message, start, end, fix("Make it a comment", (start, start, "# "))
-        )
+        self._report("stray-line", message, start, end, fix("Make it a comment", (start, start, "# ")))
         return end
 
     def _too_deep(self, rule: RuleBuilder, start: int) -> int:
         message = f"More than {NESTING} nested parentheses: llama.cpp crashes. Move the inner ones to a rule."
-        self._report(diagnostics.NESTED_TOO_DEEP, message, start, start + 1)
+        self._report("nested-too-deep", message, start, start + 1)
         while rule.depth:
             rule.close(start, start)
         self.fresh = False
@@ -525,11 +502,11 @@ class _Reader:
         if sign == "|":
             message = "An alternative is missing after this `|`. Delete the `|`, or add the alternative."
             repair = fix("Delete it", (self.last - 1, self.last, ""))
-            self._report(diagnostics.MISSING_BODY, message, self.last - 1, self.last, repair)
+            self._report("missing-body", message, self.last - 1, self.last, repair)
         else:
             message = f'The rule {rule.name} has no body. Add one; the empty text is `""`.'
             repair = fix('Write `""`', (self.last, self.last, ' ""'))
-            self._report(diagnostics.MISSING_BODY, message, *rule.name_span, repair)
+            self._report("missing-body", message, *rule.name_span, repair)
 
     def _end_rule(self) -> None:
         rule = self.rule
@@ -543,7 +520,7 @@ class _Reader:
             )
             at = rule.innermost
             repair = fix("Close it at the end of the rule", (self.last, self.last, ")" * count))
-            self._report(diagnostics.UNCLOSED_GROUP, message, at, at + 1, repair)
+            self._report("unclosed-group", message, at, at + 1, repair)
         built = rule.finish(self.last)
         if self.broken:
             message = (
@@ -553,7 +530,7 @@ class _Reader:
             body, end = built.body.start, self.last
             gap = " " if body == rule.body_start else ""
             repair = fix("Put the body in parentheses", (body, body, f"{gap}("), (end, end, ")"))
-            self._report(diagnostics.RULE_ON_ONE_LINE, message, *self.broken, repair)
+            self._report("rule-on-one-line", message, *self.broken, repair)
         self.broken, self.ended = None, False
         self.rule = None
         self.rules.append(built)
@@ -573,6 +550,6 @@ def _unreadable(character: re.Match[str]) -> Diagnostic:
     repair = fix("Delete it", (start, end, ""))
     if character[0] == "\0":
         message = "The character U+0000: llama.cpp reads nothing after it. Delete it."
-        return report(diagnostics.NUL_CHARACTER, message, start, end, repair)
+        return report("nul-character", message, start, end, repair)
     message = "A lone surrogate, which llama.cpp cannot read. Delete it."
-    return report(diagnostics.LONE_SURROGATE, message, start, end, repair)
+    return report("lone-surrogate", message, start, end, repair)

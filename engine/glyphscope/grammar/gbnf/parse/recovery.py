@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, fix, report
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
 from glyphscope.grammar.rules import Names
@@ -57,7 +56,7 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
     if text.startswith("//", start) and (match := _LINE.match(text, start, ends)):
         repair = fix("Write `#`", (start, start + 2, "#"))
         message = "A comment begins with `#` in GBNF."
-        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 2, repair), match.end())
+        return Misplaced(report("unexpected-text", message, start, start + 2, repair), match.end())
     if match := _BLOCK_COMMENT.match(text, start, min(ends, start + LONGEST)):
         message = "GBNF has no comments in `/* */`. Write them behind `#`, to the end of the line."
         return _replaced(text, message, match, "", "Delete it")
@@ -81,7 +80,7 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
     else:
         shown = character_words(sign)
         message = f"`{shown}` means nothing here. Put it in quotes if the text shall have it, or delete it."
-    return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, repair), end)
+    return Misplaced(report("unexpected-text", message, start, end, repair), end)
 
 
 def _replaced(
@@ -90,7 +89,7 @@ def _replaced(
     """The problem of the text of a match, in whose place `new` can be written."""
     start, end = match.span()
     repair = fix(title, (start, end, new))
-    return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, repair), end, quoted)
+    return Misplaced(report("unexpected-text", message, start, end, repair), end, quoted)
 
 
 def _bad_braces(text: str, start: int, ends: int) -> Misplaced:
@@ -101,7 +100,7 @@ def _bad_braces(text: str, start: int, ends: int) -> Misplaced:
     if up_to := _UP_TO.match(text, start, ends):
         message = "The least number is missing. Write 0 for “up to”."
         repair = fix("Write 0", (start, end, "{0," + up_to[1] + "}"))
-    return Misplaced(report(diagnostics.BAD_REPETITION, message, start, end, repair), end)
+    return Misplaced(report("bad-repetition", message, start, end, repair), end)
 
 
 def _bad_token(text: str, start: int, ends: int) -> Misplaced:
@@ -110,12 +109,12 @@ def _bad_token(text: str, start: int, ends: int) -> Misplaced:
             "`!` is allowed only before a token: `!<[5]>`. For other characters write a class, as in `[^a]`."
         )
         repair = fix("Delete it", (start, start + 1, ""))
-        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 1, repair), start + 1)
+        return Misplaced(report("unexpected-text", message, start, start + 1, repair), start + 1)
     begin = start + (text[start] == "!")
     if match := _TOKEN_ID.match(text, begin, ends):
         message = "A token by its id is `<[123]>`, without spaces."
         repair = fix("Write it so", (begin, match.end(), f"<[{match[1]}]>"))
-        return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, match.end(), repair), match.end())
+        return Misplaced(report("unclosed-token", message, start, match.end(), repair), match.end())
     word = _WORD.match(text, begin, ends)
     end = word.end() if word else begin + 1
     if text.startswith("<[", begin):
@@ -124,7 +123,7 @@ def _bad_token(text: str, start: int, ends: int) -> Misplaced:
         message = "No model has such a token. Write its text, as in `<think>`, or its id, as in `<[123]>`."
     else:
         message = 'The `>` of this token is missing, as in `<think>`. For the sign itself write `"<"`.'
-    return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, end), end)
+    return Misplaced(report("unclosed-token", message, start, end), end)
 
 
 def bad_names(places: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
@@ -138,5 +137,5 @@ def bad_names(places: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[G
         repair = fix(f"Rename it to {new} everywhere", *((start, end, new) for start, end in spans))
         what = "`_`" if name.isascii() else "these letters"
         message = f"A rule's name has only letters a-z, A-Z, digits and `-`: llama.cpp stops at {what}. Write {new}."
-        problems += [report(diagnostics.BAD_NAME, message, start, end, repair) for start, end in spans]
+        problems += [report("bad-name", message, start, end, repair) for start, end in spans]
     return problems
