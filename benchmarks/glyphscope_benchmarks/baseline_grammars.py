@@ -16,7 +16,7 @@ import llama_cpp as llama
 from glyphscope.decoding import Constraint, TokenMask, schema_grammar
 from glyphscope.events import LoadOptions, ModelInfo
 from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
-from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.models import wire
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.session import Session

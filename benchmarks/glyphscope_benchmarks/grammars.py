@@ -13,7 +13,8 @@ import numpy as np
 from glyphscope.events import Notation
 from glyphscope.grammar import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import call_schema
-from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
+from glyphscope.grammar.gbnf.check import check_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation import write_call
 from glyphscope.registry import ToolRegistry, default_registry

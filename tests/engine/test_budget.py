@@ -16,7 +16,7 @@ from glyphscope.decoding import TokenMask
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar, GrammarOptions, build_value_grammar, to_lark
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.lark import lark_rules
+from glyphscope.grammar.lark.emit import lark_rules
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import CharClass, Repeat, Rule, RuleRef, TokenMatch, alt, optional, seq

@@ -16,17 +16,10 @@ from tests.support.llama_verdict import llama_verdict
 from examples import at_most
 from gbnf_mutants import mutant, sources
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.gbnf import (
-    CheckCancelled,
-    Diagnostic,
-    apply_fixes,
-    check_gbnf,
-    check_gbnf_bytes,
-    diagnose,
-    load_gbnf,
-    read_gbnf,
-)
-from glyphscope.grammar.gbnf.diagnostics import CODES
+from glyphscope.grammar.gbnf.cancellation import CheckCancelled
+from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, check_gbnf_bytes, diagnose, load_gbnf
+from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic
+from glyphscope.grammar.gbnf.parse.parser import read_gbnf
 from glyphscope.grammar.tree import Alt, CharClass, Literal, Repeat, RuleRef, Seq, TokenMatch
 from glyphscope.models.grammar_probe import GrammarProbe
 

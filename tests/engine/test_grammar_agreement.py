@@ -19,7 +19,7 @@ from examples import at_most
 from gbnf_texts import gbnf_texts, texts_around
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar import Grammar, emit_gbnf, to_lark
-from glyphscope.grammar.gbnf import check_gbnf
+from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.match import compile_grammar
 from glyphscope.grammar.tree import Alt, CharClass, Repeat, Seq
 from glyphscope.models.grammar_probe import GrammarProbe

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar, Rule, build_call_grammar
-from glyphscope.grammar.gbnf import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.generate.difference import Bound, Differences, representatives, shortest_differences
 from glyphscope.grammar.match import MatchCancelled, compile_grammar
 from glyphscope.grammar.tree import CharClass, Literal, Node, RuleRef, alt, repeat, seq, terminal

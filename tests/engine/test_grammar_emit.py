@@ -11,7 +11,7 @@ from tests.support.llama_verdict import llama_verdict
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar import Grammar, Rule, build_call_grammar, emit_gbnf, to_lark
-from glyphscope.grammar.gbnf import check_gbnf
+from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.repetition import LIMIT, times
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.grammar.tree import NEVER, CharClass, Literal, Repeat, RuleRef, Seq, alt, repeat, seq

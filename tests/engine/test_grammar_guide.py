@@ -3,7 +3,7 @@
 import pytest
 
 from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
-from glyphscope.grammar.gbnf import check_gbnf
+from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.generate.difference import shortest_differences
 from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.match import match_text

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.cli.grammar.inputs import read_any_grammar
 from glyphscope.errors import GrammarError, RegistryError
-from glyphscope.grammar.gbnf import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
 from glyphscope.grammar.match import compile_grammar, derive, match_text
 from grammar_strategies import LETTERS, gbnf_text, grammars

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
-from glyphscope.grammar.lark import to_lark
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lexemes import lexeme
 from glyphscope.grammar.regular.numbers import Bounds, integer_node, multiples_node, number_node
 from glyphscope.grammar.rules import RuleBook

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES, Notation, Shape
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, build_value_grammar, to_lark
-from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.difference import shortest_differences
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match import match_text

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.grammar import Grammar, Rule, to_lark
-from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match import derive, match_text

@@ -14,8 +14,8 @@ from examples import at_most
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, Notation
 from glyphscope.grammar import Grammar, GrammarOptions, build_value_grammar, to_lark
-from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match import derive, match_text

@@ -15,7 +15,7 @@ import pytest
 from tests.support.llama_verdict import Verdict, llama_verdict
 
 from glyphscope.errors import GrammarError, ModelDied
-from glyphscope.grammar.gbnf import check_gbnf
+from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe
 
 pytestmark = pytest.mark.skipif(

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from glyphscope.grammar import GrammarOptions, build_call_grammar
-from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.lessons import Experiment, Note, bundled_lessons, check_lesson, find_lesson
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state

@@ -13,7 +13,8 @@ from PySide6.QtGui import QImage
 from PySide6.QtSvg import QSvgRenderer
 
 from glyphscope.grammar import Origin
-from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
+from glyphscope.grammar.gbnf.cancellation import CheckCancelled
+from glyphscope.grammar.gbnf.parse.parser import read_gbnf
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.enforcement import proving

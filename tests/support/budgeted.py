@@ -13,7 +13,7 @@ from llguidance._tokenizer import TokenizerWrapper
 from glyphscope.decoding import Budget, Decoder, Spelling, TokenMask
 from glyphscope.events import Sampling, TokenStep
 from glyphscope.grammar import Grammar, to_lark
-from glyphscope.grammar.lark import lark_rules
+from glyphscope.grammar.lark.emit import lark_rules
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
 

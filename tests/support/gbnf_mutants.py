@@ -146,7 +146,7 @@ def _changed(parts: list[str], rng: random.Random, new: object) -> list[str]:
 def main(count: int, first: int, folder: str) -> None:
     from tests.support.llama_verdict import llama_verdict
 
-    from glyphscope.grammar.gbnf import check_gbnf
+    from glyphscope.grammar.gbnf.check import check_gbnf
     from glyphscope.models.grammar_probe import GrammarProbe
 
     of = sources(Path(folder) if folder else None)

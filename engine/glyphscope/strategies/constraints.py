@@ -20,7 +20,7 @@ from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.lark import lark_rules
+from glyphscope.grammar.lark.emit import lark_rules
 from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from glyphscope.grammar.gbnf import Diagnostic, Fix
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix
 
 MOST = 1000
 """Diagnostics shown; the rest is counted."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar import Grammar, GrammarOptions, Origin, build_call_grammar
-from glyphscope.grammar.gbnf import GbnfRule, check_gbnf
+from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
 from glyphscope.grammar.generate.difference import Bound, shortest_differences
 from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.match import Limits, TokenTrie, allowed_tokens, compile_grammar, match_text

@@ -27,8 +27,7 @@ from glyphscope.grammar import (
     lark_unenforced,
     to_lark,
 )  # fmt: skip
-from glyphscope.grammar.builder import Part
-from glyphscope.grammar.builder.calls import SCHEMA
+from glyphscope.grammar.builder.calls import SCHEMA, Part
 from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.builder.notes import constraint_notes

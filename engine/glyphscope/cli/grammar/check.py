@@ -13,7 +13,9 @@ from rich.text import Text
 from glyphscope.cli.inputs import STDIN, InputError, read_bytes
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
-from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, apply_fixes, check_gbnf_bytes, print_gbnf
+from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf_bytes
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic
+from glyphscope.grammar.gbnf.emit.printer import print_gbnf
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.text.lines import Lines
