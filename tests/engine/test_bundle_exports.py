@@ -47,7 +47,7 @@ from glyphscope.events import (
 )
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request

@@ -9,7 +9,7 @@ import pytest
 from glyphscope.errors import GrammarError
 from glyphscope.events import Sampling
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.models import EMBEDDED, GenerateRequest, Model, open_model
 
 pytestmark = pytest.mark.slow

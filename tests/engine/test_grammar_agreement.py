@@ -20,7 +20,7 @@ from gbnf_texts import gbnf_texts, texts_around
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar import Grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.check import check_gbnf
-from glyphscope.grammar.match import compile_grammar
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.tree import Alt, CharClass, Repeat, Seq
 from glyphscope.models.grammar_probe import GrammarProbe
 from grammar_strategies import grammars, wide_grammars

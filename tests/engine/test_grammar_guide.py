@@ -6,7 +6,7 @@ from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.generate.difference import shortest_differences
 from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.registry import Tool, ToolRegistry
 
 ARGUMENTS = r"""

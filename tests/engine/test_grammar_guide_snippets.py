@@ -16,7 +16,7 @@ from tests.support.llama_verdict import llama_verdict
 from glyphscope.grammar import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, load_gbnf
 from glyphscope.grammar.generate.difference import Bound, shortest_differences
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.registry import parse_document
 

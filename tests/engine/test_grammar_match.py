@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar, Rule, chars
-from glyphscope.grammar.match import Limits, MatchCancelled, MatchLimit, compile_grammar, match_text
+from glyphscope.grammar.match.earley import Limits, MatchCancelled, MatchLimit
+from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.tree import (
     CharClass,
     Literal,

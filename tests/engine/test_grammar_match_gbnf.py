@@ -11,7 +11,8 @@ from glyphscope.cli.grammar.inputs import read_any_grammar
 from glyphscope.errors import GrammarError, RegistryError
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
-from glyphscope.grammar.match import compile_grammar, derive, match_text
+from glyphscope.grammar.match.derivation import derive
+from glyphscope.grammar.match.report import compile_grammar, match_text
 from grammar_strategies import LETTERS, gbnf_text, grammars
 
 

@@ -10,7 +10,7 @@ from glyphscope.compilers.masks import byte_tokenizer
 from glyphscope.errors import GlyphscopeError
 from glyphscope.grammar import build_call_grammar, to_lark
 from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.match import compile_grammar
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.registry import default_registry, parse_document
 from schema_strategies import schemas
 

@@ -17,7 +17,7 @@ from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.difference import shortest_differences
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.validation import CallValidator

@@ -18,7 +18,8 @@ from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.grammar.match import derive, match_text
+from glyphscope.grammar.match.derivation import derive
+from glyphscope.grammar.match.report import match_text
 from glyphscope.notation import write_value
 from glyphscope.notation.read import parse_value
 from orders import in_some_order

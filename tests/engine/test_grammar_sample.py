@@ -8,7 +8,9 @@ from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
-from glyphscope.grammar.match import Limits, MatchLimit, compile_grammar, derive
+from glyphscope.grammar.match.derivation import derive
+from glyphscope.grammar.match.earley import Limits, MatchLimit
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.regular.regex import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect, TokenMatch, alt, repeat, seq, terminal
 from glyphscope.registry import default_registry

@@ -14,7 +14,8 @@ from glyphscope.explain.constraint_attribution import Attribution, Attributor
 from glyphscope.explain.mask_impact import AROUND, FieldImpact, mask_impact
 from glyphscope.explain.mask_impact_report import field_name, head, loss_words, refused_words, worst_words
 from glyphscope.explain.prompt_places import prompt_places
-from glyphscope.grammar.match import MatchLimit, compile_grammar
+from glyphscope.grammar.match.earley import MatchLimit
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state

@@ -24,7 +24,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import build_call_grammar
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.notation.chat_tool_format import NATIVE, template_form
 from glyphscope.registry import default_registry

@@ -24,7 +24,7 @@ from glyphscope.events import (
 from glyphscope.explain.relaxation_cost import Freedom, cost_words, relaxation_cost
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match import compile_grammar
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.proof.boundary import boundary_examples

@@ -28,7 +28,7 @@ from glyphscope.events import (
 )
 from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.grammar import build_value_grammar
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 from glyphscope.runs import NonInteractive, run_state

@@ -12,9 +12,8 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings, Message, RunRequest
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.registry.tool import ToolRegistry
-from glyphscope.runs.transforms import TRANSFORMS, Chain, chain_of
 from glyphscope.runs.transforms.base import Form
-from glyphscope.runs.transforms.registry import transforms
+from glyphscope.runs.transforms.registry import TRANSFORMS, Chain, chain_of, transforms
 
 REGISTRY = default_registry()
 GLYPH = Form("glyph", "flat", REGISTRY)

@@ -17,7 +17,7 @@ from glyphscope.grammar import Grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.grammar.match import compile_grammar, match_text
+from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.tree import TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn

@@ -21,7 +21,7 @@ from glyphscope.events import (
 from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
 from glyphscope.validation import TurnValidator

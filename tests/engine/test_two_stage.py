@@ -27,7 +27,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
-from glyphscope.grammar.match import match_text
+from glyphscope.grammar.match.report import match_text
 from glyphscope.grammar.tree import with_suffix
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.notation import shape_keys, write_call

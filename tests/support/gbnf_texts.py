@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from glyphscope.grammar import Grammar
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match import State, compile_grammar
+from glyphscope.grammar.match.earley import State
+from glyphscope.grammar.match.report import compile_grammar
 
 LETTERS = 'abcé日😀 \n"\\]-^é\x7f\U0010ffff'
 NAMES = ("root", "x", "y-1", "Z")

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.explain.constraint_attribution import Attribution, Attributor
 from glyphscope.explain.prompt_places import PromptPlace, prompt_places
-from glyphscope.grammar.match import MatchLimit
+from glyphscope.grammar.match.earley import MatchLimit
 from glyphscope.runs.run_state import RunState, StageState
 
 Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "duplicate", "limit", "none"]

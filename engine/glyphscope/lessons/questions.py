@@ -13,7 +13,8 @@ import msgspec
 from glyphscope.errors import GlyphscopeError, LessonError
 from glyphscope.events import Alternative, AnyEvent, RunRequest, RunStarted, Violation
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match import Limits, State, compile_grammar
+from glyphscope.grammar.match.earley import Limits, State
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
 from glyphscope.lessons.reading import LONGEST_TEXT
 from glyphscope.registry import load_registry

@@ -18,7 +18,8 @@ import numpy as np
 from glyphscope.decoding import Allowed
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match import MatchLimit, compile_grammar
+from glyphscope.grammar.match.earley import MatchLimit
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.llama_engine import LlamaEngine
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Notation, Shape
 from glyphscope.grammar import Grammar
-from glyphscope.grammar.match import Limits, compile_grammar
+from glyphscope.grammar.match.earley import Limits
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.proof import boundary_examples
 from glyphscope.proof.renderings import as_written, texts
 from glyphscope.registry import Tool, ToolRegistry

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.grammar import Grammar
-from glyphscope.grammar.match import TokenTrie
+from glyphscope.grammar.match.tokens import TokenTrie
 from glyphscope.models import Vocabulary
 from glyphscope_gui.grammar import work
 from glyphscope_gui.grammar.jobs import LatestJobs

@@ -16,7 +16,9 @@ from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
 from glyphscope.grammar.generate.difference import Bound, shortest_differences
 from glyphscope.grammar.generate.sample import sample_texts
-from glyphscope.grammar.match import Limits, TokenTrie, allowed_tokens, compile_grammar, match_text
+from glyphscope.grammar.match.earley import Limits
+from glyphscope.grammar.match.report import compile_grammar, match_text
+from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
 from glyphscope.models import Vocabulary
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.grammar.examples_model import ExampleVerdict

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.events import LoopSettings
-from glyphscope.runs.transforms import TRANSFORMS
+from glyphscope.runs.transforms.registry import TRANSFORMS
 from glyphscope.strategies.loop.guards import calls_per_turn
 from glyphscope.strategies.loop.presets import compose, loop_presets
 from glyphscope_gui.run_settings.strategy_texts import words, words_of

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match import Compiled, MatchCancelled, MatchLimit, State
-from glyphscope.grammar.match.earley import state_before
+from glyphscope.grammar.match.earley import MatchCancelled, MatchLimit, State, state_before
 from glyphscope.grammar.match.futures import Futures, open_moves
+from glyphscope.grammar.match.report import Compiled
 from glyphscope.grammar.tree import Grammar, Node, Rule, RuleRef, TokenMatch, alt, refs, replace_refs, walk
 from glyphscope.text.figures import duration
 

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from glyphscope.errors import ConstraintIgnored
 from glyphscope.events import Violation
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match import MatchLimit, compile_grammar
+from glyphscope.grammar.match.earley import MatchLimit
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.fields import Constraint
 from glyphscope.validation import ValueValidator

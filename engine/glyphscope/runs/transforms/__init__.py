@@ -3,11 +3,3 @@
 The loop's core knows one form of a message and one of a call. Whatever a model does instead is changed here, by a
 transform that the request names, and each change is reported by a `TransformActed`.
 """
-
-from glyphscope.runs.transforms.registry import TRANSFORMS, Chain, chain_of
-
-__all__ = [
-    "TRANSFORMS",
-    "Chain",
-    "chain_of",
-]

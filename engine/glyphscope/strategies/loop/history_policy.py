@@ -15,7 +15,7 @@ from glyphscope.events import CallReady, Message, RunRequest, ToolCall, Transfor
 from glyphscope.execution.envelope import disarmed
 from glyphscope.prompting import Part, RenderedMessages, render_messages, strategy_preset
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.transforms import Chain
+from glyphscope.runs.transforms.registry import Chain
 
 SAID, RESULT, NOTE = "said", "result", "note"
 """The parts of a prompt: what the assistant said before, what tools answered, what is noted for the next turn."""

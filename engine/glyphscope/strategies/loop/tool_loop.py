@@ -14,7 +14,7 @@ from glyphscope.events import AnyEvent, CallReady, FinalAnswer, LimitReached, Vi
 from glyphscope.execution.tool_execution import execute
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.tool_access import check_names, visible_registry, without_tools
-from glyphscope.runs.transforms import chain_of
+from glyphscope.runs.transforms.registry import chain_of
 from glyphscope.strategies.loop.guards import Guards, calls_per_turn
 from glyphscope.strategies.loop.history_policy import EMPTY_NOTE, Conversation, fault_note
 from glyphscope.strategies.loop.turn import FoundCall, Plan, TurnResult, take_turn

@@ -18,7 +18,7 @@ from glyphscope.events import AnyEvent, RunRequest, StageKind, StopOn, Violation
 from glyphscope.grammar import GrammarOptions
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context
-from glyphscope.runs.transforms import Chain
+from glyphscope.runs.transforms.registry import Chain
 from glyphscope.strategies.decode import Decoding, Generated, Validator
 from glyphscope.strategies.loop.guards import Guards
 from glyphscope.strategies.loop.history_policy import Conversation
