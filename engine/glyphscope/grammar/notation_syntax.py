@@ -106,9 +106,9 @@ class NotationSyntax:
         separated = (seq(self.separator if place else EMPTY, part) for place, part in enumerate(parts))
         return seq(opening, *separated, closing)
 
-    def any_string(self, contents: tuple[Node, ...] = (), low: int = 0, high: int | None = None) -> Node:
-        """A string in all of `contents`, in any of the ways to write one."""
-        return alt(*(string_node(style, contents, low, high) for style in self.styles))
+    def any_string(self) -> Node:
+        """Any string, in any of the ways to write one."""
+        return alt(*(string_node(style) for style in self.styles))
 
     def map_key(self, contents: tuple[Node, ...] = (), named: frozenset[str] = frozenset()) -> Node:
         """A key that no schema names, in all of `contents`, and none of the `named` ones."""

@@ -326,7 +326,9 @@ class FormValidator:
             return
         ink = at + found.start()
         if self._segment is None:
-            self._open_segment("reasoning" if self._mode == "reasoning" else "text", ink)
+            kind: SegmentKind = "reasoning" if self._mode == "reasoning" else "text"
+            self._segment = (kind, ink)
+            self._out.append(SegmentOpened(kind=kind, start=ink))
         self._text_end = at + len(text.rstrip())
         if self._mode == "reasoning":
             return
@@ -349,10 +351,6 @@ class FormValidator:
         if self._broken:
             return True
         return self._form.text_after if self._records else self._free_text
-
-    def _open_segment(self, kind: SegmentKind, at: int) -> None:
-        self._segment = (kind, at)
-        self._out.append(SegmentOpened(kind=kind, start=at))
 
     def _close_segment(self, kind: SegmentKind | None = None) -> None:
         """Ends the open text or reasoning; `kind` is what it turned out to be, where that is something else."""

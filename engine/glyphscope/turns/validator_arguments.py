@@ -41,12 +41,9 @@ class _Json(Driver):
     def feed(self, text: str, at: int, base: int) -> int:
         events = self._reader.feed(text[at:])
         for place, (kind, _, end, _) in enumerate(events):
-            if kind == s.DOCUMENT_END:
-                self.done = True
-                self._take(events[: place + 1])
-                return end - base
-            if kind in (s.SYNTAX, s.TOO_DEEP):
-                self.broken = True
+            if kind in (s.DOCUMENT_END, s.SYNTAX, s.TOO_DEEP):
+                self.done = kind == s.DOCUMENT_END
+                self.broken = not self.done
                 self._take(events[: place + 1])
                 return end - base
         self._take(events)

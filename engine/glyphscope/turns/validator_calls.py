@@ -267,7 +267,7 @@ class Calls:
         best = self._paths[0]
         judge = self._open_judge(best)
         if self._name_at == _NAME_AHEAD:
-            self._name_at = at - len(best.name) + 1 if naming else self._name_before(best, at)
+            self._name_at = at - len(best.name) + 1 if naming else self._name_before(best)
             judge.open_name(self._name_at)
         if len(best.name) > self._spelled:
             judge.name_text(self._name_at + self._spelled, best.name[self._spelled :])
@@ -277,7 +277,7 @@ class Calls:
             self._name_at = _NAME_READ
             self.certain = True
 
-    def _name_before(self, path: Path, at: int) -> int:
+    def _name_before(self, path: Path) -> int:
         """Where a name began that was one of several until now."""
         pending = "".join(self._pending)
         return self._pending_at + max(pending.rfind(path.name), 0)

@@ -119,12 +119,12 @@ class CallJudge(CallValidator):
         else:
             super()._begin(start)
 
-    def refuse_value(self, at: int, reason: Reason | None = None) -> None:
+    def refuse_value(self, at: int) -> None:
         """The value that has begun cannot become one."""
         self._value_begun = False
         judged = any(one.spec is not ANYTHING for one in self._value.left)  # nothing was wrong with it so far
         if judged and not self._stopped:
-            self._check(self._value.keep([], lambda c: reason or wrong_type(c)), at)
+            self._check(self._value.keep([], wrong_type), at)
 
     def end_value(self, value: Any, end: int, at: int) -> None:
         """The value that has begun is complete, and was not judged."""

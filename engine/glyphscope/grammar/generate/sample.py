@@ -5,7 +5,6 @@ Every walk ends: past the depth bound, or when a text gets long, the shortest ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from typing import NamedTuple, TypeAlias
 
@@ -46,9 +45,7 @@ def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) ->
     return [_Walk(grammar, shortest, random, depth).text() for _ in range(n)]
 
 
-def covering_texts(
-    grammar: Grammar, *, limit: int = 1_000, cancel: Callable[[], bool] | None = None
-) -> list[str]:
+def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
     """The shortest text, and for each rule, alternative and optional piece that can be reached a short text with it.
 
     At most `limit` texts. Raises GrammarError for a grammar without a text.
@@ -69,8 +66,6 @@ def covering_texts(
                 callers[called] = (name, piece.trail)
             if piece.choice is None or piece.choice in covered or len(texts) >= limit:
                 continue
-            if cancel is not None and cancel():
-                return list(texts)
             way = _from_root(callers, name, piece.trail)
             texts[_Walk(grammar, shortest, random, 0, covered).text(way)] = None
     return list(texts)

@@ -49,17 +49,17 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
     if sign == "'" and (match := _SINGLE_QUOTED.match(text, start, min(ends, start + LONGEST))):
         raw = match[1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
         message = "GBNF has texts in double quotes only. Write them instead of `'`."
-        return _replaced(text, message, match, f'"{raw}"', "Write double quotes", raw)
+        return _replaced(message, match, f'"{raw}"', "Write double quotes", raw)
     if sign in "“”„" and (match := _CURLY_QUOTED.match(text, start, min(ends, start + LONGEST))):
         message = "These are typographic quotes. Write straight ones."
-        return _replaced(text, message, match, f'"{match[1]}"', "Write straight quotes", match[1])
+        return _replaced(message, match, f'"{match[1]}"', "Write straight quotes", match[1])
     if text.startswith("//", start) and (match := _LINE.match(text, start, ends)):
         repair = fix("Write `#`", (start, start + 2, "#"))
         message = "A comment begins with `#` in GBNF."
         return Misplaced(report("unexpected-text", message, start, start + 2, repair), match.end())
     if match := _BLOCK_COMMENT.match(text, start, min(ends, start + LONGEST)):
         message = "GBNF has no comments in `/* */`. Write them behind `#`, to the end of the line."
-        return _replaced(text, message, match, "", "Delete it")
+        return _replaced(message, match, "", "Delete it")
     if sign == "{":
         return _bad_braces(text, start, ends)
     if sign in "<!":
@@ -84,7 +84,7 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
 
 
 def _replaced(
-    text: str, message: str, match: re.Match[str], new: str, title: str, quoted: str | None = None
+    message: str, match: re.Match[str], new: str, title: str, quoted: str | None = None
 ) -> Misplaced:
     """The problem of the text of a match, in whose place `new` can be written."""
     start, end = match.span()
