@@ -45,8 +45,7 @@ class ComparePage(QWidget):
         super().__init__(parent)
         named(self, "comparePage", tr("Compare"))
         self.notice = NoticeBanner(self)
-        self.prompt_edit = UserPromptEdit(prompt, self)
-        self.prompt_edit.setObjectName("comparePromptEdit")
+        self.prompt_edit = named(UserPromptEdit(prompt, self), "comparePromptEdit")
         self.prompt_edit.setAccessibleName(tr("The prompt of all columns"))
         self.prompt_edit.setAccessibleDescription(
             tr(
@@ -146,8 +145,7 @@ class ComparePage(QWidget):
 
         inside = QWidget()
         self._row = hbox(parent=inside, spacing=GAP)
-        self.columns_area = QScrollArea(self, widgetResizable=True)
-        self.columns_area.setObjectName("compareColumns")
+        self.columns_area = named(QScrollArea(self, widgetResizable=True), "compareColumns")
         self.columns_area.setAccessibleName(tr("Columns of the comparison"))
         self.columns_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.columns_area.setWidget(inside)

@@ -137,8 +137,7 @@ class SeedsPage(QWidget):
         )
 
     def _make_tables(self) -> None:
-        self.answers = PlainTable(self.answers_model, ANSWER, self)
-        self.answers.setObjectName("seedsAnswers")
+        self.answers = named(PlainTable(self.answers_model, ANSWER, self), "seedsAnswers")
         self.answers.setAccessibleName(tr("Answers, most frequent first"))
         self.answers.setItemDelegateForColumn(SHARE, ShareDelegate(self.answers))
         for column, widest in ((NUMBER, "00"), (RUNS, "000 of 000"), (PARTS, tr("character 0,000"))):
@@ -146,8 +145,7 @@ class SeedsPage(QWidget):
         self.answers.fit_column(SHARE, "> 99.9% [100, 100]" + 8 * "0")
         self.answers.selectionModel().currentRowChanged.connect(lambda _now, _before: self._show_group())
         self.answers.doubleClicked.connect(lambda _index: self._open_first())
-        self.options = PlainTable(self.options_model, LEADS, self)
-        self.options.setObjectName("seedsOptions")
+        self.options = named(PlainTable(self.options_model, LEADS, self), "seedsOptions")
         self.options.setAccessibleName(tr("Tokens at which the answers diverge"))
         for column, widest in ((DRAWN, "000 of 000"), (RAW, "> 99.9%"), (FINAL, "> 99.9%")):
             self.options.fit_column(column, widest)

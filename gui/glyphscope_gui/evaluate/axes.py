@@ -31,11 +31,9 @@ class EvalAxes(QWidget):
             flow = Flow(self, gap=16, line_gap=7)
             self._boxes[axis.name] = []
             for choice in axis.choices:
-                box = QCheckBox(choice.words, flow)
-                box.setObjectName(f"{axis.name}-{choice.value}")
+                box = named(QCheckBox(choice.words, flow), f"{axis.name}-{choice.value}")
                 box.setAccessibleName(visible(f"{axis.title}: {choice.words}"))
-                box.setToolTip(plain_tip(choice.tip))
-                box.setAccessibleDescription(visible(choice.tip, lines=True))
+                named(box, tip=plain_tip(choice.tip), description=visible(choice.tip, lines=True))
                 box.clicked.connect(lambda _on=False: self.changed.emit())
                 flow.add(box)
                 self._boxes[axis.name].append((choice.value, box))

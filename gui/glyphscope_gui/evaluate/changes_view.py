@@ -9,7 +9,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
 from glyphscope.evals.results.words import p_words
 from glyphscope_gui.evaluate.words import arm_labels, why_words
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
@@ -70,8 +70,7 @@ class ChangesTable(PlainTable):
         super().__init__(model, stretch=AFTER, parent=parent)
         self._changes = model
         self.setObjectName("evalChanges")
-        self.setAccessibleName(tr("Changes, regressions first"))
-        self.setAccessibleDescription(tr("Enter opens the later run."))
+        named(self, words=tr("Changes, regressions first"), description=tr("Enter opens the later run."))
         self.fit_column(CHANGE, tr("✕ regression"))
         for column, widest in (
             (SCENARIO, "missing_workspace_id"),

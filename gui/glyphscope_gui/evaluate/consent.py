@@ -30,8 +30,7 @@ class PythonConsent(PlainDialog):
         )
         self.tabs = named(QTabWidget(self), "pythonSources")
         for file in files:
-            box = QPlainTextEdit(visible(file.source, lines=True), self)
-            box.setReadOnly(True)
+            box = QPlainTextEdit(visible(file.source, lines=True), self, readOnly=True)
             box.setFont(mono_font(-0.5))
             box.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
             box.setAccessibleName(tr("Source of {file}", file=file.file))

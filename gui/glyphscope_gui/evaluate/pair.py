@@ -105,9 +105,7 @@ class EvalPair(QWidget):
         for box in (self.first, self.second):
             box.activated.connect(self._arms_changed)
         self.counted = PlainLabel(self, role="muted", wordWrap=True)
-        self.table = _PairsTable(pairs, self)
-        self.table.setObjectName("evalPairs")
-        self.table.setAccessibleName(tr("Differences between the two arms"))
+        self.table = named(_PairsTable(pairs, self), "evalPairs", tr("Differences between the two arms"))
         self.table.selectionModel().currentRowChanged.connect(self._row_changed)
         self.table.doubleClicked.connect(self._double_clicked)
         self.words = PlainLabel(NOTHING, self, role="muted", wordWrap=True)

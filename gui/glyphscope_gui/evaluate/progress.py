@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
 from glyphscope.text.figures import estimate, percent
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
-from glyphscope_gui.shared.labels import ElidedLabel, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
@@ -24,8 +24,7 @@ class EvalProgressBar(QFrame):
         super().__init__(parent)
         self.setObjectName("card")
         self._phase = EvalPhase.IDLE
-        self.bar = QProgressBar(self, textVisible=False)
-        self.bar.setObjectName("evalProgress")
+        self.bar = named(QProgressBar(self, textVisible=False), "evalProgress")
         self.bar.setAccessibleName(tr("Progress of the evaluation"))
         self.words = ElidedLabel(self)
         self.now = ElidedLabel(self, role="muted")

@@ -218,8 +218,7 @@ class EvalSetupView(QWidget):
             label.setBuddy(field)
             for part in (label, field):
                 part.setToolTip(tip)
-            field.setAccessibleName(title)
-            field.setAccessibleDescription(tip)
+            named(field, words=title, description=tip)
             grid.addWidget(label, place // 2, place % 2 * 2)
             grid.addWidget(field, place // 2, place % 2 * 2 + 1)
         grid.setColumnStretch(3, 1)

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.text.figures import duration_ms, plain_ms
 from glyphscope_gui.runs.token_rules import RuleCost
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -47,8 +47,7 @@ class RuleCosts(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = _Costs(self)
-        self.table = PlainTable(self._model, stretch=RULE, parent=self)
-        self.table.setObjectName("ruleCosts")
+        self.table = named(PlainTable(self._model, stretch=RULE, parent=self), "ruleCosts")
         self.table.setAccessibleName(tr("Mask cost by rule"))
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)

@@ -133,8 +133,7 @@ class GuideDialog(QDialog):
 
     def _make(self) -> None:
         self.field = LineEdit(self, placeholderText=tr("Search the guide"), clearButtonEnabled=True)
-        self.field.setObjectName("guideField")
-        self.field.setAccessibleName(tr("Text to find in the guide"))
+        named(self.field, "guideField", tr("Text to find in the guide"))
         self.list = named(QListWidget(self), "guidePages", tr("Pages of the guide"))
         self.found = PlainLabel(self, role="hint")
         self.back = push_button(tr("Back"), self, name="guideBack", clicked=self._go_back)

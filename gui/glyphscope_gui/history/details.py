@@ -40,8 +40,7 @@ class RunDetails(QWidget):
             (str(n), str(n), tr("{score} of {most}", score=n, most=MOST_SCORE))
             for n in range(1, MOST_SCORE + 1)
         ]
-        self.score = Segmented(tuple(scores), small=True, parent=self)
-        self.score.setObjectName("runScore")
+        self.score = named(Segmented(tuple(scores), small=True, parent=self), "runScore")
         self.score.setAccessibleName(tr("Score of the run, 1 (bad) to 5 (good)"))
         grid = grid_layout(self, spacing=(8, 4), stretch=1)
         rows = (

@@ -185,9 +185,7 @@ class HistoryDock(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_list(self) -> QListView:
-        view = QListView(self, uniformItemSizes=True)
-        view.setObjectName("historyList")
-        view.setAccessibleName(tr("Runs, newest first"))
+        view = named(QListView(self, uniformItemSizes=True), "historyList", tr("Runs, newest first"))
         view.setAccessibleDescription(
             tr("Enter opens a run, Delete deletes it, P pins it, S saves it, A adds it to a suite.")
         )

@@ -45,8 +45,7 @@ class ExportDialog(PlainDialog):
         self._exported = exported
         self.note = PlainLabel(exported.note, self, wordWrap=True, role="muted")
         self.view = QPlainTextEdit(visible(exported.text[:MOST_SHOWN], lines=True), self, readOnly=True)
-        self.view.setObjectName("exportView")
-        self.view.setAccessibleName(tr("Exported text"))
+        named(self.view, "exportView", tr("Exported text"))
         self.view.setFont(mono_font(-0.5))
         self.view.setTabChangesFocus(True)
         self.more = PlainLabel(self, role="muted")

@@ -36,8 +36,7 @@ class LessonPage(QWidget):
         self.model = LessonListModel(self)
         self.list = LessonList(self.model, self)
         self.open_button = link(tr("Open…"), tr("Open a lesson from a Markdown file"))
-        self.open_button.setObjectName("openLessonButton")
-        self.open_button.setAccessibleName(tr("Open a lesson"))
+        named(self.open_button, "openLessonButton", tr("Open a lesson"))
         self.notice = NoticeBanner(self)
         self.reader = LessonReader(self)
         self.empty = PlainLabel(

@@ -95,8 +95,7 @@ def _picture(piece: Piece) -> QLabel:
     label = PlainLabel()
     assert piece.image is not None
     label.setPixmap(QPixmap.fromImage(piece.image))
-    label.setToolTip(plain_tip(piece.text))
-    label.setAccessibleName(f"{piece.title}, {piece.text}")
+    named(label, words=f"{piece.title}, {piece.text}", tip=plain_tip(piece.text))
     return label
 
 

@@ -53,8 +53,7 @@ class ServerLog(Card):
     def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
         self.views = named(Segmented(VIEWS, small=True), "", tr("Messages, notifications or stderr"))
         self.filter_edit = LineEdit(placeholderText=tr("Filter"), clearButtonEnabled=True)
-        self.filter_edit.setObjectName("serverLogFilter")
-        self.filter_edit.setAccessibleName(tr("Show only messages that contain this text"))
+        named(self.filter_edit, "serverLogFilter", tr("Show only messages that contain this text"))
         self.filter_edit.setMinimumWidth(60)
         self.filter_edit.setMaximumWidth(170)
         self.copy_button = push_button(tr("Copy"), role="link", tip=tr("Copy the lines shown"))

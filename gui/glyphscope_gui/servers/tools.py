@@ -46,8 +46,7 @@ class ServerTools(QWidget):
         self.model = model
         self._name = ""
         self.filter_edit = LineEdit(self, placeholderText=tr("Find tools"), clearButtonEnabled=True)
-        self.filter_edit.setObjectName("serverToolFilter")
-        self.filter_edit.setAccessibleName(tr("Find tools of the server"))
+        named(self.filter_edit, "serverToolFilter", tr("Find tools of the server"))
         self.table = named(PlainTable(model, NAME, self), "serverToolTable", tr("Tools of the server"))
         self.table.setItemDelegateForColumn(ENFORCEMENT, PillDelegate(self.table))
         self.table.fit_rows(11, least=3)

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
-from glyphscope_gui.shared.labels import PlainLabel, set_role
+from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
@@ -62,8 +62,7 @@ class SettingsGrid(QWidget):
     def add_check(self, field: QCheckBox, tip: str = "") -> None:
         """Add a check box with its words beside it."""
         line, column = divmod(self._cells, self._columns)
-        field.setToolTip(tip)
-        field.setAccessibleDescription(tip)
+        named(field, tip=tip, description=tip)
         self._grid.addWidget(field, line, column * 2, 1, 2)
         self._cells += 1
 

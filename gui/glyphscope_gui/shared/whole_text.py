@@ -177,8 +177,7 @@ class WholeTextDialog(QDialog):
 
     def _make_parts(self, note: str) -> None:
         self.search = LineEdit(self, placeholderText=tr("Find"), clearButtonEnabled=True)
-        self.search.setObjectName("wholeTextSearch")
-        self.search.setAccessibleName(tr("Find in the whole text"))
+        named(self.search, "wholeTextSearch", tr("Find in the whole text"))
         self.matches = PlainLabel(self, role="hint")
         self.before_button = push_button("‹", self, tip=tr("Previous match (Shift+F3)"))
         self.before_button.setAccessibleName(tr("Previous match"))

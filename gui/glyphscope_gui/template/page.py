@@ -78,8 +78,7 @@ class TemplatePage(TakesFiles, QWidget):
         self.prove_link = link(
             tr("Test again"), tr("Render 1,000 random turns with the template and parse them again"), self
         )
-        self.readers_button = QPushButton(tr("Parse an answer…"), self)
-        self.readers_button.setObjectName("readersButton")
+        self.readers_button = named(QPushButton(tr("Parse an answer…"), self), "readersButton")
         self.readers_button.setToolTip(
             tr("Parse an answer strictly and leniently by this form, and by the notations of other models")
         )

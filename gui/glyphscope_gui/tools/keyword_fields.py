@@ -20,7 +20,7 @@ from glyphscope.text.json_values import json_or_text
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import is_undo_key
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
-from glyphscope_gui.shared.labels import PlainLabel, set_role
+from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -254,9 +254,7 @@ class FormGrid(QWidget):
         label = PlainLabel(text, self, role="muted", toolTip=plain_tip(hint))
         label.setBuddy(field)
         label.setContentsMargins(0, 0, 8, 0)
-        field.setToolTip(plain_tip(hint))
-        field.setAccessibleName(text)
-        field.setAccessibleDescription(visible(hint, lines=True))
+        named(field, words=text, tip=plain_tip(hint), description=visible(hint, lines=True))
         field.setMinimumWidth(64)
         badge = EnforcementBadge(self)
         row = self._grid.rowCount()

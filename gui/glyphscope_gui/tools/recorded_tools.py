@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import show_words, words_label
+from glyphscope_gui.shared.labels import named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import holder, splitter, vbox
 from glyphscope_gui.shared.table_model import Index
@@ -32,13 +32,11 @@ class RecordedTools(QWidget):
         self._document = RegistryDocument(ToolRegistry(()), self)
         self.model = _ReadOnlyModel(self._document, self)
         self.mark = words_label(tr("Tools of the record, read-only."), parent=self, name="recordedToolsMark")
-        self.tree = ToolTree(self.model, self)
-        self.tree.setObjectName("recordedToolTree")
+        self.tree = named(ToolTree(self.model, self), "recordedToolTree")
         self.tree.setAccessibleName(tr("Tools of the record and their arguments"))
         self.tree.setAccessibleDescription(tr("Right and left show and hide a tool’s arguments."))
         self.about = words_label(role="", parent=self, name="recordedToolAbout", selectable=True)
-        self.schema = JsonEditor(self)
-        self.schema.setObjectName("recordedToolSchema")
+        self.schema = named(JsonEditor(self), "recordedToolSchema")
         self.schema.setAccessibleName(tr("JSON Schema of the tool’s arguments in the record"))
         self.schema.setReadOnly(True)
         self.schema.format_action.setEnabled(False)

@@ -29,15 +29,12 @@ class SchemaPanel(QWidget):
         super().__init__(parent)
         self._document = document
         self._tool = ""
-        self.editor = JsonEditor(self, own_undo=False)
-        self.editor.setObjectName("toolSchemaEdit")
+        self.editor = named(JsonEditor(self, own_undo=False), "toolSchemaEdit")
         self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
-        self.editor.setAccessibleName(tr("JSON Schema of the tool's arguments"))
-        self.editor.setAccessibleDescription(TAB_WORDS)
+        named(self.editor, words=tr("JSON Schema of the tool's arguments"), description=TAB_WORDS)
         self.notice = words_label(NOT_APPLIED, "problem", self)
         self.notice.setContentsMargins(14, 6, 14, 0)
-        self.list = named(QListWidget(self), "toolSchemaProblems", tr("Errors in the schema"))
-        self.list.setWordWrap(True)
+        self.list = named(QListWidget(self), "toolSchemaProblems", tr("Errors in the schema"), wordWrap=True)
         self.list.setFrameShape(QListWidget.Shape.NoFrame)
         vbox((self.editor, 1), self.notice, self.list, parent=self, spacing=0)
         self.editor.textEdited.connect(self._edited)

@@ -17,7 +17,7 @@ from glyphscope_gui.playground.branches.field import BranchField
 from glyphscope_gui.playground.branches.masked_box import MaskedBox
 from glyphscope_gui.playground.branches.refusal_text import MaskReason
 from glyphscope_gui.playground.branches.words import seen_alternative
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Flow, vbox
 from glyphscope_gui.shared.token_words import is_masked
@@ -235,8 +235,7 @@ class BranchBar(QWidget):
 
     def _link(self, name: str) -> QPushButton:
         action = self.actions_[name]
-        link = QPushButton(action.text().replace("&", ""), self)
-        link.setObjectName(f"branch{name.capitalize()}Link")
+        link = named(QPushButton(action.text().replace("&", ""), self), f"branch{name.capitalize()}Link")
         link.setProperty("role", "link")
         link.setToolTip(action.toolTip())
         link.clicked.connect(action.trigger)
