@@ -50,7 +50,7 @@ class HubPanel(QWidget):
         self.name_edit.setAccessibleName(tr("Words to search, or the name of a repository"))
         self.name_edit.setPlaceholderText(tr("Words (qwen3 0.6b), OWNER/NAME or OWNER/NAME:Q4_K_M"))
         self.name_edit.setFont(mono_font(-0.5))
-        self.look_button = push_button(tr("Search"), self, name="modelLookButton")
+        self.look_button = push_button(tr("Search"), self, name="modelLookButton", clicked=self._look)
         self.look_button.setToolTip(tr("Search the Hub for words, or list the models of a repository"))
         self.hits = HitsModel(self)
         self.hits_table = named(PlainTable(self.hits, stretch=0, parent=self), "modelHits")
@@ -61,7 +61,7 @@ class HubPanel(QWidget):
         self.words = words_label(parent=self, selectable=True)
         self.bar = named(QProgressBar(self, textVisible=False, maximum=STEPS), "modelProgress")
         self.bar.setAccessibleName(tr("Progress of the download"))
-        self.load_button = push_button("", self, name="modelLoadButton", role="primary")
+        self.load_button = push_button("", self, name="modelLoadButton", role="primary", clicked=self._load)
         self.cancel_button = push_button(
             tr("Cancel"), self, name="modelCancelButton", tip=tr("Cancel; the download can be resumed")
         )
@@ -128,8 +128,6 @@ class HubPanel(QWidget):
         getting = self._getting
         self.name_edit.returnPressed.connect(self._look)
         self.name_edit.textChanged.connect(self._show_phase)
-        self.look_button.clicked.connect(self._look)
-        self.load_button.clicked.connect(self._load)
         self.cancel_button.clicked.connect(getting.cancel)
         self.use_button.clicked.connect(self._use)
         self.table.selectionModel().selectionChanged.connect(self._chosen)

@@ -25,7 +25,7 @@ class ReplyBar(QWidget):
         self.edit.setAccessibleDescription(tr("Your next message. Control and Enter sends it."))
         self.edit.setPlaceholderText(tr("Continue the conversation…"))
         self.edit.bar_when_full()
-        self.send_button = push_button(tr("Send"), self, name="replySend")
+        self.send_button = push_button(tr("Send"), self, name="replySend", clicked=self._send)
         self.send_button.setToolTip(
             tr("Run with the messages of this run, its answer and this message (Ctrl+Return)")
         )
@@ -39,7 +39,6 @@ class ReplyBar(QWidget):
         hbox((self.edit, 1), self.send_button, self.edit_button, parent=self, margins=(8, 4, 8, 6), spacing=8)
         self.edit.textChanged.connect(self._show_whether)
         self.edit.submitted.connect(self._send)
-        self.send_button.clicked.connect(self._send)
         self.edit_button.clicked.connect(self.editRequested)
         self._can_send = True
         self._show_whether()

@@ -279,7 +279,7 @@ class ToolPanel(Card):
     def _make_buttons(self, body: QWidget) -> None:
         words = self._panel_words
         self.call_button = push_button(
-            words.verb, body, name=words.button, role="primary", tip=plain_tip(words.tip)
+            words.verb, body, name=words.button, role="primary", tip=plain_tip(words.tip), clicked=self._call
         )
         self.cancel_button = push_button(
             tr("Cancel"), body, name="cancelCallButton", tip=tr("Cancel the request and notify the server")
@@ -290,7 +290,6 @@ class ToolPanel(Card):
         self.words.setProperty("role", "problem")
         self.bar = named(QProgressBar(body, textVisible=False), "", tr("Progress of the call"))
         self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
-        self.call_button.clicked.connect(self._call)
         self.cancel_button.clicked.connect(self.cancelRequested)
         self.subscribe_box = named(QCheckBox(tr("Subscribe"), body), "subscribeBox")
         self.subscribe_box.setToolTip(
