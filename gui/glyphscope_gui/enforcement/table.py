@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QSize, Signal
-from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope_gui.enforcement.model import CONSTRAINT, ENGINES, EnforcementModel, EnforcementRow, Engines
@@ -56,10 +56,6 @@ class EnforcementTable(PlainTable):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, 70)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def _chosen(self, index: QModelIndex) -> None:
         row = self._model.row(index.row())

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.results.sample import Sample
@@ -134,10 +133,6 @@ class EvalRuns(PlainTable):
 
     def choose(self, row: int) -> None:
         self.setCurrentIndex(self._runs.index(row, 0))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def _fit(self) -> None:
         same = {column for column in SAME if self._runs.all_same(column)}

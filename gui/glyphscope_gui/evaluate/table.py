@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QItemSelection, QLineF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -23,6 +23,7 @@ from glyphscope_gui.evaluate.table_model import (
     EvalTableModel,
 )
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import smaller
@@ -45,7 +46,7 @@ LARGEST = 0.94
 """How much of the chart's colour a full cell has."""
 
 
-class EvalTable(QTableView):
+class EvalTable(FollowsSize, QTableView):
     """`cellChosen` carries row and column of the current cell, `openRequested` asks for the focus on its runs;
     `armsChosen` the columns that are selected as a whole, when there are two.
     """
@@ -128,10 +129,6 @@ class EvalTable(QTableView):
         columns = sorted(index.column() for index in self.selectionModel().selectedColumns())
         if len(columns) == 2:
             self.armsChosen.emit(*columns)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QWidget
 
 from glyphscope_gui.grammar.problems import GrammarProblem
@@ -137,10 +137,6 @@ class GrammarDiagnostics(PlainTable):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
         self._fit()
 
     def _clicked(self, index: QModelIndex) -> None:

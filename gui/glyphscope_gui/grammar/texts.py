@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QResizeEvent
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QHeaderView, QMenu, QWidget
 
 from glyphscope_gui.shared.cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.labels import PlainLabel, show_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import TableModel
@@ -32,7 +32,7 @@ class _Rows(TableModel[tuple[str, str]]):
         return "" if column else "text-muted"
 
 
-class GrammarTexts(QWidget):
+class GrammarTexts(FollowsSize, QWidget):
     """Texts with a word before each, or a sentence where there are none.
 
     `stepRequested` carries a text that was chosen, `exampleRequested` one to keep and whether it must match.
@@ -87,10 +87,6 @@ class GrammarTexts(QWidget):
             (tr("Add as an example that must match"), lambda: self.exampleRequested.emit(text, True)),
             (tr("Add as an example that must not match"), lambda: self.exampleRequested.emit(text, False)),
         )
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def _chosen(self, index: QModelIndex) -> None:
         self.stepRequested.emit(self.model.rows[index.row()][1])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import mono_font, theme
 
@@ -16,7 +17,7 @@ _GAP = 1.55
 """Of a line's height."""
 
 
-class CharacterLine(QWidget):
+class CharacterLine(FollowsSize, QWidget):
     """`at` is the place of the chosen character, -1 for none. After `reveal` no other can be chosen."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
@@ -77,10 +78,6 @@ class CharacterLine(QWidget):
         if place is not None:
             self.choose(place)
         super().mousePressEvent(event)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def box(self, place: int) -> QRectF:
         """Return the box of a character."""

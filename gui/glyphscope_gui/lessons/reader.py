@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -30,7 +30,7 @@ from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.shared.labels import LessonLabel, named, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.theme import ui_font
 from glyphscope_gui.theme.sizes import scale
 
@@ -77,7 +77,7 @@ _IN_LECTURE: dict[int, int] = {
 MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
 
 
-class LessonReader(QScrollArea):
+class LessonReader(FollowsSize, QScrollArea):
     """`pageRequested` carries 1 or -1 for the next step or the one before."""
 
     pageRequested = Signal(int)
@@ -198,10 +198,6 @@ class LessonReader(QScrollArea):
             self.setFocus()
             return True
         return super().eventFilter(watched, event)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     # -- inside ------------------------------------------------------------------------------------------------
 

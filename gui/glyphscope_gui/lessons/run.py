@@ -36,7 +36,7 @@ from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import ElidedLabel, LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 from glyphscope_gui.theme.sizes import PAD, scale
@@ -63,7 +63,7 @@ def shown_rows(token: Token) -> tuple[Alternative, ...]:
     return (*rows[: MOST_ROWS - 1], *came) if came else rows
 
 
-class LessonStream(StreamView):
+class LessonStream(FollowsSize, StreamView):
     """As high as the complete run, so that nothing moves while it is played."""
 
     LARGER = 3
@@ -76,10 +76,6 @@ class LessonStream(StreamView):
     def make_room(self, characters: int, headings: int = 0) -> None:
         """Make room for that many characters, and so many headings."""
         self._characters, self._headings = characters, headings
-        self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
         self._fit()
 
     def minimumSizeHint(self) -> QSize:

@@ -117,8 +117,8 @@ class AlternativesTable(WholeTable):
         self.setItemDelegate(AlternativeDelegate(self))
         self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Fixed)
         self.fit_again()
-        model.modelReset.connect(self._fit)
-        model.dataChanged.connect(lambda *_: self._fit())
+        model.modelReset.connect(self._fit_heights)
+        model.dataChanged.connect(lambda *_: self._fit_heights())
         self.setAccessibleDescription(
             tr("Up and Down select an alternative; Enter continues the run with it.")
         )
@@ -138,13 +138,13 @@ class AlternativesTable(WholeTable):
         self.setColumnWidth(TEXT, QFontMetrics(mono_font(-0.5)).horizontalAdvance("·max_results"[:9]) + 8)
         self.setColumnWidth(RAW, figures)
         self.setColumnWidth(FINAL, figures)
-        self._fit()
+        self._fit_heights()
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         if current.isValid():
             self.rowChosen.emit(current.row())
 
-    def _fit(self) -> None:
+    def _fit_heights(self) -> None:
         line, small = _line_height(), small_height()
         for row in range(self.model().rowCount()):
             index = self.model().index(row, TEXT)

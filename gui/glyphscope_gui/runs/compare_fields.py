@@ -5,7 +5,7 @@ underlined.
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFont, QPainter, QResizeEvent
+from PySide6.QtGui import QFont, QPainter
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.runs.compare_fields_model import (
@@ -86,8 +86,8 @@ class CompareFields(PlainTable):
         named(self, "compareFields", tr("Fields of all columns side by side"))
         self.setItemDelegate(FieldsDelegate(self))
         self.fit_rows(9)
-        model.modelReset.connect(self._fit_columns)
-        self._fit_columns()
+        model.modelReset.connect(self._fit)
+        self._fit()
 
     def sizeHint(self) -> QSize:
         return QSize(400, self.height_of(min(max(self.model().rowCount(), FEWEST), MOST)) + 4)
@@ -95,11 +95,7 @@ class CompareFields(PlainTable):
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.height_of(2))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_columns()
-
-    def _fit_columns(self) -> None:
+    def _fit(self) -> None:
         """Fit mark and name to their contents; the runs share the rest equally."""
         head, model = self.horizontalHeader(), self.model()
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.runs.field_table_model import (
@@ -68,21 +68,13 @@ class FieldTable(PlainTable):
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.height_of(1))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_columns()
-
     def _rows_changed(self, _parent: QModelIndex, first: int, last: int) -> None:
         """Scroll to the newest field."""
-        self._fit_columns()
+        self._fit()
         self.scrollToBottom()
         self.updateGeometry()
 
-    def fit_again(self) -> None:
-        super().fit_again()
-        self._fit_columns()
-
-    def _fit_columns(self) -> None:
+    def _fit(self) -> None:
         """Fit the names, up to two fifths; value and constraint share the rest, each with at least the width
         of its title.
         """

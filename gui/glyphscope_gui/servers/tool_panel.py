@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QProgressBar, QSplitter, QWidget
 
 from glyphscope.grammar.generate.example import example_arguments
@@ -38,7 +38,7 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
 
@@ -87,7 +87,7 @@ PROMPT = PanelWords(
 )  # fmt: skip
 
 
-class ToolPanel(Card):
+class ToolPanel(FollowsSize, Card):
     """`callRequested` carries the arguments, a dict; `edited`: they may have changed. `subscribeRequested` carries
     whether the server should report updates of the shown resource.
     """
@@ -264,10 +264,6 @@ class ToolPanel(Card):
 
     def minimumSizeHint(self) -> QSize:
         return super().minimumSizeHint().expandedTo(QSize(LEAST_WIDTH, 0))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Parts that were hidden get their sizes after this event."""

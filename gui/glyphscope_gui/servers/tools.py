@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.tools.mcp.changes import ToolChanges
@@ -19,7 +18,7 @@ from glyphscope_gui.servers.words import changes_words
 from glyphscope_gui.shared.cells import PillDelegate
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button, show_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
@@ -32,7 +31,7 @@ FILTER_FROM = 13
 """Tools from which on there is a search field."""
 
 
-class ServerTools(QWidget):
+class ServerTools(FollowsSize, QWidget):
     """`chosen` carries the ToolRow that is shown beside, or None; `importRequested` is for the ticked ones,
     `changesRequested` for the differences of the last two lists.
     """
@@ -98,10 +97,6 @@ class ServerTools(QWidget):
         """Clear the choice and the search, for another server."""
         self._name = ""
         self.filter_edit.clear()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     # -- inside ------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QScrollArea, QWidget
 
 from glyphscope.sessions import History, Places, Settings
@@ -16,7 +16,7 @@ from glyphscope_gui.settings.privacy_section import HistoryClearer, PromptCleare
 from glyphscope_gui.settings.sections import appearance, limits, new_projects
 from glyphscope_gui.shared.labels import PlainLabel, named, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, vbox
 from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
@@ -25,7 +25,7 @@ SIZE = QSize(780, 560)
 """At the usual size of letters; more where the letters are larger, as far as the screen goes."""
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(FollowsSize, QDialog):
     """Edits a SettingsStore directly; open it with `open()`, it deletes itself. `historyCleared`: that was done."""
 
     historyCleared = Signal()
@@ -101,10 +101,6 @@ class SettingsDialog(QDialog):
         row = hbox(self.list, (self.scroll_area, 1), spacing=GAP)
         parts = (self.search_edit, self.notice, (row, 1), buttons)
         vbox(*parts, parent=self, margins=(18, 16, 18, 14), spacing=GAP)
-        self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
         self._fit()
 
     def _fit(self) -> None:

@@ -52,7 +52,8 @@ class ErrorDialog(QDialog):
         copy = box.addButton(tr("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
         copy.clicked.connect(self._copy)
         if has_details:
-            self._details_button = QPushButton(tr("Details"), self, checkable=True)
+            self._details_button = QPushButton(tr("Details"), self)
+            self._details_button.setCheckable(True)
             self._details_button.toggled.connect(self._show_details)
             box.addButton(self._details_button, QDialogButtonBox.ButtonRole.ActionRole)
             QWidget.setTabOrder(copy, self._details_button)

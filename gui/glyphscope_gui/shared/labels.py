@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 from PySide6.QtCore import QObject, QSize, Qt, SignalInstance
-from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.visible import visible
+from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.plain_text import plain_tip
 
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
@@ -119,7 +120,7 @@ class ElidedLabel(PlainLabel):
         painter.drawText(box, self.alignment(), shown)
 
 
-class WrappedLabel(PlainLabel):
+class WrappedLabel(FollowsSize, PlainLabel):
     """For splitters: Qt does not ask a label for its height when a splitter makes it narrower."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -128,10 +129,6 @@ class WrappedLabel(PlainLabel):
 
     def setText(self, text: str) -> None:
         super().setText(text)
-        self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
         self._fit()
 
     def needed(self) -> int:
@@ -181,7 +178,7 @@ AROUND = 10
 """Pixels of a link's width beside its text."""
 
 
-class ElidedLink(QPushButton):
+class ElidedLink(FollowsSize, QPushButton):
     """A link that is cut to the room that it has; `words` is the full text, the button's text its shown part."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -201,10 +198,6 @@ class ElidedLink(QPushButton):
     def sizeHint(self) -> QSize:
         hint = super().sizeHint()
         return QSize(self.fontMetrics().horizontalAdvance(self.words) + AROUND, hint.height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def _fit(self) -> None:
         room = max(self.width() - AROUND + 2, 0)

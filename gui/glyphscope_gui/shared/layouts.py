@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
@@ -22,6 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.theme.sizes import GAP
+
+if TYPE_CHECKING:
+    _Widget = QWidget
+else:
+    _Widget = object
 
 Box = TypeVar("Box", bound=QBoxLayout)
 
@@ -139,6 +144,17 @@ def scroll_area(inside: QWidget | None = None, parent: QWidget | None = None) ->
     if inside is not None:
         made.setWidget(inside)
     return made
+
+
+class FollowsSize(_Widget):
+    """Beside a widget, which arranges its content in `_fit`: called after each change of its size."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        raise NotImplementedError
 
 
 class Flow(QWidget):

@@ -126,6 +126,10 @@ class PlainTable(QTableView):
         super().resizeEvent(event)
         if self._optional:
             self._hide_optional()
+        self._fit()
+
+    def _fit(self) -> None:
+        """Called after each change of the size or the letters: for a table that shares its width in its own way."""
 
     def _hide_optional(self) -> None:
         head = self.horizontalHeader()
@@ -145,6 +149,7 @@ class PlainTable(QTableView):
         self.fit_rows(self._extra, self._least)
         for column, widest in self._fitted_to.items():
             self.fit_column(column, widest)
+        self._fit()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

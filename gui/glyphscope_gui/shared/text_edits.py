@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QMimeData, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QKeyEvent,
-    QResizeEvent,
     QShowEvent,
     QTextCharFormat,
     QTextCursor,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QTextEdit,
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.hidden_note import HiddenNote
+from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.theme import mono_font
 
 LONGEST_WORD = 5_000
@@ -110,7 +110,7 @@ class WrappingEdit(QPlainTextEdit):
         super().insertFromMimeData(source)
 
 
-class GrowingEdit(WrappingEdit):
+class GrowingEdit(FollowsSize, WrappingEdit):
     """Tab goes to the next field; wraps; between one line and `max_lines` high."""
 
     def __init__(self, max_lines: int, parent: QWidget | None = None) -> None:
@@ -141,10 +141,6 @@ class GrowingEdit(WrappingEdit):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(60, self._preferred_height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -14,13 +14,12 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox
 from glyphscope_gui.theme import theme, ui_font
 from glyphscope_gui.theme.fonts import smaller
 
@@ -131,7 +130,7 @@ _LEGEND: tuple[Callable[[Verdict], str], ...] = (  # the words of an entry, for 
 _SPACE = 4
 
 
-class VerdictLegend(QWidget):
+class VerdictLegend(FollowsSize, QWidget):
     """The meaning of the stream's colours and lines, shortened to fit the width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -164,10 +163,6 @@ class VerdictLegend(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(self._needs(len(_LEGEND) - 1), super().sizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def _fit(self) -> None:
         fits = (way for way in range(len(_LEGEND)) if self._needs(way) <= self.width())

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from PySide6.QtCore import QPointF, QSize, Qt
-from PySide6.QtGui import QPainter, QResizeEvent, QTextLayout
+from PySide6.QtGui import QPainter, QTextLayout
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.visible import visible
@@ -131,14 +131,6 @@ class RowsTable(PlainTable):
         for place, column in enumerate(columns):
             self.setItemDelegateForColumn(place, _delegate(column, self))
         self.rows.modelReset.connect(self._fit)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def fit_again(self) -> None:
-        super().fit_again()
-        self._fit()
 
     def _fit(self) -> None:
         """Columns by their shares, and rows as high as their words."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from glyphscope_gui.project.registry_document import RegistryDocument
@@ -11,7 +10,7 @@ from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.tools.form import NOT_APPLIED
 
@@ -22,7 +21,7 @@ ROW_MARGINS = 36
 """Pixels to the left and right of the words in the list, with the scroll bar."""
 
 
-class SchemaPanel(QWidget):
+class SchemaPanel(FollowsSize, QWidget):
     """Edits the schema of one tool; every key press updates the document."""
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
@@ -64,15 +63,11 @@ class SchemaPanel(QWidget):
             entry = QListWidgetItem(f"{problem.line}:{problem.column}  {problem.message}", self.list)
             entry.setToolTip(plain_tip(f"{place}{problem.message}"))
             entry.setData(Qt.ItemDataRole.UserRole, problem)
-        self._fit_list()
+        self._fit()
         self.list.setVisible(bool(found))
         self.notice.setVisible(bool(found))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_list()
-
-    def _fit_list(self) -> None:
+    def _fit(self) -> None:
         """Fit the list's height to its problems at the panel's width; its own width is known only once it is shown."""
         room = QRect(0, 0, max(self.width() - ROW_MARGINS, 50), 1000)
         height = sum(

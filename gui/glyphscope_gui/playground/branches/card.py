@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QAction, QKeyEvent, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeView, QWidget
 
 from glyphscope_gui.playground.branches.tree_model import CAME, OUTCOME, RUN, BranchTreeModel
@@ -13,6 +13,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme.sizes import ROW, letters
@@ -29,7 +30,7 @@ the hint have them.
 """
 
 
-class BranchTree(QTreeView):
+class BranchTree(FollowsSize, QTreeView):
     """`runChosen` carries the id of the run that the user wants to see."""
 
     runChosen = Signal(str)
@@ -83,10 +84,6 @@ class BranchTree(QTreeView):
     def minimumSizeHint(self) -> QSize:
         return QSize(120, 2 * self._row_height() + 4)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._share_width()
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if is_enter and self.state() != QAbstractItemView.State.EditingState:
@@ -100,7 +97,7 @@ class BranchTree(QTreeView):
     def _row_height(self) -> int:
         return self.fontMetrics().height() + ROW + 2
 
-    def _share_width(self) -> None:
+    def _fit(self) -> None:
         width = self.viewport().width()
         narrow = width < NARROW * letters(self)
         self.setColumnHidden(CAME, narrow)
