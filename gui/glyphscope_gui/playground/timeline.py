@@ -185,11 +185,12 @@ class Timeline(Card):
         self.table = TimelineTable(self.model)
         self.gauges = BudgetGauges()
         tip = tr("Follow the run: always show the current stage")
-        self.follow_link = link(tr("Follow"), tip, name="followLink", clicked=self.followRequested)
+        self.follow_link = link(tr("Follow"), tip, name="followLink")
         super().__init__(
             tr("Timeline"), self.table, actions=(self.gauges, self.follow_link), padded=False, parent=parent
         )
         self.model.setParent(self)
+        self.follow_link.clicked.connect(self.followRequested)
         self.follow_link.hide()
         self.table.rowChosen.connect(self.rowChosen)
         self.hide()
