@@ -146,8 +146,8 @@ def test_the_palette_of_the_window_has_every_action_of_its_menus(open_window):
 @pytest.mark.slow
 def test_a_page_with_pictures_is_set_once_after_the_guide_was_resized(qapp, qtbot, monkeypatch):
     """A scroll bar that comes and goes changed the width of the page, which set it again, without an end."""
-    times, again = [], GuideText._set_again
-    monkeypatch.setattr(GuideText, "_set_again", lambda self: times.append(again(self)))
+    times, again = [], GuideText._restyle
+    monkeypatch.setattr(GuideText, "_restyle", lambda self: times.append(again(self)))
     owner = QWidget()
     qtbot.addWidget(owner)
     ThemeManager(qapp, "light", parent=owner)

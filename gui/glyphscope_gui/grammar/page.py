@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QSplitter, QWidget
 
@@ -25,14 +25,14 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.theme import Looks
+from glyphscope_gui.theme import FollowsLooks
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 WIDE = 1180
 """Pixels of width from which on samples and differences have a separate column."""
 
 
-class GrammarPage(TakesFiles, QWidget):
+class GrammarPage(TakesFiles, FollowsLooks, QWidget):
     """Three columns: text and examples; rule and steps; differences, samples and costs. The presenter connects them.
 
     `fileDropped` carries a path.
@@ -43,7 +43,6 @@ class GrammarPage(TakesFiles, QWidget):
 
     def __init__(self, examples: GrammarExamplesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._looks = Looks()
         named(self, "centre", tr("Grammar"))
         self.setAcceptDrops(True)
         self.notice = NoticeBanner(self)
@@ -71,11 +70,9 @@ class GrammarPage(TakesFiles, QWidget):
         self._arrange(event.size().width() >= WIDE)
         self.diagnostics.set_room(self.edit_card.height())
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self.step.restyle()
-            self.railroad.restyle()
+    def _restyle(self) -> None:
+        self.step.restyle()
+        self.railroad.restyle()
 
     def files_dropped(self, paths: list[Path]) -> None:
         self.fileDropped.emit(str(paths[0]))

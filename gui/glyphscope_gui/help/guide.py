@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, QTimer, QUrl
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, QUrl
 from PySide6.QtGui import (
     QDesktopServices,
     QImage,
@@ -25,7 +25,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, vbox
 from glyphscope_gui.shared.markdown import set_markdown
 from glyphscope_gui.shared.text_edits import LineEdit
-from glyphscope_gui.theme import Looks
+from glyphscope_gui.theme import FollowsLooks
 from glyphscope_gui.theme.sizes import GAP, letters
 
 SIZE = QSize(1000, 700)
@@ -36,19 +36,18 @@ _PAGE_ROLE = Qt.ItemDataRole.UserRole
 """The name of the page of an item."""
 
 
-class GuideText(QTextBrowser):
+class GuideText(FollowsLooks, QTextBrowser):
     """One page. Its pictures are those of docs/; nothing is fetched."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._markdown = ""
-        self._looks = Looks()
         named(self, "guideText", tr("Page of the guide"))
         self.setOpenLinks(False)
         # a bar that comes and goes while the page is set would change its width, and so set it again
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self._again = QTimer(self, singleShot=True, interval=0)
-        self._again.timeout.connect(self._set_again)
+        self._again.timeout.connect(self._restyle)
         self.document().setDocumentMargin(2 * GAP)
 
     def show_markdown(self, markdown: str) -> None:
@@ -96,12 +95,7 @@ class GuideText(QTextBrowser):
         if event.size().width() != event.oldSize().width() and "](images/" in self._markdown:
             self._again.start()  # pictures have the width of the page
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self._set_again()
-
-    def _set_again(self) -> None:
+    def _restyle(self) -> None:
         """Render again in the current sizes and colours, and restore the approximate scroll position."""
         bar = self.verticalScrollBar()
         share = bar.value() / max(bar.maximum(), 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt, QUrl
+from PySide6.QtCore import QSize, Qt, QUrl
 from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QTextEdit, QWidget
 
@@ -10,13 +10,13 @@ from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.markdown import set_markdown
-from glyphscope_gui.theme import Looks
+from glyphscope_gui.theme import FollowsLooks
 
 LARGER = 1.5
 """Points added to the interface's letters: lessons are for continuous reading."""
 
 
-class LessonProse(FollowsSize, QTextEdit):
+class LessonProse(FollowsSize, FollowsLooks, QTextEdit):
     """Read-only; its words can be selected with the mouse."""
 
     def __init__(self, markdown: str = "", parent: QWidget | None = None, *, quiet: bool = False) -> None:
@@ -38,7 +38,7 @@ class LessonProse(FollowsSize, QTextEdit):
         self.show_markdown(markdown)
 
     def show_markdown(self, markdown: str) -> None:
-        self._markdown, self._looks = markdown, Looks()
+        self._markdown = markdown
         safe = markdown.replace("![", "!\u2060[")  # a picture would be read from wherever the text says
         set_markdown(self.document(), safe, larger=0 if self._quiet else LARGER)
         self.setAccessibleDescription(self.toPlainText()[:300])
@@ -58,13 +58,10 @@ class LessonProse(FollowsSize, QTextEdit):
         """The page scrolls, not the text."""
         event.ignore()
 
-    def changeEvent(self, event: QEvent) -> None:
-        """Apply another theme or font."""
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self.show_markdown(self._markdown)
-
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _restyle(self) -> None:
+        self.show_markdown(self._markdown)
 
     def _fit(self, _size: object = None) -> None:
         height = round(self.document().size().height()) + 2

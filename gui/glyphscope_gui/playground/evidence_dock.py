@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
@@ -41,7 +41,7 @@ from glyphscope_gui.shared.late_widget import LateWidget
 from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.token_words import step_text
-from glyphscope_gui.theme import Looks, theme
+from glyphscope_gui.theme import FollowsLooks, theme
 from glyphscope_gui.theme.sizes import PAD
 
 if TYPE_CHECKING:
@@ -391,26 +391,20 @@ def _legend(entries: Sequence[tuple[str, str]], slim: str = "") -> QWidget:
     return box
 
 
-class _Key(QWidget):
+class _Key(FollowsLooks, QWidget):
     """A bar in a role's colour, and its name."""
 
     def __init__(self, words: str, role: str, width: int) -> None:
         super().__init__()
         self._role = role
         self._width = width
-        self._looks = Looks()
         self._square = PlainLabel()
         label = PlainLabel(words, role="hint")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         hbox(self._square, label, parent=self, spacing=5)
-        self._paint()
+        self._restyle()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self._paint()
-
-    def _paint(self) -> None:
+    def _restyle(self) -> None:
         self._square.setFixedSize(self._width, 9)
         fill, edge = theme().roles[self._role], theme().roles[edge_role(self._role)]
         self._square.setStyleSheet(f"background: {fill}; border: 1px solid {edge}; border-radius: 2px;")

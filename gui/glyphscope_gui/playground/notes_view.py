@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QSize, Qt, QUrl
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize, Qt, QUrl
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFont,
@@ -20,7 +20,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.text_edits import break_anywhere_if_needed, break_at_words_again
 from glyphscope_gui.shared.whole_text import show_whole
-from glyphscope_gui.theme import Looks, mono_font, theme, ui_font
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme, ui_font
 
 IMAGE_WIDTH = 420
 """The largest width and height of a picture, in logical pixels."""
@@ -29,7 +29,7 @@ IMAGE_MB = 64
 _SIGNS = {"gone": "impossible", "new": "holds"}
 
 
-class NotesView(QTextBrowser):
+class NotesView(FollowsLooks, QTextBrowser):
     """Read-only; text of a tool is inserted as plain text only. Its links open only its own blocks."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -50,7 +50,6 @@ class NotesView(QTextBrowser):
         self.document().setDocumentMargin(10)
         self.setStyleSheet("QTextEdit#notesView { background: transparent; border: none; padding: 0; }")
         self._blocks: list[Block] = []
-        self._looks = Looks()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, 60)
@@ -59,17 +58,13 @@ class NotesView(QTextBrowser):
         """Show these from the top; the same ones again do not scroll the view."""
         before, self._blocks = self._blocks, list(blocks)
         if blocks != before:
-            self._write()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self._write()
+            self._restyle()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         pop_up(self.createStandardContextMenu(), event.globalPos(), *self.actions())
 
-    def _write(self) -> None:
+    def _restyle(self) -> None:
+        """Write the same text, in the current colours."""
         text = "\n".join(
             f"{block.text}{''.join(piece for _, piece in block.pieces)}" for block in self._blocks
         )

@@ -49,7 +49,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
-from glyphscope_gui.theme import Looks, mono_font, theme
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 LINE_HEIGHT = 165
 """Percent of the font's: room for the lines below a field and the sign above its end."""
@@ -59,7 +59,7 @@ _NOTHING = tr("Nothing was written here.")
 _EMPTY = tr("Press Run: the call appears here, token by token.")
 
 
-class StreamView(QTextEdit):
+class StreamView(FollowsLooks, QTextEdit):
     """The stream, read-only. `tokenChosen` carries the index of a clicked token."""
 
     tokenChosen = Signal(object)
@@ -91,7 +91,6 @@ class StreamView(QTextEdit):
         self._request: RunRequest | None = None
         self._parts = AnswerParts(self, self.LARGER)
         self._reset(StageState())
-        self._looks = Looks()
         self.verticalScrollBar().valueChanged.connect(self._parts.place_headers)
 
     def minimumSizeHint(self) -> QSize:
@@ -307,11 +306,6 @@ class StreamView(QTextEdit):
         mark.cursor.setPosition(self._places.position(end), QTextCursor.MoveMode.KeepAnchor)
         mark.format = QTextCharFormat(self._continuation_format)
         return mark
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self._restyle()
 
     def _restyle(self) -> None:
         """Write the same text in the colours of another theme."""

@@ -73,7 +73,7 @@ class BarChart(Chart):
         self.setYRange(0, top * (1.3 if self._upright else 1.16), padding=0)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
-        super().resizeEvent(event)
+        super().resizeEvent(event)  # type: ignore[arg-type]  # pyqtgraph sends None
         if self._groups and self._upright == self._fits():
             self.draw()
 

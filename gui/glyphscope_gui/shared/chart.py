@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPointF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QImage, QImageWriter, QMouseEvent, QPainter
+from PySide6.QtCore import QBuffer, QIODevice, QPointF, QSize, Qt
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFontMetrics,
+    QImage,
+    QImageWriter,
+    QMouseEvent,
+    QPaintDevice,
+    QPainter,
+)
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
@@ -22,16 +30,15 @@ from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.theme import Looks, theme, ui_font
+from glyphscope_gui.theme import FollowsLooks, theme, ui_font
 
 
-class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+class Chart(FollowsLooks, pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """`table` gives the figures behind the picture, `describe` those under a place of it; `draw` repaints them."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
         super().__init__(parent, background=None)
         named(self, name, words)
-        self._looks = Looks()
         self._lines = height / 15
         self._height = height
         self.setFrameShape(pg.PlotWidget.Shape.NoFrame)
@@ -75,11 +82,9 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             axis.setTextPen(pg.mkPen(theme().color("text-muted")))
             axis.setStyle(tickFont=ui_font(-1.5), tickTextOffset=5, tickLength=0)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self._dress_axes()
-            self.draw()
+    def _restyle(self) -> None:
+        self._dress_axes()
+        self.draw()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)
@@ -123,19 +128,20 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         generator.setSize(self.size())
         generator.setViewBox(self.rect())
         generator.setTitle(self.accessibleName())
-        painter = QPainter(generator)
-        self.render(painter)
-        painter.end()
+        self._paint_on(generator)
         return bytes(buffer.data().data())
+
+    def _paint_on(self, device: QPaintDevice) -> None:
+        painter = QPainter(device)
+        pg.PlotWidget.render(self, painter)
+        painter.end()
 
     def _png(self) -> bytes:
         scale = 2
         image = QImage(self.size() * scale, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(scale)
         image.fill(theme().color("panel"))
-        painter = QPainter(image)
-        self.render(painter)
-        painter.end()
+        self._paint_on(image)
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         QImageWriter(buffer, b"PNG").write(image)

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 from glyphscope_gui.shared.json_places import TextProblem
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import WrappingEdit, break_anywhere_if_needed, break_at_words_again
-from glyphscope_gui.theme import Looks, mono_font, theme
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 TAB = "  "
 _OPEN, _CLOSE = "{[(", "}])"
@@ -49,7 +49,7 @@ class _LineNumbers(QWidget):
         self._editor.paint_numbers(self, event)
 
 
-class CodeEdit(WrappingEdit):
+class CodeEdit(FollowsLooks, WrappingEdit):
     """With `own_undo` False, undo belongs to the owner of the text: the keys for it are passed on to the parent.
 
     Tab indents, except right after the focus arrived by Tab, or after Escape: then it moves the focus on.
@@ -74,9 +74,7 @@ class CodeEdit(WrappingEdit):
         self.updateRequest.connect(self._scroll_numbers)
         self.cursorPositionChanged.connect(self._mark)
         self.textChanged.connect(self._notify)
-        self._looks = Looks()
         self._restyle()
-        self._fit_numbers()
 
     # -- text --------------------------------------------------------------------------------------------------
 
@@ -144,10 +142,7 @@ class CodeEdit(WrappingEdit):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self._restyle()
-            self._fit_numbers()
-        elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._set_type()  # a style sheet takes the font away
             self._fit_numbers()
 
@@ -211,6 +206,7 @@ class CodeEdit(WrappingEdit):
         self._bracket_color = colors.color("accent-soft")
         self._problem_color = colors.color("impossible")
         self._mark()
+        self._fit_numbers()
 
     def _mark(self) -> None:
         selections = [self._line_selection(), *self._bracket_selections()]

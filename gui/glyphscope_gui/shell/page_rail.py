@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QFontMetrics
 from PySide6.QtWidgets import QToolBar, QToolButton, QWidget
 
@@ -14,7 +14,7 @@ from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.theme import Looks, theme, ui_font
+from glyphscope_gui.theme import FollowsLooks, theme, ui_font
 from glyphscope_gui.theme.sizes import scale
 
 DRAWING = 22
@@ -22,7 +22,7 @@ SLIM = 36
 """Pixels of a button's width where there is no room for words."""
 
 
-class PageRail(QToolBar):
+class PageRail(FollowsLooks, QToolBar):
     """`chosen` carries the PageId that the user chose. `actions_` are for the menu."""
 
     chosen = Signal(object)
@@ -48,14 +48,12 @@ class PageRail(QToolBar):
         layout.setContentsMargins(
             0, 0, 0, 0
         )  # as the style sheet says, which is asked at the next theme only
-        self._looks = Looks()
-        self._fit()
         self._restyle()
 
     def show_page(self, page: PageId) -> None:
         """Mark a page as the one that is shown, without a signal."""
         self.actions_[page].setChecked(True)
-        self._restyle()
+        self._color()
 
     def set_slim(self, slim: bool) -> None:
         """Without words, where the window is narrow; the tips say them."""
@@ -64,12 +62,6 @@ class PageRail(QToolBar):
 
     def button(self, page: PageId) -> QToolButton:
         return self._buttons[page]
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self._restyle()
-            self._fit()
 
     def _button(self, page: Page, number: int, parent: QWidget) -> QToolButton:
         action = QAction(page.title, self._group, checkable=True, toolTip=f"{page.tip} (Ctrl+{number})")
@@ -102,6 +94,10 @@ class PageRail(QToolBar):
             button.setFixedWidth(width)
 
     def _restyle(self) -> None:
+        self._color()
+        self._fit()
+
+    def _color(self) -> None:
         for name, action in getattr(self, "actions_", {}).items():
             role = "accent" if action.isChecked() else "text-muted"
             action.setIcon(theme().icon(_drawing(name), role, size=round(16 * scale())))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent
 from PySide6.QtGui import QTextCharFormat
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import to_utf16
 from glyphscope_gui.shared.text_edits import WrappingEdit, marked
-from glyphscope_gui.theme import Looks, mono_font, theme
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 Spans = Sequence[tuple[int, int]]
 _MOST = 200
@@ -19,7 +18,7 @@ _LONGEST = 60_000
 """Characters in sight: a prompt with many tools is longer than anybody reads here."""
 
 
-class MarkedText(WrappingEdit):
+class MarkedText(FollowsLooks, WrappingEdit):
     """`differs` has a ground and a line under it, `chosen` another ground and a dashed line: never a colour alone."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
@@ -27,7 +26,6 @@ class MarkedText(WrappingEdit):
         self._text = ""
         self._differs: Spans = ()
         self._chosen: Spans = ()
-        self._looks = Looks()
         self.setReadOnly(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
@@ -46,19 +44,15 @@ class MarkedText(WrappingEdit):
             self._text = text
             self.setPlainText(visible(text, lines=True, single=True))
         self._differs, self._chosen = differs, chosen
-        self._mark()
+        self._restyle()
         first = min((start for start, _ in (*chosen, *differs)), default=0)
         cursor = self.textCursor()
         cursor.setPosition(to_utf16(self._text, min(first, len(self._text))))
         self.setTextCursor(cursor)
         self.ensureCursorVisible()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if hasattr(self, "_looks") and self._looks.changed(event):
-            self._mark()
-
-    def _mark(self) -> None:
+    def _restyle(self) -> None:
+        """Mark the stretches, in the current colours."""
         line = QTextCharFormat.UnderlineStyle
         marks = [self._stretch(span, "open", line.SingleUnderline) for span in self._differs[:_MOST]]
         marks += [self._stretch(span, "forced", line.DashUnderline) for span in self._chosen[:_MOST]]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QFont, QGuiApplication
@@ -27,6 +27,11 @@ from glyphscope_gui.theme.fonts import (
 )
 from glyphscope_gui.theme.load import Theme, load_theme
 from glyphscope_gui.theme.sizes import times_of
+
+if TYPE_CHECKING:
+    _Widget = QWidget
+else:
+    _Widget = object
 
 _ICONS = {
     "chevron-down": ("chevron-down", "text-muted"),
@@ -222,21 +227,27 @@ class ThemeManager(QObject):
 _EVENTS = (QEvent.Type.PaletteChange, QEvent.Type.FontChange, QEvent.Type.StyleChange)
 
 
-class Looks:
-    """The theme and the letters that a widget was drawn in; made with the widget.
+class FollowsLooks(_Widget):
+    """Beside a widget, which draws itself again in `_restyle`: called once for each change of the theme or the letters.
 
     Qt sends a widget some ten events for one change of the theme, and others where nothing changed.
     """
 
-    def __init__(self) -> None:
+    _drawn: tuple[object, ...] = ()
+    """The theme and the letters that it was drawn in; empty until it is made."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self._drawn = _now()
 
-    def changed(self, event: QEvent) -> bool:
-        """Whether an event of a widget's `changeEvent` brings other looks: once for each change."""
-        if event.type() not in _EVENTS or self._drawn == _now():
-            return False
-        self._drawn = _now()
-        return True
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in _EVENTS and self._drawn and self._drawn != _now():
+            self._drawn = _now()
+            self._restyle()
+
+    def _restyle(self) -> None:
+        raise NotImplementedError
 
 
 def _now() -> tuple[object, ...]:
