@@ -25,9 +25,9 @@ from glyphscope.events import (
 )
 from glyphscope.registry import default_registry, load_registry, to_openai
 from glyphscope.sessions import read_record
+from glyphscope.sessions.archive import pack
 from glyphscope.sessions.bundle import (
     MANIFEST,
-    encode_bundle,
     make_bundle,
     parse_bundle,
     read_bundle,
@@ -126,7 +126,7 @@ def test_a_conversations_grammar_allows_text_and_excludes_denied_tools():
 def test_any_run_is_unchanged_by_its_bundle(turns, request):
     events = run_of(*turns, **request)
     bundle = make_bundle(record_of(events))
-    again = parse_bundle(encode_bundle(bundle))
+    again = parse_bundle(pack(bundle.files))
     assert list(again.record.events) == events
     assert again.manifest == bundle.manifest and again.files == bundle.files
 
@@ -229,7 +229,7 @@ def test_a_lone_surrogate_is_replaced_in_a_bundle():
     events = run_of(GOOD, prompt="x")
     request = msgspec.structs.replace(events[0].request, prompt="\ud800")
     bundle = make_bundle(record_of([msgspec.structs.replace(events[0], request=request), *events[1:]]))
-    assert parse_bundle(encode_bundle(bundle)).record.events[0].request.prompt == "�"
+    assert parse_bundle(pack(bundle.files)).record.events[0].request.prompt == "�"
 
 
 def test_a_bundle_is_a_recorded_model_too(tmp_path):

@@ -51,7 +51,8 @@ from glyphscope.grammar.match.report import match_text
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.sessions.bundle import encode_bundle, make_bundle, parse_bundle, redacted, write_bundle
+from glyphscope.sessions.archive import pack
+from glyphscope.sessions.bundle import make_bundle, parse_bundle, redacted, write_bundle
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.exports.curl_line import MOST_IN_A_LINE
 from glyphscope.sessions.exports.forms import EXPORTS
@@ -221,7 +222,7 @@ def test_the_exported_tests_of_any_branch_pass(turn, then, request, token, typed
     branch = again(asked, then)
     if any(isinstance(event, StageFinished) for event in branch):
         assert execute(pytest_text(branch))
-    found = parse_bundle(encode_bundle(make_bundle(record_of(branch))))
+    found = parse_bundle(pack(make_bundle(record_of(branch)).files))
     assert list(found.record.events) == branch
 
 

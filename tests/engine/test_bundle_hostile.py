@@ -18,11 +18,11 @@ from glyphscope.cli.app import app
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.sessions import archive, bundle
 from glyphscope.sessions.archive import pack, unpack
-from glyphscope.sessions.bundle import MANIFEST, encode_bundle, make_bundle, parse_bundle, read_bundle
+from glyphscope.sessions.bundle import MANIFEST, make_bundle, parse_bundle, read_bundle
 from glyphscope.sessions.files import digest_of
 
 GIVEN = make_bundle(record_of(run_of(GOOD)))
-DATA = encode_bundle(GIVEN)
+DATA = pack(GIVEN.files)
 MANIFEST_OF = json.loads(GIVEN.files[MANIFEST])
 
 

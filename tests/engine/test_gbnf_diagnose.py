@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.support.llama_verdict import llama_verdict
 
 from examples import at_most
 from gbnf_mutants import mutant, sources
@@ -22,6 +21,7 @@ from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic
 from glyphscope.grammar.gbnf.parse.parser import read_gbnf
 from glyphscope.grammar.tree import Alt, CharClass, Literal, Repeat, RuleRef, Seq, TokenMatch
 from glyphscope.models.grammar_probe import GrammarProbe
+from llama_verdict import llama_verdict
 
 DOUBLING = "".join(f'r{i} ::= r{i + 1} "a" | r{i + 1} "b"\n' for i in range(40)) + 'r40 ::= "a"\n'
 

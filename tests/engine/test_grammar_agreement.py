@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
-from tests.support.llama_verdict import llama_verdict
 
 from examples import at_most
 from gbnf_texts import gbnf_texts, texts_around
@@ -24,6 +23,7 @@ from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.tree import Alt, CharClass, Repeat, Seq
 from glyphscope.models.grammar_probe import GrammarProbe
 from grammar_strategies import grammars, wide_grammars
+from llama_verdict import llama_verdict
 
 TOKENIZER = LLTokenizer("byte")
 TEXTS = 6

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
-from tests.support.llama_verdict import llama_verdict
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES
@@ -19,6 +18,7 @@ from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.notation import write_call
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 from grammar_strategies import grammars, language
+from llama_verdict import llama_verdict
 
 TOKENIZER = LLTokenizer("byte")
 SIZE = 3

@@ -11,7 +11,6 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.llama_verdict import llama_verdict
 
 from glyphscope.grammar import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, load_gbnf
@@ -19,6 +18,7 @@ from glyphscope.grammar.generate.difference import Bound, shortest_differences
 from glyphscope.grammar.match.report import match_text
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.registry import parse_document
+from llama_verdict import llama_verdict
 
 GUIDE = Path(__file__).parents[1] / "support" / "guide"
 NAVIGATE = {"tool": "navigate", "args": {"action": "list_directory", "directory": "pkg"}}

@@ -12,11 +12,11 @@ from pathlib import Path
 from re import fullmatch
 
 import pytest
-from tests.support.llama_verdict import Verdict, llama_verdict
 
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe
+from llama_verdict import Verdict, llama_verdict
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("llama_cpp") is None, reason="needs llama-cpp-python"

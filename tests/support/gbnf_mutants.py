@@ -144,10 +144,9 @@ def _changed(parts: list[str], rng: random.Random, new: object) -> list[str]:
 
 
 def main(count: int, first: int, folder: str) -> None:
-    from tests.support.llama_verdict import llama_verdict
-
     from glyphscope.grammar.gbnf.check import check_gbnf
     from glyphscope.models.grammar_probe import GrammarProbe
+    from llama_verdict import llama_verdict
 
     of = sources(Path(folder) if folder else None)
     taken = disagreed = 0

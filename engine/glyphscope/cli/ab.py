@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.inputs import InputError, read_registry, read_text
+from glyphscope.cli.inputs import InputError, parse_json, read_registry, read_text
 from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
@@ -154,10 +154,7 @@ def _names(first: Path, second: Path) -> tuple[str, str]:
 
 def _expecting(text: str) -> Judge:
     """Raises InputError."""
-    try:
-        document = msgspec.json.decode(text)
-    except (ValueError, RecursionError) as error:  # also invalid UTF-8
-        raise InputError(f"Invalid JSON: {error}.", where="--expect") from None
+    document = parse_json(text, "--expect")
     if not isinstance(document, dict):
         raise InputError(
             "A call is a JSON object.", where="--expect", hint='Write {"tool": "…", "arguments": {…}}.'

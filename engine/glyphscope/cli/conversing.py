@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text
+from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text, shown_source
 from glyphscope.cli.model_loading import RECORDED
 from glyphscope.events import Message, default_order
 from glyphscope.prompting.message_list import read_messages
@@ -121,7 +121,7 @@ def rest_of(before: RunState, given: dict[str, bool]) -> dict[str, Any]:
 
 
 def _listed(source: str, words: str | None) -> dict[str, Any]:
-    listed = read_messages(read_json(source), "standard input" if source == STDIN else source)
+    listed = read_messages(read_json(source), shown_source(source))
     history = listed.history
     if words is not None and listed.prompt:
         history = (*history, Message("user", listed.prompt))

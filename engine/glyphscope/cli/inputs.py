@@ -31,8 +31,13 @@ def read_text(source: str) -> str:
 
     A byte order mark at its very beginning is the editor's that wrote the file, and no character of the text.
     """
-    where = "standard input" if source == STDIN else source
+    where = shown_source(source)
     return utf8_text(read_bytes(source), where, hint="Give a text file in UTF-8.", error=InputError)
+
+
+def shown_source(source: str) -> str:
+    """The name of a source in messages."""
+    return "standard input" if source == STDIN else source
 
 
 def read_bytes(source: str) -> bytes:
@@ -50,24 +55,24 @@ def _read_stdin() -> bytes:
 
 def read_json(source: str) -> Any:
     """The JSON value of a file, or of standard input for `-`."""
+    return parse_json(read_text(source), shown_source(source))
+
+
+def parse_json(text: str, where: str) -> Any:
+    """The JSON value of a text from `where`."""
     try:
-        return msgspec.json.decode(read_text(source))
-    except (msgspec.DecodeError, RecursionError) as error:
-        where = "standard input" if source == STDIN else source
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError) as error:  # also invalid UTF-8
         raise InputError(f"Invalid JSON: {error}.", where=where) from None
 
 
 def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a JSON Lines file, each with its place (`calls.jsonl, line 3`); blank lines are passed over."""
-    where = "standard input" if source == STDIN else source
     for number, line in enumerate(read_text(source).split("\n"), start=1):
         if not line.strip():
             continue
-        place = f"{where}, line {number}"
-        try:
-            value = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise InputError(f"Invalid JSON: {error}.", where=place) from None
+        place = f"{shown_source(source)}, line {number}"
+        value = parse_json(line, place)
         if not isinstance(value, dict):
             raise InputError("Each line must be a JSON object.", where=place)
         yield place, value

@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -183,7 +183,7 @@ class MaskDrivenLab:
             (event for stage in state.stages for event in stage.outline if isinstance(event, ToolResult)),
             None,
         )
-        spent = _spent(state)
+        masks_ms, generation_ms = _spent(state)
         message = "" if result is None or result.ok else result.message or result.fault
         of_tool = result is not None and result.fault == "tool"
         return Entry(
@@ -194,8 +194,8 @@ class MaskDrivenLab:
             parsed_tool_call=call,
             tool_result=_result_json(result),
             timings_ms=Timings(
-                mask_construction=spent.masks_ms,
-                generation=spent.generation_ms,
+                mask_construction=masks_ms,
+                generation=generation_ms,
                 parse=parse_ms,
                 dispatch=result.ms if result else 0.0,
                 total=state.finished.total_ms + parse_ms,
@@ -267,21 +267,16 @@ def _hits(state: RunState) -> CacheHit:
     return CacheHit(found.get("name"), found.get("arguments"))
 
 
-class _Spent(NamedTuple):
-    """The times of making both masks, and of the generations without that."""
-
-    masks_ms: float
-    generation_ms: float
-
-
-def _spent(state: RunState) -> _Spent:
-    """A mask is built by Glyphscope and compiled by the engine, during the generation."""
+def _spent(state: RunState) -> tuple[float, float]:
+    """Milliseconds of making both masks, and of the generations without that: a mask is built by Glyphscope and
+    compiled by the engine, during the generation.
+    """
     ready = [stage.constraint for stage in state.stages if stage.constraint is not None]
     texts = (stage for stage in state.stages if stage.kind != "tool")
     finished = [stage.finished for stage in texts if stage.finished is not None]
     compiled = sum(each.compile_ms for each in ready)
     built = sum(each.build_ms for each in ready) + compiled
-    return _Spent(built, sum(each.ms for each in finished) - compiled)
+    return built, sum(each.ms for each in finished) - compiled
 
 
 def write_lab(

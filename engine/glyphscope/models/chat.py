@@ -70,19 +70,11 @@ class ChatTemplate:
             self._template = environment.read(source)
             self.reads = frozenset(meta.find_undeclared_variables(environment.parse(source)))
         except TemplateSyntaxError as error:
-            raise PromptError(
-                f"The model's chat template is damaged: {error.message}",
-                where=f"line {error.lineno}",
-                hint=_HINT,
-            ) from error
+            raise _unusable(f"is damaged: {error.message}", f"line {error.lineno}") from error
         except (
             Exception
         ) as error:  # what Python's compiler raises for deep nesting differs from version to version
-            raise PromptError(
-                f"The model's chat template cannot be compiled: {_reason(error)}",
-                where="chat template",
-                hint=_HINT,
-            ) from error
+            raise _unusable(f"cannot be compiled: {_reason(error)}") from error
 
     def render(
         self,
@@ -111,7 +103,7 @@ class ChatTemplate:
             if all(_written(m.content.strip(), text) for m in messages if m.role in _OFTEN_LEFT_OUT):
                 return text, note
         roles = " and ".join(role for role in _OFTEN_LEFT_OUT if any(m.role == role for m in messages))
-        raise refusal or PromptError(f"The model's chat template leaves the {roles} message out.", hint=_HINT)
+        raise refusal or _unusable(f"leaves the {roles} message out.", "")
 
     def write(self, variables: Mapping[str, Any]) -> str:
         """The rendering of the template with exactly these variables. Raises any exception."""
@@ -180,17 +172,11 @@ class ChatTemplate:
                     raise
                 return self._same_twice(messages, style, _with_defaults(variables))
         except LimitReached as error:
-            raise PromptError(
-                f"The model's chat template was stopped: {error.message}.", where="chat template", hint=_HINT
-            ) from error
+            raise _unusable(f"was stopped: {error.message}.") from error
         except (
             Exception
         ) as error:  # a template can raise any: RecursionError, MemoryError, what a filter raises
-            raise PromptError(
-                f"The model's chat template cannot take these messages: {_reason(error)}",
-                where="chat template",
-                hint=_HINT,
-            ) from error
+            raise _unusable(f"cannot take these messages: {_reason(error)}") from error
 
     def _same_twice(self, messages: Sequence[Message], style: CallStyle, variables: Mapping[str, Any]) -> str:
         """The text, once it came out the same twice in a row; a clock's next second may come between."""
@@ -208,6 +194,10 @@ class ChatTemplate:
 def _with_defaults(variables: Mapping[str, Any]) -> dict[str, Any]:
     tools = [with_defaults(tool) for tool in variables["tools"]]
     return {name: tools if name.endswith("tools") else value for name, value in variables.items()}
+
+
+def _unusable(why: str, where: str = "chat template") -> PromptError:
+    return PromptError(f"The model's chat template {why}", where=where, hint=_HINT)
 
 
 def _reason(error: Exception) -> str:

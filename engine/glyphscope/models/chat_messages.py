@@ -127,12 +127,17 @@ def one_call_each(messages: Sequence[Message]) -> Iterator[Message]:
 
 def _calls_as_text(messages: Sequence[Message]) -> Iterator[Message]:
     for message in messages:
-        calls = [
-            json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
-            for call in message.tool_calls
-        ]
-        text = "\n".join([message.content, *calls] if message.content else calls)
-        yield _replace(message, content=text, tool_calls=()) if calls else message
+        text = with_calls_as_text(message)
+        yield _replace(message, content=text, tool_calls=()) if message.tool_calls else message
+
+
+def with_calls_as_text(message: Message) -> str:
+    """The message's text, then each of its calls as JSON on a line."""
+    calls = [
+        json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
+        for call in message.tool_calls
+    ]
+    return "\n".join(filter(None, (message.content, *calls)))
 
 
 def _text_apart(messages: Sequence[Message]) -> Iterator[Message]:

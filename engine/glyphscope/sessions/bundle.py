@@ -117,16 +117,14 @@ def make_bundle(record: Record, where: str = "") -> Bundle:
     return Bundle(manifest, again, files)
 
 
-def encode_bundle(bundle: Bundle, where: str = "") -> bytes:
-    """The zip. Raises StorageError for a run that is too large for one."""
-    return pack(bundle.files, where)
-
-
 def write_bundle(path: Path, record: Record, where: str = "") -> Manifest:
-    """Packs the run into that file, whole or not at all. `where` is the record's own place. Raises StorageError."""
+    """Packs the run into that file, whole or not at all. `where` is the record's own place.
+
+    Raises StorageError, also for a run that is too large for a bundle.
+    """
     bundle = make_bundle(record, where)
     refuse_special(path)
-    atomic_write(path, encode_bundle(bundle, where))
+    atomic_write(path, pack(bundle.files, where))
     return bundle.manifest
 
 

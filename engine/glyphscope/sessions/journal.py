@@ -18,8 +18,9 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.inputs import read_file, storage_error
-from glyphscope.sessions.files import atomic_write, digest_of, migrate, move_aside, now
+from glyphscope.sessions.files import atomic_write, convert_versioned, digest_of, move_aside, now
 from glyphscope.sessions.project import Project
+from glyphscope.text.json_values import json_or_text
 
 VERSION = 1
 _KEY = "glyphscope_journal"
@@ -114,11 +115,8 @@ class Journal:
 
 
 def _read(file: Path) -> Unsaved:
-    try:
-        document = migrate(json.loads(read_file(file)), _KEY, VERSION, {}, str(file))
-        return msgspec.convert(document, Unsaved)
-    except (ValueError, RecursionError) as error:  # also msgspec's
-        raise StorageError(f"This journal is damaged: {error}.", where=str(file)) from None
+    document = json_or_text(read_file(file))
+    return convert_versioned(document, Unsaved, (_KEY, VERSION, {}), str(file), what="This journal")
 
 
 def _is_locked(lock: Path) -> bool:

@@ -35,6 +35,12 @@ def listed(items: Sequence[str], most: int) -> str:
     return ", ".join(items[:most]) + (", …" if len(items) > most else "")
 
 
+def and_more(items: Sequence[str], most: int) -> str:
+    """The first `most` of them, and how many more there are: `a, b, c and 12 more`."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more
+
+
 def json_excerpt(value: Any, most: int) -> str:
     """The beginning of a value as JSON; what JSON does not know is text."""
     return shorten(json.dumps(value, ensure_ascii=False, default=str), most)

@@ -10,7 +10,7 @@ import typer
 from rich.cells import cell_len
 from rich.text import Text
 
-from glyphscope.cli.inputs import STDIN, InputError, read_bytes
+from glyphscope.cli.inputs import STDIN, InputError, read_bytes, shown_source
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
 from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf_bytes
@@ -82,16 +82,15 @@ def _fix(file: str, result: GbnfCheck) -> GbnfCheck:
         data = text.encode("utf-8", "surrogateescape")
         atomic_write(Path(file), data)
         result = check_gbnf_bytes(data)
-    print_note(f"{count} {'problem' if count == 1 else 'problems'} fixed in {file}")
+    print_note(f"{pluralize(count, 'problem')} fixed in {file}")
     return result
 
 
 def _report(file: str, result: GbnfCheck, *, aside: bool) -> None:
     out = diagnostics() if aside else console()
     lines = Lines(result.document.text)
-    name = "standard input" if file == STDIN else file
     for diagnostic in result.diagnostics:
-        for line in _lines(name, diagnostic, lines, max(20, out.width - 4)):
+        for line in _lines(shown_source(file), diagnostic, lines, max(20, out.width - 4)):
             out.print(line)
     errors = sum(diagnostic.severity == "error" for diagnostic in result.diagnostics)
     others = len(result.diagnostics) - errors

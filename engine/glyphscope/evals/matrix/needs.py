@@ -9,6 +9,7 @@ from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.sources import split_function
 from glyphscope.evals.suites.suite import expectations
 from glyphscope.models.remote import is_address
+from glyphscope.text.shorten import and_more
 
 MOST_NAMED = 6
 
@@ -64,10 +65,9 @@ def require_consent(needs: Needs) -> None:
     """Raises GlyphscopeError where Python functions would be run."""
     if not needs.python:
         return
-    named = [f"{each.file}:{name}" for each in needs.python for name in each.functions]
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    functions = [f"{each.file}:{name}" for each in needs.python for name in each.functions]
     raise GlyphscopeError(
-        f"Scenarios are checked by Python functions ({', '.join(named[:MOST_NAMED])}{more}), which may do anything "
+        f"Scenarios are checked by Python functions ({and_more(functions, MOST_NAMED)}), which may do anything "
         "that you may.",
         where=", ".join(dict.fromkeys(each.suite for each in needs.python)),
         hint="Read the files. If you trust them, allow them with --allow-python.",

@@ -9,6 +9,7 @@ from glyphscope.evals.results.figures import Comparison
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.rows import Row
 from glyphscope.text.figures import percent, pluralize
+from glyphscope.text.shorten import and_more
 
 FEW = 30
 _NAMED = 5
@@ -65,7 +66,8 @@ def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> It
     known = {arm.id for arm in manifest.arms}
     strangers = [arm for arm in by_arm if arm not in known]
     if strangers:
-        yield f"The manifest does not contain {_listed(strangers)}, so these arms are not compared with others."
+        names = and_more(strangers, _NAMED)
+        yield f"The manifest does not contain {names}, so these arms are not compared with others."
 
 
 def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _own_strategy(manifest: Manifest) -> Iterator[str]:
         if own := suite.own_strategy:
             have = "has a strategy of its" if len(own) == 1 else "have strategies of their"
             yield (
-                f"{pluralize(len(own), 'scenario')} of {suite.name} ({_listed(own)}) {have} "
+                f"{pluralize(len(own), 'scenario')} of {suite.name} ({and_more(own, _NAMED)}) {have} "
                 "own and ran so in every arm: an arm's strategy replaces only what the suite is made for."
             )
 
@@ -163,11 +165,6 @@ def _many_comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
             f"{n} comparisons were made by each measure: of so many, one in twenty falls below p 0.05 by chance. "
             "Judge by the p corrected after Holm."
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _sentence(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from glyphscope.errors import ModelError
 from glyphscope.models.hub.files import Choice, Listing
 from glyphscope.text.figures import byte_size
+from glyphscope.text.shorten import and_more
 
 PREFERRED = (
     "Q4_K_M", "UD-Q4_K_XL", "MXFP4", "MXFP4_MOE", "Q4_K_S", "Q5_K_M", "IQ4_XS", "IQ4_NL", "Q5_K_S", "Q4_1", "Q4_0",
@@ -115,6 +116,4 @@ def _several(listing: Listing, found: Sequence[Choice], which: str) -> ModelErro
 
 
 def _names(choices: Sequence[Choice]) -> str:
-    names = [choice.name for choice in choices]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return and_more([choice.name for choice in choices], _SHOWN)

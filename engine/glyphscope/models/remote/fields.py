@@ -14,7 +14,7 @@ import msgspec
 from glyphscope.errors import GrammarError, PromptError
 from glyphscope.events import SAMPLING_OFF, Message, Thinking
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
-from glyphscope.models.chat_messages import CallStyle, link_results, template_message
+from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD, Dialect
 
@@ -94,16 +94,8 @@ def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
 def readable(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """The sent messages as text for people, each under its role, open for the answer; and the part of the tools."""
     added = f"[tools]\n{json.dumps(list(tools), ensure_ascii=False, indent=1)}\n\n" if tools else ""
-    turns = [f"[{message.role}]\n{_readable(message)}\n\n" for message in messages]
+    turns = [f"[{message.role}]\n{with_calls_as_text(message)}\n\n" for message in messages]
     return f"{added}{''.join(turns)}[assistant]\n", added
-
-
-def _readable(message: Message) -> str:
-    calls = [
-        json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
-        for call in message.tool_calls
-    ]
-    return "\n".join(filter(None, (message.content, *calls)))
 
 
 def _message(message: Message, dialect: Dialect) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from glyphscope.errors import ToolError
 from glyphscope.registry.pointer import steps_of as pointer_steps
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.shorten import shorten
+from glyphscope.text.shorten import and_more, shorten
 
 MAX_STEPS = 32
 _SHOWN = 12
@@ -95,7 +95,4 @@ def _first_up(text: str) -> str:
 
 
 def _keys(value: dict[str, Any]) -> str:
-    if not value:
-        return "nothing in it"
-    more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
-    return ", ".join(shorten(key, 80) for key in list(value)[:_SHOWN]) + more
+    return and_more([shorten(key, 80) for key in value], _SHOWN) or "nothing in it"

@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from glyphscope.errors import ToolError
-from glyphscope.text.shorten import shorten
+from glyphscope.text.shorten import and_more, shorten
 
 MAX_FILE_BYTES = 1_000_000
 MAX_TOTAL_BYTES = 20_000_000
@@ -151,8 +151,7 @@ class Scratch:
         names = [file.path for file in self.files()]
         if not names:
             return "The scratch folder is empty; write_file puts a file there."
-        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        return f"The scratch folder has {', '.join(names[:_LISTED])}{more}."
+        return f"The scratch folder has {and_more(names, _LISTED)}."
 
 
 def _parts(path: str) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def read_item(item: Any) -> ToolContent:
             return ToolContent(
                 kind="link", uri=item["uri"], mime=_string(item, "mimeType"),
                 name=_string(item, "title") or _string(item, "name"), text=_string(item, "description"),
-                size=_size(item),
+                size=size_of(item),
             )  # fmt: skip
         case "resource" if isinstance(item.get("resource"), dict):
             resource = item["resource"]
@@ -165,6 +165,7 @@ def _string(item: dict[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _size(item: dict[str, Any]) -> int:
+def size_of(item: dict[str, Any]) -> int:
+    """The `size` in bytes that it declares; 0 for none."""
     size = item.get("size")
     return size if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63 else 0

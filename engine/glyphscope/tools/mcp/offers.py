@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from glyphscope.errors import RegistryError, ServerError
 from glyphscope.registry import Tool, make_tool
 from glyphscope.text.json_values import as_object
+from glyphscope.tools.mcp.content import size_of
 from glyphscope.visible import visible
 
 OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
@@ -156,9 +157,7 @@ def _resource(entry: dict[str, Any]) -> _Read:
         return "it has no uri", None
     if len(uri) > _LONGEST_ADDRESS:
         return f"its uri has more than {_LONGEST_ADDRESS:,} characters", None
-    size = entry.get("size")
-    known = size if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63 else 0
-    return _usable(Offer(kind="resource", address=uri, size=known, **_described(entry)))
+    return _usable(Offer(kind="resource", address=uri, size=size_of(entry), **_described(entry)))
 
 
 def _template(entry: dict[str, Any]) -> _Read:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack
 
@@ -328,7 +329,7 @@ class McpServer:
 
         connection = Connection(
             self.config, self.log, self._stderr, self._ready, self._listed, self._offered, self._updated,
-            None if self._asked is None else self._notify_asked, self._sign_in,
+            None if self._asked is None else partial(self._asked, self), self._sign_in,
         )  # fmt: skip
         with self._lock:
             self._connection = connection
@@ -378,10 +379,6 @@ class McpServer:
         if known is not None and (before := self._subscriptions.get(known)) is not None:
             self._subscriptions[known] = Updates(before.times + 1, time.time())
             self._report()
-
-    def _notify_asked(self) -> None:
-        if self._asked is not None:
-            self._asked(self)
 
     def _finish(self, problem: ServerError | None) -> None:
         with self._lock:

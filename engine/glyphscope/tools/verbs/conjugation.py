@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 from glyphscope.errors import ToolError
 from glyphscope.tools.verbs.lexicon import Verb, find
-
-Tense: TypeAlias = Literal[
-    "present_simple", "past_simple", "future_simple", "present_continuous", "past_continuous",
-    "present_perfect", "past_perfect", "infinitive", "present_participle", "past_participle",
-]  # fmt: skip
-Person: TypeAlias = Literal["1sg", "2sg", "3sg", "1pl", "2pl", "3pl"]
 
 SUBJECTS: dict[str, str] = {
     "1sg": "I",
