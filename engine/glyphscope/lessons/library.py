@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +12,7 @@ from glyphscope.errors import LessonError, RecordError, StorageError
 from glyphscope.events import AnyEvent, RunStarted, Token
 from glyphscope.inputs import read_file
 from glyphscope.lessons.lesson import Lesson
-from glyphscope.lessons.reading import MAX_BYTES, RUN_NAME, parse_lesson
+from glyphscope.lessons.reading import MAX_BYTES, NUMBER, RUN_NAME, parse_lesson
 from glyphscope.sessions import places
 from glyphscope.sessions.records import parse_record
 
@@ -24,7 +23,6 @@ MOST_TOKENS = 8_000
 """Of a recording: a run of several stages has more of them than one answer."""
 MOST_LESSONS = 500
 """Of the user's folder."""
-_NUMBER = re.compile(r"^\d+-")
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class LessonPlace:
 
     @property
     def name(self) -> str:
-        return _NUMBER.sub("", self.file.removesuffix(SUFFIX))
+        return NUMBER.sub("", self.file.removesuffix(SUFFIX))
 
     @property
     def key(self) -> str:

@@ -53,14 +53,15 @@ VARY = (
     "max_tokens",
 )  # fmt: skip
 """The settings that can be varied besides places in the registry."""
-_NUMBER = re.compile(r"^\d+-")
+NUMBER = re.compile(r"^\d+-")
+"""At the start of a file's name, for the order; the lesson's name begins after it."""
 
 
 def parse_lesson(data: str | bytes, *, name: str, where: str = "", folder: Path | None = None) -> Lesson:
     """The lesson of a file's text; registries that it names are looked for in `folder`. Raises LessonError."""
     text = _text(data, where)
     reading = _Reading(folder)
-    lesson = reading.read(text, _NUMBER.sub("", name))
+    lesson = reading.read(text, NUMBER.sub("", name))
     problems = sorted(reading.problems, key=lambda each: (each.line, each.column))
     if problems or lesson is None:
         raise lesson_error(problems, where)

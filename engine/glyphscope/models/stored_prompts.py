@@ -39,8 +39,8 @@ _FREE = 4
 _MAGIC = b"glyphscope KV state 1\n"
 _PIECE = 4 << 20
 _MOST_HEADER = 16 << 20
-_STALE = 3600.0
-"""Seconds after which an unfinished file is deleted."""
+_STALE = 3600 * 10**9
+"""Nanoseconds after which an unfinished file is deleted."""
 _PART = re.compile(r"-\d{5}(?=-of-\d{5}\.gguf$)", re.IGNORECASE)
 
 Identity: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
@@ -257,7 +257,7 @@ def _make_room(folder: Path, limit: int) -> None:
     files = stored_files(folder)
     total = sum(file.size for file in files)
     for file in files:
-        stale = file.path.name.endswith(UNFINISHED) and time.time() - file.used / 1e9 > _STALE
+        stale = file.path.name.endswith(UNFINISHED) and time.time_ns() - file.used > _STALE
         if stale or total > limit:
             with suppress(OSError):
                 file.path.unlink()

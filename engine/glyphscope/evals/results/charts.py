@@ -32,7 +32,7 @@ _MIDDLE = HEIGHT / 2
 
 def interval_row(label: str, share: Share) -> Markup:
     """A point with its interval, from 0% to 100%."""
-    inside = _grid([0, 0.25, 0.5, 0.75, 1])
+    inside = _grid()
     if share.n:
         low, at, high = _x(share.low), _x(share.share), _x(share.high)
         inside += _line(low, _MIDDLE, high, _MIDDLE, "whisker")
@@ -45,8 +45,8 @@ def interval_row(label: str, share: Share) -> Markup:
 def spread_row(label: str, spread: Spread | None, most: float, unit: str) -> Markup:
     """A bar up to the median, a line from there to the 95th percentile, a diamond at the mean; from 0 to `most`."""
     if spread is None or most <= 0:
-        return _svg(f"{label}: not measured", _grid([0, 0.25, 0.5, 0.75, 1]))
-    inside = _grid([0, 0.25, 0.5, 0.75, 1])
+        return _svg(f"{label}: not measured", _grid())
+    inside = _grid()
     median, high, mean = (_x(value / most) for value in (spread.p50, spread.p95, spread.mean))
     inside += _bar(0, spread.p50 / most, "bar")
     inside += _line(median, _MIDDLE, high, _MIDDLE, "whisker")
@@ -58,7 +58,7 @@ def spread_row(label: str, spread: Spread | None, most: float, unit: str) -> Mar
 
 def saved_row(label: str, decoded: int, would_have: int, most: int) -> Markup:
     """The decoded tokens, and behind them the tokens without an abort."""
-    inside = _grid([0, 0.25, 0.5, 0.75, 1])
+    inside = _grid()
     if most > 0:
         inside += _bar(0, would_have / most, "saved") + _bar(0, decoded / most, "bar")
     saved = percent((would_have - decoded) / would_have, 0) if would_have else "nothing"
@@ -109,8 +109,8 @@ def _x(share: float) -> float:
     return _LEFT + (WIDTH - _LEFT - _RIGHT) * min(1.0, max(0.0, share))
 
 
-def _grid(places: list[float]) -> str:
-    return "".join(_line(_x(at), 0, _x(at), HEIGHT, "grid") for at in places)
+def _grid() -> str:
+    return "".join(_line(_x(at), 0, _x(at), HEIGHT, "grid") for at in (0, 0.25, 0.5, 0.75, 1))
 
 
 def _bar(begin: float, end: float, name: str) -> str:

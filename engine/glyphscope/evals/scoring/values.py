@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
@@ -130,8 +131,7 @@ class Values:
             return f"is {shown(made)}, not {shown(expected)}"
         if self._folded:
             expected, made = normalized_text(expected), normalized_text(made)
-        at = next((n for n, (one, other) in enumerate(zip(expected, made)) if one != other), None)
-        at = min(len(expected), len(made)) if at is None else at
+        at = common_length(expected, made)
         start = max(0, at - _CONTEXT)
         two = [
             shown(text[start : at + _CONTEXT]) if at < len(text) else "its end" for text in (made, expected)

@@ -108,7 +108,7 @@ def scenario_problems(scenario: Scenario, tools: KnownTools | None, path: Path) 
         yield (*path, "prompt"), "A scenario asks something: the prompt is empty."
     yield from request_problems(scenario.request, tools, (*path, "request"))
     if tools is not None:
-        yield from _allow_list(scenario.tools, tools, (*path, "tools"))
+        yield from _names(scenario.tools or (), tools, (*path, "tools"))
         for index, result in enumerate(scenario.script):
             yield from _scripted(result, tools, (*path, "script", index))
     if len(scenario.turns) > MAX_TURNS:
@@ -182,11 +182,6 @@ def _named() -> Iterator[tuple[tuple[str, ...], str, tuple[str, ...]]]:
     parts = tuple(preset.name for preset in strategy_presets())
     for at in (("loop", "prompt"), ("router", "router"), ("router", "executor"), ("repair", "preset")):
         yield at, "preset", parts
-
-
-def _allow_list(names: tuple[str, ...] | None, tools: KnownTools, path: Path) -> Iterator[Found]:
-    if names is not None:
-        yield from _names(names, tools, path)
 
 
 def _names(names: Any, tools: KnownTools, path: Path, member: str = "") -> Iterator[Found]:
