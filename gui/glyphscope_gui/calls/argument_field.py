@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import LeavesWheel
 from glyphscope_gui.shared.text_edits import GrowingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -96,7 +97,7 @@ class TextArgument(GrowingEdit):
             super().keyPressEvent(event)
 
 
-class ChoiceArgument(QComboBox):
+class ChoiceArgument(LeavesWheel, QComboBox):
     """One of a few values."""
 
     changed = Signal()
@@ -126,10 +127,6 @@ class ChoiceArgument(QComboBox):
 
     def value(self) -> Any:
         return self._values[self.currentIndex()]
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Rolling over the card scrolls it and changes no argument."""
-        event.ignore()
 
     def _chosen(self, _place: int) -> None:
         self.changed.emit()

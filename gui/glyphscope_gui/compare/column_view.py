@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QTabBar, QWidget
 
 from glyphscope.evals.run_figures import RunFigures, run_figures
@@ -22,7 +22,7 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import grid_layout, hbox, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, grid_layout, hbox, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
@@ -72,7 +72,7 @@ class _Words(QScrollArea):
     minimumSizeHint = sizeHint
 
 
-class CompareColumn(QFrame):
+class CompareColumn(FollowsSize, QFrame):
     """`variantChosen` carries a Variant; the other signals ask for what their names say."""
 
     variantChosen = Signal(object)
@@ -117,9 +117,8 @@ class CompareColumn(QFrame):
         self.picker.chosen.connect(self.variantChosen)
         self.open_button.clicked.connect(self.openRequested)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange_figures(event.size().width() >= WIDE)
+    def _fit(self) -> None:
+        self._arrange_figures(self.width() >= WIDE)
 
     @property
     def in_tab_order(self) -> list[QWidget]:

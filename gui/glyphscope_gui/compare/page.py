@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from glyphscope_gui.compare.column_view import CompareColumn
@@ -19,7 +18,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import ElidedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, splitter, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP
 
@@ -29,7 +28,7 @@ _OWN_WORDS = tr("Custom columns")
 _NO_WORDS = tr("The fields of all columns; the first difference is marked.")
 
 
-class ComparePage(QWidget):
+class ComparePage(FollowsSize, QWidget):
     """The view of a comparison. `presetChosen` carries a preset's key; the signals about a column carry its place, and
     `variantChosen` also the Variant.
     """
@@ -103,9 +102,8 @@ class ComparePage(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(400, 360)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        roomy = event.size().height() >= LOW
+    def _fit(self) -> None:
+        roomy = self.height() >= LOW
         self.prompt_card.show_heading(roomy)
         self.field_card.show_heading(roomy)
         self._share_room()

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.distribution import Distribution, Group, Parting, parting_words
@@ -31,7 +30,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, splitter, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -44,7 +43,7 @@ FIRST_WORDS = tr(
 )
 
 
-class SeedsPage(QWidget):
+class SeedsPage(FollowsSize, QWidget):
     """`sourceChosen` carries the place of a setting in the list, `openRequested` a seed and where to open its run: the
     Parting (the token at which answers diverge), or None for its beginning.
     """
@@ -101,10 +100,9 @@ class SeedsPage(QWidget):
     def minimumSizeHint(self) -> QSize:
         return super().minimumSizeHint().expandedTo(QSize(400, 360))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def _fit(self) -> None:
         for card in (self.setting_card, self.answers_card, self.detail_card):
-            card.show_heading(event.size().height() >= LOW)
+            card.show_heading(self.height() >= LOW)
 
     # -- inside ------------------------------------------------------------------------------------------------
 

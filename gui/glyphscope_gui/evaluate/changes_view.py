@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.matrix.arms import Arm
@@ -68,7 +68,6 @@ class ChangesTable(PlainTable):
 
     def __init__(self, model: ChangesModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=AFTER, parent=parent)
-        self._changes = model
         self.setObjectName("evalChanges")
         named(self, words=tr("Changes, regressions first"), description=tr("Enter opens the later run."))
         self.fit_column(CHANGE, tr("✕ regression"))
@@ -78,10 +77,7 @@ class ChangesTable(PlainTable):
             (BEFORE, "WRONG_ARGUMENTS /max_results"),
         ):
             self.fit_column(column, widest)
-        self.on_open(self._open)
-
-    def _open(self, index: QModelIndex) -> None:
-        self.openRequested.emit(self._changes.rows[index.row()].after)
+        self.on_open(lambda index: self.openRequested.emit(model.rows[index.row()].after))
 
 
 class ChangesDialog(PlainDialog):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractItemModel, Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope_gui.evaluate.progress import EvalProgressBar
@@ -14,7 +13,7 @@ from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.evaluate.ticks import TicksModel
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme.sizes import GAP
@@ -22,7 +21,7 @@ from glyphscope_gui.theme.sizes import GAP
 SETUP, RESULT = "setup", "result"
 
 
-class EvalPage(QWidget):
+class EvalPage(FollowsSize, QWidget):
     """Arranges the parts; `presenter.py` connects them.
 
     Empty until `make` is called, when the page is first shown: the program's start does not wait for it.
@@ -101,10 +100,9 @@ class EvalPage(QWidget):
             button.setEnabled(bool(title))
         self.show_view(self.views.value)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def _fit(self) -> None:
         if self._made:
-            self.result.arrange(event.size().width())
+            self.result.arrange(self.width())
 
     def _lay_out(self) -> None:
         head = hbox(

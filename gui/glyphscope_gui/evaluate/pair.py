@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.align import Alignment, difference_words
@@ -79,8 +78,7 @@ class _PairsTable(PlainTable):
         for column, needed in zip(arms, needs, strict=True):
             self.setColumnWidth(column, max(min(needed, most), 84))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def _fit(self) -> None:
         self.fit_arms()
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.results.sample import Sample
@@ -128,7 +128,7 @@ class EvalRuns(PlainTable):
             self.fit_column(column, widest)
         self._widths = {column: self.columnWidth(column) for column in range(TEXT)}
         self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
-        self.on_open(self._open)
+        self.on_open(lambda index: self.openRequested.emit(model.row(index.row())))
         model.modelReset.connect(self._fit)
 
     def choose(self, row: int) -> None:
@@ -144,6 +144,3 @@ class EvalRuns(PlainTable):
         )
         for column in range(TEXT):
             self.setColumnHidden(column, column in hidden or column in same)
-
-    def _open(self, index: QModelIndex) -> None:
-        self.openRequested.emit(self._runs.row(index.row()))

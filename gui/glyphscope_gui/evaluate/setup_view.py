@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
@@ -28,7 +28,7 @@ from glyphscope_gui.evaluate.ticks import TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, Flow, grid_layout, hbox, holder, vbox
+from glyphscope_gui.shared.layouts import STRETCH, Flow, FollowsSize, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
@@ -37,7 +37,7 @@ MOST_JOBS = 64
 MOST_TRIALS = 1000
 
 
-class EvalSetupView(QWidget):
+class EvalSetupView(FollowsSize, QWidget):
     """`changed` when the user changes anything; `presetRequested` carries the preset's place."""
 
     changed = Signal()
@@ -136,9 +136,8 @@ class EvalSetupView(QWidget):
         show_words(self.problem, problem)
         self.go.setEnabled(may_go)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def _fit(self) -> None:
         """Place the columns side by side, or one below the other where large letters leave no room."""
-        super().resizeEvent(event)
         directions = QHBoxLayout.Direction
         self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
 

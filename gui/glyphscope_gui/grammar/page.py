@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QSplitter, QWidget
 
 from glyphscope_gui.enforcement.table import EnforcementTable
@@ -22,7 +21,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, link, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import FollowsLooks
@@ -32,7 +31,7 @@ WIDE = 1180
 """Pixels of width from which on samples and differences have a separate column."""
 
 
-class GrammarPage(TakesFiles, FollowsLooks, QWidget):
+class GrammarPage(FollowsSize, TakesFiles, FollowsLooks, QWidget):
     """Three columns: text and examples; rule and steps; differences, samples and costs. The presenter connects them.
 
     `fileDropped` carries a path.
@@ -65,9 +64,8 @@ class GrammarPage(TakesFiles, FollowsLooks, QWidget):
         self._lay_out()
         self.setFocusProxy(self.edit)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(event.size().width() >= WIDE)
+    def _fit(self) -> None:
+        self._arrange(self.width() >= WIDE)
         self.diagnostics.set_room(self.edit_card.height())
 
     def _restyle(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.errors import GlyphscopeError
@@ -15,6 +15,7 @@ from glyphscope_gui.lessons.words import lesson_facts
 from glyphscope_gui.shared.cells import paint_row
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme, ui_font
 
@@ -97,7 +98,7 @@ class _Delegate(QStyledItemDelegate):
         painter.restore()
 
 
-class LessonList(QListView):
+class LessonList(FollowsSize, QListView):
     """`opened` carries the row that the user chose."""
 
     opened = Signal(int)
@@ -114,8 +115,7 @@ class LessonList(QListView):
         self.clicked.connect(lambda index: self.opened.emit(index.row()))
         self.activated.connect(lambda index: self.opened.emit(index.row()))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def _fit(self) -> None:
         self.scheduleDelayedItemsLayout()
 
 

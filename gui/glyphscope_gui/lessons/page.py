@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope.errors import GlyphscopeError, problem_words
@@ -13,7 +13,7 @@ from glyphscope_gui.lessons.reader import LessonReader
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, stack, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme.sizes import GAP, letters
@@ -25,7 +25,7 @@ _EMPTY = tr("Choose a lesson on the left. All runs are recorded, so no model is 
 _MOST_PROBLEMS = 12
 
 
-class LessonPage(QWidget):
+class LessonPage(FollowsSize, QWidget):
     """The list, the reader and the buttons; `stepRequested` carries 1 for the next step or -1 for the one before."""
 
     stepRequested = Signal(int)
@@ -96,9 +96,8 @@ class LessonPage(QWidget):
         if not (digit and self.reader.press(event.key(), event.modifiers())):
             super().keyPressEvent(event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        width = LIST_WIDTH if event.size().width() >= WIDE else SLIM_LIST_WIDTH
+    def _fit(self) -> None:
+        width = LIST_WIDTH if self.width() >= WIDE else SLIM_LIST_WIDTH
         self.list_card.setFixedWidth(round(width * min(letters(self), 1.6)))
 
     # -- inside ------------------------------------------------------------------------------------------------

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QUrl
-from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QSizePolicy, QTextEdit, QWidget
 
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize
+from glyphscope_gui.shared.layouts import FollowsSize, LeavesWheel
 from glyphscope_gui.shared.markdown import set_markdown
 from glyphscope_gui.theme import FollowsLooks
 
@@ -16,7 +16,7 @@ LARGER = 1.5
 """Points added to the interface's letters: lessons are for continuous reading."""
 
 
-class LessonProse(FollowsSize, FollowsLooks, QTextEdit):
+class LessonProse(FollowsSize, FollowsLooks, LeavesWheel, QTextEdit):
     """Read-only; its words can be selected with the mouse."""
 
     def __init__(self, markdown: str = "", parent: QWidget | None = None, *, quiet: bool = False) -> None:
@@ -53,10 +53,6 @@ class LessonProse(FollowsSize, FollowsLooks, QTextEdit):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, self.height())
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """The page scrolls, not the text."""
-        event.ignore()
 
     # -- inside ------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QSlider, QWidget
 
 from glyphscope.events import (
@@ -93,7 +93,7 @@ class LessonStream(FollowsSize, StreamView):
             self.setFixedHeight(height)
 
 
-class LessonRun(QFrame):
+class LessonRun(FollowsSize, QFrame):
     """`player` moves it; `caption` is above it, the source of the run below. `show` are the views that the lesson
     requests besides the stream.
     """
@@ -197,9 +197,8 @@ class LessonRun(QFrame):
     def close_down(self) -> None:
         self.player.close()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(event.size().width() / scale())
+    def _fit(self) -> None:
+        self._arrange(self.width() / scale())
 
     # -- the run's events --------------------------------------------------------------------------------------
 

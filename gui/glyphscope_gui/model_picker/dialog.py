@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QPushButton, QWidget
 
 from glyphscope.events import LoadOptions
@@ -19,7 +18,7 @@ from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, Found
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, scroll_area, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, scroll_area, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import letters
 
@@ -31,7 +30,7 @@ MOST_ROWS = 6
 """Models in the list before it scrolls."""
 
 
-class ModelDialog(QDialog):
+class ModelDialog(FollowsSize, QDialog):
     """`chosen` carries the argument of `open_model`. The owner searches, and calls `show_found` with the models.
 
     `modelSelected` carries the path of the model selected in the list: its facts are then shown in `loading`.
@@ -121,9 +120,8 @@ class ModelDialog(QDialog):
         model = self._chosen_model()
         return model.path if model is not None and not model.problem else ""
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def _fit(self) -> None:
         """With large letters on a small screen the names have the room."""
-        super().resizeEvent(event)
         self.table.setColumnHidden(SOURCE, self.width() < ROOMY * letters(self))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from glyphscope.events import (
@@ -42,7 +42,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.prompt_words import cached_words
@@ -55,7 +55,7 @@ LOW = 660
 _KEYS = tr("Ctrl + Enter runs")
 
 
-class RunPage(QWidget):
+class RunPage(FollowsSize, QWidget):
     """Shows one run: its timeline, and of one stage the stream, the fields and the tokens, or the details of
     a row of the timeline.
 
@@ -241,10 +241,9 @@ class RunPage(QWidget):
             text = "\n\n".join(results) or self.notes.toPlainText()
         copy_text(text)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def _fit(self) -> None:
         """Hide the headings of tables in a low window: the titles of their columns suffice."""
-        super().resizeEvent(event)
-        roomy = event.size().height() >= LOW
+        roomy = self.height() >= LOW
         for card in (self.field_card, self.token_card):
             card.show_heading(roomy)
         self.timeline.set_low(not roomy)

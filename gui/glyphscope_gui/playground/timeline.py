@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.runs import RunState
@@ -141,8 +141,7 @@ class TimelineTable(PlainTable):
     def minimumSizeHint(self) -> QSize:
         return QSize(120, 2 * self.verticalHeader().defaultSectionSize() + 6)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def _fit(self) -> None:
         width = self.width()
         if self.following:
             self.scrollToBottom()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QRectF, Qt, Signal
-from PySide6.QtGui import QBrush, QFontMetrics, QKeyEvent, QPainter
+from PySide6.QtGui import QBrush, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -123,14 +123,8 @@ class AlternativesTable(WholeTable):
             tr("Up and Down select an alternative; Enter continues the run with it.")
         )
         self.selectionModel().currentRowChanged.connect(self._current_changed)
-        self.doubleClicked.connect(lambda index: self.rowTaken.emit(index.row()))
+        self.on_open(lambda index: self.rowTaken.emit(index.row()))
         self.offer_menus()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self.rowTaken.emit(self.currentIndex().row())
-        else:
-            super().keyPressEvent(event)
 
     def fit_again(self) -> None:
         super().fit_again()

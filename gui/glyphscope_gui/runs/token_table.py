@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.events import TokenStep
@@ -105,9 +105,8 @@ class TokenTable(PlainTable):
         self.offer_menus()
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def _fit(self) -> None:
         """Hide the least important columns where there is no room for all; the hint on the token has them."""
-        super().resizeEvent(event)
         if self.currentIndex().isValid():
             self.scrollTo(self.currentIndex())
         self._fit_columns()

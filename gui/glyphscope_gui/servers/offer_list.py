@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.tools.mcp.offers import Offer
 from glyphscope_gui.shared.labels import PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import FilteredModel
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -64,7 +63,7 @@ WIDE = 470
 """Pixels from which on there is room for the address beside the name."""
 
 
-class OfferList(QWidget):
+class OfferList(FollowsSize, QWidget):
     """`chosen` carries the Offer that is shown beside, or None."""
 
     chosen = Signal(object)
@@ -113,8 +112,7 @@ class OfferList(QWidget):
         self._address = ""
         self.filter_edit.clear()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def _fit(self) -> None:
         wide = self.width() >= WIDE
         self.table.setColumnHidden(ADDRESS, not wide)
         self.table.setColumnWidth(ADDRESS, self.width() // 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.servers.card import ServerCard
@@ -19,7 +19,7 @@ from glyphscope_gui.servers.tools import ServerTools
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import holder, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme.sizes import GAP, is_crowded
@@ -34,7 +34,7 @@ WIDE = 1180
 LIST_WIDTH, SLIM_LIST_WIDTH = 236, 176
 
 
-class ServersPage(QWidget):
+class ServersPage(FollowsSize, QWidget):
     """Places the parts; `presenter.py` connects them."""
 
     def __init__(self, servers: ServersListModel, parent: QWidget | None = None) -> None:
@@ -73,10 +73,6 @@ class ServersPage(QWidget):
         self._lists.setCurrentIndex(place)
         self._panels.setCurrentIndex(place)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(event.size().width() >= WIDE)
-
     def showEvent(self, event: QShowEvent) -> None:
         """Both headings are one line, as high as their letters are by now."""
         super().showEvent(event)
@@ -101,8 +97,9 @@ class ServersPage(QWidget):
         self.columns = splitter(Qt.Orientation.Horizontal, (self.list_card, right), (0, 1))
         vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 
-    def _arrange(self, wide: bool) -> None:
+    def _fit(self) -> None:
         """Set widths that suit the window; the user's widths stay until it changes between wide and narrow."""
+        wide = self.width() >= WIDE
         beside = Qt.Orientation.Vertical if is_crowded(self) else Qt.Orientation.Horizontal
         if beside != self.middle.orientation():  # large letters: the tools above their panel
             self.middle.setOrientation(beside)

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF
-from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.shared.chart import Chart
 from glyphscope_gui.shared.chart_roles import edge_role
+from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.theme import theme, ui_font
 
 _GROUP = 0.84
@@ -27,7 +28,7 @@ class Series(NamedTuple):
     values: Sequence[int | None]
 
 
-class BarChart(Chart):
+class BarChart(FollowsSize, Chart):
     """Bars from zero, their figures above them, no axis but the names of the groups."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
@@ -72,8 +73,7 @@ class BarChart(Chart):
         self.setXRange(-0.5, len(self._groups) - 0.5, padding=0)
         self.setYRange(0, top * (1.3 if self._upright else 1.16), padding=0)
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
-        super().resizeEvent(event)  # type: ignore[arg-type]  # pyqtgraph sends None
+    def _fit(self) -> None:
         if self._groups and self._upright == self._fits():
             self.draw()
 

@@ -14,7 +14,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QResizeEvent,
     QTextCharFormat,
     QTextCursor,
 )
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from glyphscope_gui.shared.json_places import TextProblem
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.text_edits import WrappingEdit, break_anywhere_if_needed, break_at_words_again
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
@@ -49,7 +49,7 @@ class _LineNumbers(QWidget):
         self._editor.paint_numbers(self, event)
 
 
-class CodeEdit(FollowsLooks, WrappingEdit):
+class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
     """With `own_undo` False, undo belongs to the owner of the text: the keys for it are passed on to the parent.
 
     Tab indents, except right after the focus arrived by Tab, or after Escape: then it moves the focus on.
@@ -303,8 +303,7 @@ class CodeEdit(FollowsLooks, WrappingEdit):
         else:
             self._numbers.update(0, rect.y(), self._numbers.width(), rect.height())
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def _fit(self) -> None:
         box = self.contentsRect()
         self._numbers.setGeometry(QRect(box.left(), box.top(), self.number_width(), box.height()))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -155,6 +155,13 @@ class FollowsSize(_Widget):
 
     def _fit(self) -> None:
         raise NotImplementedError
+
+
+class LeavesWheel(_Widget):
+    """Beside a widget: rolling over it scrolls what is around it, and changes nothing in it."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
 
 
 class Flow(QWidget):

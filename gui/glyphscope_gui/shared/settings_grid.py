@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
-from glyphscope_gui.shared.layouts import grid_layout
+from glyphscope_gui.shared.layouts import LeavesWheel, grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
@@ -108,7 +107,7 @@ class StructForm(QWidget):
         self.chosen.emit(settings)
 
 
-class _Number:
+class _Number(LeavesWheel):
     """The common part of both number fields, mixed into one of Qt's spin boxes; subclasses have the signal `edited`."""
 
     edited: Any
@@ -126,10 +125,6 @@ class _Number:
         value = min(max(value, self.minimum()), self.maximum())
         self._shown = round(value, self.decimals()) if isinstance(self, QDoubleSpinBox) else round(value)
         self.setValue(self._shown)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Rolling over the form changes nothing in it."""
-        event.ignore()
 
     def _changed(self, value: float) -> None:
         if value != self._shown:
@@ -162,7 +157,7 @@ class DecimalSetting(_Number, QDoubleSpinBox):
         self._set_up()
 
 
-class ChoiceSetting(QComboBox):
+class ChoiceSetting(LeavesWheel, QComboBox):
     """One of a few; `choices` are value, words and tip of each."""
 
     edited = Signal(object)
@@ -181,9 +176,6 @@ class ChoiceSetting(QComboBox):
             self.addItem(str(value), value)
             place = self.count() - 1
         self.setCurrentIndex(place)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()
 
 
 class FlagSetting(QCheckBox):
@@ -204,14 +196,8 @@ class TextSetting(LineEdit):
 
     edited = Signal(object)
 
-    def __init__(
-        self,
-        read: Callable[[str], Any],
-        write: Callable[[Any], str],
-        hint: str = "",
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, read: Callable[[str], Any], write: Callable[[Any], str], hint: str = "") -> None:
+        super().__init__()
         self._read, self._write = read, write
         self._shown = ""
         self.setPlaceholderText(hint)
@@ -243,14 +229,8 @@ class LinesSetting(GrowingEdit):
 
     edited = Signal(object)
 
-    def __init__(
-        self,
-        read: Callable[[str], Any],
-        write: Callable[[Any], str],
-        hint: str = "",
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(5, parent)
+    def __init__(self, read: Callable[[str], Any], write: Callable[[Any], str], hint: str = "") -> None:
+        super().__init__(5)
         self._read, self._write = read, write
         self._showing = False
         self._value: Any = None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from PySide6.QtCore import QByteArray, QMargins, QPoint, QRect, QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QWidget
 
 from glyphscope_gui.context import AppContext, Page
@@ -26,7 +26,7 @@ from glyphscope_gui.settings.presenter import SettingsPresenter
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import holder, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, holder, vbox
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shell.dock_frame import DockFrame
@@ -53,7 +53,7 @@ NARROW = 1200
 """Below this width of the window the sides begin smaller."""
 
 
-class MainWindow(QMainWindow):
+class MainWindow(FollowsSize, QMainWindow):
     """Makes the context, every page from it, and places them. Nothing below `shell/` knows the window."""
 
     def __init__(self, services: Services, themes: ThemeManager) -> None:
@@ -140,10 +140,9 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
             self.files.open_file(path)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def _fit(self) -> None:
         self._dock_tabs()
-        self.rail.set_slim(event.size().width() < NARROW)
+        self.rail.set_slim(self.width() < NARROW)
         self._make_room()
 
     def focusNextPrevChild(self, forward: bool) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, QSize, Qt, QTimer
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from glyphscope.errors import GlyphscopeError
@@ -15,7 +14,7 @@ from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.shared.labels import ElidedLabel, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox
 from glyphscope_gui.shared.model_names import opened_name
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.verdict import Pill
@@ -29,7 +28,7 @@ PANELS_MS = 40
 """After the record's first tokens, which would be painted later if the panels changed in the same event."""
 
 
-class RecordBar(QFrame):
+class RecordBar(FollowsSize, QFrame):
     """The line above the run that marks what the top bar and the panels show as a record's; hidden otherwise."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -66,16 +65,15 @@ class RecordBar(QFrame):
         widest = max(self.use_button.sizeHint().width(), self.back_button.sizeHint().width())
         return QSize(widest + 2 * PAD, super().minimumSizeHint().height())
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def _fit(self) -> None:
         """Two or three lines where large letters leave no room for one."""
-        super().resizeEvent(event)
         links = self.use_button.sizeHint().width() + self.back_button.sizeHint().width()
         needs = (
             links + self.mark.sizeHint().width() + LEAST_CHARACTERS * self.fontMetrics().averageCharWidth()
         )
         direction = QBoxLayout.Direction
-        narrow = event.size().width() < needs + 2 * PAD
-        stacked = event.size().width() < links + 10 + 2 * PAD
+        narrow = self.width() < needs + 2 * PAD
+        stacked = self.width() < links + 10 + 2 * PAD
         self._links.setDirection(direction.TopToBottom if stacked else direction.LeftToRight)
         self._rows.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
 

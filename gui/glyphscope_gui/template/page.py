@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
@@ -14,7 +13,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.template.pair_view import PairView
@@ -54,7 +53,7 @@ WIDE = 1180
 """Pixels of width from which on the right column gets a larger share."""
 
 
-class TemplatePage(TakesFiles, QWidget):
+class TemplatePage(FollowsSize, TakesFiles, QWidget):
     """Places the parts; `presenter.py` connects them. `fileDropped` carries a path, `slotChosen` a slot's row."""
 
     fileDropped = Signal(str)
@@ -119,10 +118,6 @@ class TemplatePage(TakesFiles, QWidget):
     def files_dropped(self, paths: list[Path]) -> None:
         self.fileDropped.emit(str(paths[0]))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(event.size().width() >= WIDE)
-
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _slot_clicked(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
@@ -153,7 +148,8 @@ class TemplatePage(TakesFiles, QWidget):
         self.stack = stack(self.empty, self.parts)
         vbox(top, (self.stack, 1), parent=self, margins=GAP, spacing=GAP)
 
-    def _arrange(self, wide: bool) -> None:
+    def _fit(self) -> None:
+        wide = self.width() >= WIDE
         if wide == self._wide:
             return
         self._wide = wide

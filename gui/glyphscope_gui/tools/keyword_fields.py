@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QWidget
 
 from glyphscope.text.json_values import json_or_text
@@ -22,7 +22,7 @@ from glyphscope_gui.shared.code_edit import is_undo_key
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import grid_layout
+from glyphscope_gui.shared.layouts import LeavesWheel, grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
@@ -179,7 +179,7 @@ class FlagField(QCheckBox):
         self.valueEdited.emit(True if checked else None)
 
 
-class ChoiceField(QComboBox):
+class ChoiceField(LeavesWheel, QComboBox):
     """A choice among a few words; the first, `none`, removes the keyword if given. An unknown value is shown too."""
 
     valueEdited = Signal(object)
@@ -206,10 +206,6 @@ class ChoiceField(QComboBox):
             self.addItem(tr("see Schema") if value is None else words, value)
             place = self._own
         self.setCurrentIndex(place)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Rolling over the form scrolls the form and changes nothing in it."""
-        event.ignore()
 
     def _edited(self, place: int) -> None:
         self.valueEdited.emit(self.itemData(place))
