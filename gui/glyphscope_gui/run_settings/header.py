@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, QSpinBox, QWidget
 
 from glyphscope.events import ModelInfo, RunRequest
@@ -17,7 +17,7 @@ from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import theme
@@ -30,7 +30,7 @@ TWO_LINES_BRAND, TWO_LINES_SHORT = 1240, 1140
 """With two lines: pixels of width from which on the name is shown, and below which words are shortened."""
 
 
-class Header(QFrame):
+class Header(FollowsSize, QFrame):
     """`optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
 
     optionsChosen = Signal(object)
@@ -96,7 +96,7 @@ class Header(QFrame):
         for part, widgets in self._widgets.items():
             for widget in widgets:
                 widget.setVisible(part in parts)
-        self._fit(self.width())
+        self._fit()
 
     def show_tools(self, registry: ToolRegistry) -> None:
         """The tools of the project, one of which can be asked for."""
@@ -126,7 +126,7 @@ class Header(QFrame):
         scale = self.devicePixelRatioF()
         size = self._icon_size
         self._fit_fields()
-        self._fit(self.width())
+        self._fit()
         self.logo.setPixmap(theme().pixmap("logo", "accent", round(size * 1.25), scale))
         for button, icon, role in (
             (self.step_button, "step", "text"),
@@ -144,10 +144,6 @@ class Header(QFrame):
     def sizeHint(self) -> QSize:
         hint = super().sizeHint()
         return QSize(hint.width(), self._height(hint))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit(event.size().width())
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -319,11 +315,12 @@ class Header(QFrame):
         margins = self._column.contentsMargins()
         return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
 
-    def _fit(self, width: int) -> None:
+    def _fit(self) -> None:
         """Hide the least important parts in turn: the name, then the icons and the words of Step and Stop.
 
         Two lines are the last resort, and have what fits the width.
         """
+        width = self.width()
         ways = ((True, False), (False, False), (False, True))  # brand, short
         whole = HeaderPart.CALL in self._parts  # otherwise there is room for all
         for brand, short in ways if whole else ways[:1]:
@@ -339,7 +336,7 @@ class Header(QFrame):
         digits = max(SEED_DIGITS, len(str(self.seed.value())))
         if digits != self._seed_digits:
             self._seed_digits = digits
-            self._fit(self.width())
+            self._fit()
 
     def _set_form(self, *, brand: bool, short: bool) -> None:
         """Show or hide the program's name; `short`: without icons, prefixes and words that can be left out."""

@@ -28,12 +28,13 @@ from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import LeavesWheel
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import FollowsLooks, theme, ui_font
 
 
-class Chart(FollowsLooks, pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """`table` gives the figures behind the picture, `describe` those under a place of it; `draw` repaints them."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
@@ -90,10 +91,6 @@ class Chart(FollowsLooks, pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has
         super().mouseMoveEvent(event)
         place = self.getViewBox().mapSceneToView(self.mapToScene(event.position().toPoint()))
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(self.describe(place)), self)
-
-    def wheelEvent(self, event: Any) -> None:
-        """Let the surrounding column scroll."""
-        event.ignore()
 
     # -- export ------------------------------------------------------------------------------------------------
 

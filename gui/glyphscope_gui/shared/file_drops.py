@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
-from PySide6.QtWidgets import QWidget
 
-if TYPE_CHECKING:
-    _Widget = QWidget
-else:
-    _Widget = object
+from glyphscope_gui.theme.mixin import WidgetMixin
 
 
-class TakesFiles(_Widget):
+class TakesFiles(WidgetMixin):
     """Beside a widget, which accepts drops: it takes files that end in one of `endings`, several unless `one_file`."""
 
     endings: tuple[str, ...]

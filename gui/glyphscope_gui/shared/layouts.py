@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent, QWheelEvent
@@ -21,12 +21,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.theme.mixin import WidgetMixin
 from glyphscope_gui.theme.sizes import GAP
-
-if TYPE_CHECKING:
-    _Widget = QWidget
-else:
-    _Widget = object
 
 Box = TypeVar("Box", bound=QBoxLayout)
 
@@ -146,7 +142,7 @@ def scroll_area(inside: QWidget | None = None, parent: QWidget | None = None) ->
     return made
 
 
-class FollowsSize(_Widget):
+class FollowsSize(WidgetMixin):
     """Beside a widget, which arranges its content in `_fit`: called after each change of its size."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -157,7 +153,7 @@ class FollowsSize(_Widget):
         raise NotImplementedError
 
 
-class LeavesWheel(_Widget):
+class LeavesWheel(WidgetMixin):
     """Beside a widget: rolling over it scrolls what is around it, and changes nothing in it."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QFont, QGuiApplication
@@ -26,12 +26,8 @@ from glyphscope_gui.theme.fonts import (
     window_points,
 )
 from glyphscope_gui.theme.load import Theme, load_theme
+from glyphscope_gui.theme.mixin import WidgetMixin
 from glyphscope_gui.theme.sizes import times_of
-
-if TYPE_CHECKING:
-    _Widget = QWidget
-else:
-    _Widget = object
 
 _ICONS = {
     "chevron-down": ("chevron-down", "text-muted"),
@@ -227,7 +223,7 @@ class ThemeManager(QObject):
 _EVENTS = (QEvent.Type.PaletteChange, QEvent.Type.FontChange, QEvent.Type.StyleChange)
 
 
-class FollowsLooks(_Widget):
+class FollowsLooks(WidgetMixin):
     """Beside a widget, which draws itself again in `_restyle`: called once for each change of the theme or the letters.
 
     Qt sends a widget some ten events for one change of the theme, and others where nothing changed.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -25,14 +25,10 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import LeavesWheel, grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
-
-if TYPE_CHECKING:
-    _Widget = QWidget
-else:
-    _Widget = object
+from glyphscope_gui.theme.mixin import WidgetMixin
 
 
-class _UndoPassedUp(_Widget):
+class _UndoPassedUp(WidgetMixin):
     """Beside one of Qt's fields: undo is the registry's, as there is one history for tree, form and text."""
 
     def event(self, event: QEvent) -> bool:

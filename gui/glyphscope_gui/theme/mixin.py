@@ -1,0 +1,12 @@
+"""The base of classes that are mixed into Qt's widgets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QWidget
+
+if TYPE_CHECKING:
+    WidgetMixin = QWidget
+else:
+    WidgetMixin = object  # a class can have only one of Qt's as its base
