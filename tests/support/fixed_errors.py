@@ -183,7 +183,7 @@ FIXES = (
     Breakage(
         "fix: constraints that contradict each other: dropped values are noted",
         "engine/glyphscope/grammar/builder/context.py",
-        'self.offered[key] = None if self.offered.get(key, "") is None else why',
+        'self.listed[value] = None if self.listed.get(value, "") is None else why',
         "pass",
         ("engine/test_grammar_contradictions.py", _CONTRADICTED),
     ),
