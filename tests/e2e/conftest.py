@@ -23,10 +23,13 @@ def model():
 
 @pytest.fixture
 def window(qapp, qtbot):
+    """The window with the embedded model; prompts are read ahead only where a test is about that."""
     if embedded_path() is None:
         pytest.skip("the embedded model is not installed")
     owner = QObject()
-    window = MainWindow(make_services(places(), owner), ThemeManager(qapp, "light", parent=owner))
+    services = make_services(places(), owner)
+    services.settings.update(read_ahead=False)
+    window = MainWindow(services, ThemeManager(qapp, "light", parent=owner))
     window.resize(1440, 900)
     window.show()
     yield window

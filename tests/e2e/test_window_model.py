@@ -116,12 +116,19 @@ def evaluated_by(events):
     return progress[-1].total - progress[0].done
 
 
+@pytest.fixture
+def reading_window(window):
+    window.services.settings.update(read_ahead=True)
+    return window
+
+
 def reading(qtbot, window):
     """Wait until a prompt is read ahead."""
     return qtbot.waitSignal(window.reading.ended, timeout=RUN_MS, check_params_cb=lambda read: read.complete)
 
 
-def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, window):
+def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, reading_window):
+    window = reading_window
     with reading(qtbot, window):
         window.start()
     assert "prompt read ahead" in window.status.message.text()
@@ -134,7 +141,8 @@ def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, window
         assert evaluated_by(window.runs.events) == 1
 
 
-def test_run_does_not_wait_for_reading_ahead(qtbot, window):
+def test_run_does_not_wait_for_reading_ahead(qtbot, reading_window):
+    window = reading_window
     with qtbot.waitSignal(window.reading.begun, timeout=RUN_MS):
         window.start()
     assert finish(qtbot, window).call is not None
@@ -143,7 +151,8 @@ def test_run_does_not_wait_for_reading_ahead(qtbot, window):
         window.services.project.prompt.set_user("What is 2 + 3?")
 
 
-def test_the_window_closes_while_a_prompt_is_read_ahead(qtbot, window):
+def test_the_window_closes_while_a_prompt_is_read_ahead(qtbot, reading_window):
+    window = reading_window
     with qtbot.waitSignal(window.reading.begun, timeout=RUN_MS):
         window.start()
     pid = model_pid(window)
