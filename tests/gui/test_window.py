@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
@@ -19,6 +21,7 @@ from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.page_ids import PageId, PanelId
+from glyphscope_gui.shell.read_ahead_presenter import on_battery
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
@@ -348,3 +351,18 @@ def test_a_page_leads_to_an_argument_in_the_tools_panel_and_to_the_rendered_prom
     docks[PanelId.PROMPT].hide()
     panels.reveal_rendered_prompt()
     assert panels.prompt.rendered_view.isVisible()
+
+
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError("/sys/class/power_supply"), AttributeError("sensors_battery")]
+)
+def test_a_system_that_does_not_know_of_batteries_is_not_on_battery(monkeypatch, error):
+    def fails():
+        raise error
+
+    monkeypatch.setattr(psutil, "sensors_battery", fails, raising=False)
+    assert not on_battery()
+    monkeypatch.setattr(
+        psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=False), raising=False
+    )
+    assert on_battery()

@@ -60,7 +60,7 @@ class ReadAheadPresenter(QObject):
         runs, info = self._context.runs, self._context.runs.model.info
         if runs.is_busy or info is None or not can_read_ahead(info) or self._context.project.prompt.problem:
             return
-        if not self._context.settings.value.read_ahead or _on_battery():
+        if not self._context.settings.value.read_ahead or on_battery():
             return
         request = self._context.project.next_run()
         if request == self._evaluated:
@@ -76,7 +76,10 @@ class ReadAheadPresenter(QObject):
         self.ended.emit(result)
 
 
-def _on_battery() -> bool:
-    """Whether reading ahead would use up a battery."""
-    battery = getattr(psutil, "sensors_battery", lambda: None)()  # not on every system
+def on_battery() -> bool:
+    """Whether reading ahead would use up a battery. Where the system does not say, as in a container, it does not."""
+    try:
+        battery = psutil.sensors_battery()
+    except (AttributeError, OSError, RuntimeError, ValueError):
+        return False
     return battery is not None and battery.power_plugged is False
