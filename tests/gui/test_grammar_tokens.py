@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
-from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
+from glyphscope.models.interface import Vocabulary
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare
 from glyphscope.runs.relaxation import relaxed
@@ -69,9 +71,10 @@ def make_window(open_window):
 
 
 def shown(qtbot, context, events):
-    """A run that is shown, with all its rules read."""
-    with qtbot.waitSignal(context.runs.ended):
-        context.runs.replay(tuple(events), 0)
+    """A run that is shown, with all its rules read. One that it replaces ends first, with other events."""
+    events = tuple(events)
+    with qtbot.waitSignal(context.runs.ended, check_params_cb=lambda applied: applied.events == events):
+        context.runs.replay(events, 0)
     qtbot.waitUntil(lambda: not context.rules.is_busy)
 
 
@@ -311,11 +314,11 @@ def test_the_allowed_tokens_of_a_step_are_counted_and_cleared(open_page, qtbot):
     page = open_page(PageId.GRAMMAR, opener_of(WithVocabulary(CALL)))
     step = page.view.step
     step.set_text('{action="search" query="AI" max_results=1')
-    qtbot.waitUntil(lambda: not page.run_rules.is_busy and not page.bench.is_busy)
+    qtbot.waitUntil(lambda: not page.is_busy)
     qtbot.waitUntil(lambda: not step.tokens.isHidden())
     assert "12 of 100" in step.tokens.text()
     step.set_text("nothing of the kind")
-    qtbot.waitUntil(lambda: not page.run_rules.is_busy and step.tokens.isHidden())
+    qtbot.waitUntil(lambda: not page.is_busy and step.tokens.isHidden())
 
 
 @pytest.mark.slow
@@ -323,7 +326,7 @@ def test_a_model_without_a_vocabulary_has_no_token_count(open_page, qtbot):
     page = open_page(PageId.GRAMMAR, opener_of(ScriptedModel(CALL)))
     step = page.view.step
     step.set_text(CALL)
-    qtbot.waitUntil(lambda: not page.run_rules.is_busy and not page.bench.is_busy)
+    qtbot.waitUntil(lambda: not page.is_busy)
     assert step.tokens.isHidden()
 
 
