@@ -56,7 +56,7 @@ docs:
 
 # The pictures of README and docs, from recorded runs; the README's in light and dark, 1440×900 and 1024×700.
 screenshots: setup
-	QT_QPA_PLATFORM=offscreen $(BIN)/python -m glyphscope_gui.devtools.screenshots docs/images
+	QT_QPA_PLATFORM=offscreen $(BIN)/python packaging/screenshots.py docs/images
 
 # The recorded runs that come with the program, by the embedded model: on a machine that does nothing else meanwhile.
 records: setup

@@ -1,6 +1,6 @@
 """Pages that `mkdocs.yml` adds to those of `docs/`: README and the like, and one for each package of the engine.
 
-The reference is read from the sources (`__all__` and docstrings), so it cannot drift, and no package is imported.
+The reference is read from the sources (names and docstrings), so it cannot drift, and no package is imported.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 _INTRODUCTION = """# Python packages
 
-The packages of the engine, with the names that each exports to the packages above it. Their order, and what may import
+The packages of the engine, with the public names of their modules. Their order, and what may import
 what: [architecture](../architecture.md).
 """
 

@@ -14,7 +14,7 @@ import msgspec
 from native_runs import NATIVE, TEMPLATES, model_file
 
 from glyphscope.events import AnyEvent, ApprovalRule, RunRequest, RunStarted, Sampling
-from glyphscope.models import EMBEDDED, open_model
+from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.registry import bundled_registry, default_registry
 from glyphscope.runs import NonInteractive
 from glyphscope.sessions import RecordWriter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
 import os
 import re
@@ -26,7 +27,7 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # the us
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so
     signal.signal(signal.SIGINT, signal.default_int_handler)  # otherwise started processes ignore Ctrl-C
 
-# With several workers each has a separate core, with all that it starts: llama.cpp takes one thread for each core that
+# With several workers each stays on one core, with all that it starts: llama.cpp takes one thread for each core that
 # it may use, and two models with two threads each wait for one another most of the time.
 worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 if worker and hasattr(os, "sched_setaffinity"):
@@ -47,6 +48,8 @@ for name, examples in (("quick", 25), ("full", 2000), ("deep", DEEP)):
     )
 settings.load_profile(os.environ.get("GLYPHSCOPE_EXAMPLES", "quick"))
 
+PLAIN_IMPORT = builtins.__import__
+
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 GRACE = float(os.environ.get("GLYPHSCOPE_GRACE", "20"))
 """Seconds that a thread or a process may take to end after its test."""
@@ -56,6 +59,15 @@ PATIENCE = 60_000
 
 EVERY_PROCESS = Path(__file__).parent / "support" / "every_process"
 """On the path of each process that a test starts: its `sitecustomize` lets models save their prompts."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart() -> None:
+    """Take back PySide6's `import`, which is for `from __feature__`: nothing here uses that.
+
+    It takes twice as long, and Hypothesis imports in each of its functions.
+    """
+    builtins.__import__ = PLAIN_IMPORT
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -91,7 +103,7 @@ WEIGHTS = Path(__file__).parent / "weights.txt"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if worker and WEIGHTS.is_file():  # the longest files come first, so that both workers end at once
+    if worker and WEIGHTS.is_file():  # the longest files come first, so that all workers end at once
         weights = {path: int(seconds) for seconds, path in map(str.split, WEIGHTS.read_text().splitlines())}
         items.sort(key=lambda item: -weights.get(item.nodeid.partition("::")[0], 0))
     if settings().max_examples >= DEEP:

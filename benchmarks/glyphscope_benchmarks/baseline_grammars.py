@@ -13,10 +13,11 @@ from typing import Any
 
 import llama_cpp as llama
 
-from glyphscope.decoding import Constraint, TokenMask, schema_grammar
+from glyphscope.decoding.mask import Constraint, TokenMask, schema_grammar
 from glyphscope.events import LoadOptions, ModelInfo
-from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.models import wire
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.session import Session

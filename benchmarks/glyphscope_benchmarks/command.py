@@ -12,7 +12,8 @@ from glyphscope.cli.model_loading import opened
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions
-from glyphscope.models import EMBEDDED, Model
+from glyphscope.models.interface import Model
+from glyphscope.models.opening import EMBEDDED
 from glyphscope_benchmarks import decoding, grammars, large, reuse, start, validators, window
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.figures import Figure, measured_or_missing

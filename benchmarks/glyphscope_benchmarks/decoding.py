@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import ConstraintKind, Message, RunRequest, Sampling
-from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
-from glyphscope.models import GenerateRequest, Model, PromptReady
+from glyphscope.models.interface import GenerateRequest, Model, PromptReady
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.strategies.request import generate_request, render_prompt
 from glyphscope_benchmarks import documents

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from glyphscope.events import Notation
-from glyphscope.notation import write_call
+from glyphscope.notation.write import write_call
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
 TOKEN = 4

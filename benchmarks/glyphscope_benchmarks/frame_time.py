@@ -32,6 +32,7 @@ from glyphscope_gui.playground.evidence_dock import load_charts
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell import Window
+from glyphscope_gui.shell.gc_scheduler import Collector
 from glyphscope_gui.theme import ThemeManager
 
 SETTLE_MS = 600
@@ -105,6 +106,7 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
     themes = ThemeManager(app, "light", parent=owner)
     window = Window(parts, themes)
     window.show()
+    collector = Collector(lambda: not window.runs.is_busy, app)  # as in the program
     _spin(SETTLE_MS)
     seconds = app.watch(lambda: window.runs.replay(events, rate), window.runs.ended)
     slices, work = np.array(app.slices), np.array(app.work)
@@ -113,6 +115,7 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
     for name, (do, ended) in _actions(window, themes, events).items():
         app.watch(do, ended)
         longest[name] = max(*app.slices, *app.ending, 0.0)
+    collector.close()
     window.shut_down()
     window.deleteLater()
     owner.deleteLater()

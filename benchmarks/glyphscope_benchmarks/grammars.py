@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from glyphscope.events import Notation
-from glyphscope.grammar import GrammarOptions, build_call_grammar
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation import write_call
+from glyphscope.notation.write import write_call
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import Answer, Baseline

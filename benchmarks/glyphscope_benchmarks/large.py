@@ -13,7 +13,7 @@ import msgspec
 
 from glyphscope.cli.model_loading import opened
 from glyphscope.events import LoadOptions, Sampling, TokenStep
-from glyphscope.models import GenerateRequest, Model
+from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.registry import default_registry
 from glyphscope.strategies.request import generate_request
 from glyphscope.text.figures import duration_ms

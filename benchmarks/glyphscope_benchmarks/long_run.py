@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from glyphscope.events import Alternative, AnyEvent, RunRequest, Token
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.strategies import run
 

@@ -7,7 +7,7 @@ import time
 
 from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunRequest, Token
-from glyphscope.models import GenerateRequest, Model
+from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
 from glyphscope_benchmarks import documents

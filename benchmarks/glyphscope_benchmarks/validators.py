@@ -11,7 +11,7 @@ from glyph import ToolRegistry as GlyphRegistry
 
 from glyphscope.events import NOTATIONS, Notation
 from glyphscope.registry import ToolRegistry, default_registry
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.figures import Figure, Row, at_most
 from glyphscope_benchmarks.timing import Plan, interleaved, seconds

@@ -1,9 +1,10 @@
-"""Files that somebody else wrote: read up to a limit, with every failure in words."""
+"""Files that somebody else wrote, read up to a limit, with every failure in words; and folders with new files."""
 
 from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from glyphscope.errors import GlyphscopeError, StorageError
@@ -86,6 +87,16 @@ def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
         return StorageError("The file's name is too long.", where=where, hint="Choose a shorter one.")
     hint = "Try again, or choose another place."
     return StorageError(f"The file cannot be {doing}: {error.strerror or error}.", where=where, hint=hint)
+
+
+def sync_folder(folder: Path) -> None:
+    """Brings the new name of a file in it to the disk. Raises OSError for a folder that cannot be opened."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # not supported by some network file systems
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _read(path: Path, most: int | None, what: str, hint: str) -> bytes:

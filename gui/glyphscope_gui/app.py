@@ -11,7 +11,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.compilers import service as compilers
-from glyphscope.models import prepare_model
+from glyphscope.models.opening import prepare_model
 from glyphscope.sessions import places
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report

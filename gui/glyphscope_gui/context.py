@@ -23,6 +23,7 @@ from glyphscope_gui.runs.run_rules import RunRules
 from glyphscope_gui.runs.shown_record import ShownRecord
 from glyphscope_gui.services import Services
 from glyphscope_gui.shared.actions import Actions
+from glyphscope_gui.shared.background import end_work, is_working
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId, PanelId
 from glyphscope_gui.theme import ThemeManager
@@ -162,7 +163,7 @@ class Page(QObject):
     @property
     def is_busy(self) -> bool:
         """Whether anything of the page is running, or waited for."""
-        return False
+        return is_working(self, self.widget)
 
     @property
     def side_panel(self) -> QWidget | None:
@@ -196,3 +197,4 @@ class Page(QObject):
 
     def close(self) -> None:
         """Stop timers and background work; the window closes."""
+        end_work(self, self.widget)

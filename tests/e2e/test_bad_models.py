@@ -15,8 +15,9 @@ import pytest
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
-from glyphscope.models import GenerateRequest, embedded_path, open_model
 from glyphscope.models.chat import NO_TEMPLATE
+from glyphscope.models.interface import GenerateRequest
+from glyphscope.models.opening import embedded_path, open_model
 from tiny_gguf import encoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

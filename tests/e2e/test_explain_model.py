@@ -12,7 +12,7 @@ from glyphscope.explain.constraint_attribution import Attributor
 from glyphscope.explain.mask_impact import mask_impact
 from glyphscope.explain.relaxation_cost import relaxation_cost
 from glyphscope.explain.retokenization import boundaries_of
-from glyphscope.models import EMBEDDED
+from glyphscope.models.opening import EMBEDDED
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions.records import encode_record

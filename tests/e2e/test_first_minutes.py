@@ -74,7 +74,7 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
 
     window.navigator.show(PageId.GRAMMAR)
     grammar = window.page(PageId.GRAMMAR)
-    qtbot.waitUntil(lambda: grammar.bench.last is not None and not grammar.bench.is_busy)
+    qtbot.waitUntil(lambda: grammar.bench.last is not None and not grammar.is_busy)
     grammar.view.copy_link.click()
     text = window.findChild(QPlainTextEdit, "grammarEdit")
     text.setPlainText('root ::= "yes" | "no\n')

@@ -3,7 +3,7 @@
 import pytest
 
 from glyphscope.events import NOTATIONS, RunRequest
-from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.match.report import match_text
 from glyphscope.registry import default_registry

@@ -12,19 +12,10 @@ import pytest
 
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError
 from glyphscope.events import LoadOptions, Message, Sampling
-from glyphscope.models import (
-    Cancelled,
-    GenerateRequest,
-    Opening,
-    PromptProgress,
-    PromptReady,
-    embedded_path,
-    open_model,
-    prepare_model,
-    process,
-    wire,
-)
+from glyphscope.models import process, wire
+from glyphscope.models.interface import Cancelled, GenerateRequest, Opening, PromptProgress, PromptReady
 from glyphscope.models.llama import LlamaModel
+from glyphscope.models.opening import embedded_path, open_model, prepare_model
 from glyphscope.processes.pipe import Pipe
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
@@ -314,7 +305,8 @@ def test_a_closed_model_leaves_no_process_thread_or_pipe():
 
 ORPHAN = """
 import os, time
-from glyphscope.models import GenerateRequest, open_model
+from glyphscope.models.interface import GenerateRequest
+from glyphscope.models.opening import open_model
 model = open_model("embedded")
 print(model.pid, flush=True)
 for _ in model.generate(GenerateRequest(prompt="word " * 3000)):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
-from glyphscope.models import EMBEDDED, open_model
+from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.registry import default_registry
 from glyphscope.sessions.compare import strip_times
 from glyphscope.strategies import run

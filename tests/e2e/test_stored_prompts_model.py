@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from glyphscope.events import AnyEvent, LoadOptions, PromptRendered, RunRequest, Sampling
-from glyphscope.models import EMBEDDED, GenerateRequest, Model, PromptProgress, open_model
+from glyphscope.models.interface import GenerateRequest, Model, PromptProgress
+from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.models.prompt_cache import SUFFIX, PromptCache, stored_files
 from glyphscope.registry import default_registry
 from glyphscope.sessions.compare import strip_times

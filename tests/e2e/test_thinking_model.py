@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from glyphscope.events import Message, RunRequest, Thinking
-from glyphscope.models import EMBEDDED, embedded_path, open_model
 from glyphscope.models.llama import LlamaModel
+from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run

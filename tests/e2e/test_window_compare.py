@@ -20,7 +20,7 @@ def compare(qtbot, window, variants):
     page = window.page(PageId.COMPARE)
     comparison = page.comparison
     comparison.arrange(variants)
-    with qtbot.waitSignal(comparison.runningChanged, timeout=RUN_MS, check_params_cb=lambda on: not on):
+    with qtbot.waitSignal(comparison.queue.runningChanged, timeout=RUN_MS, check_params_cb=lambda on: not on):
         page.view.run_button.click()
     return comparison.columns
 

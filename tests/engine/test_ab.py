@@ -28,7 +28,7 @@ from glyphscope.evals.ab import (
 )
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeded, seeds_of
 from glyphscope.events import RunRequest, Sampling
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import Project, read_record, save_project

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -77,11 +75,3 @@ def test_every_picture_of_the_readme_exists() -> None:
 @pytest.mark.parametrize("folder", ["tests", "packaging"])
 def test_no_package_shadows_a_package_of_the_project(folder: str) -> None:
     assert not list((ROOT / folder).rglob("__init__.py"))
-
-
-@pytest.mark.parametrize("package", ["decoding", "grammar", "models", "notation", "validation"])
-def test_a_package_that_loads_its_modules_late_has_all_its_names(package: str) -> None:
-    found = import_module(f"glyphscope.{package}")
-    assert not any(isinstance(getattr(found, name), ModuleType) for name in found.__all__)
-    with pytest.raises(AttributeError, match="nonsense"):
-        _ = found.nonsense

@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
 from glyphscope.events import NOTATIONS, LoadOptions, Message, Notation
-from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
+from glyphscope.models.interface import GenerateRequest, Model
+from glyphscope.models.opening import open_model
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope_benchmarks import command, documents, grammars, large, start, validators, window
 from glyphscope_benchmarks.baseline_process import started

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from glyphscope.decoding import Decoder, commit_prefix
+from glyphscope.decoding.loop import Decoder
+from glyphscope.decoding.response_prefix import commit_prefix
 from glyphscope.decoding.sampler import SamplerState
 from glyphscope.errors import GrammarError, ModelError, PromptError
 from glyphscope.events import PrefixPart, Sampling
-from glyphscope.models import GenerateRequest
+from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import LLAMA_SERVER, OPENAI
 from glyphscope.models.remote.fields import with_written
 from glyphscope.models.response_prefix import OTHERWISE, cut_after, place_prefix

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from budgeted import Words, budget_of, least, random_words, run
 from examples import at_most
-from glyphscope.decoding import TokenMask
+from glyphscope.decoding.mask import TokenMask
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import Grammar, GrammarOptions, build_value_grammar, to_lark
+from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.lark.emit import lark_rules
+from glyphscope.grammar.lark.emit import lark_rules, to_lark
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
-from glyphscope.grammar.tree import CharClass, Repeat, Rule, RuleRef, TokenMatch, alt, optional, seq
+from glyphscope.grammar.tree import CharClass, Grammar, Repeat, Rule, RuleRef, TokenMatch, alt, optional, seq
 from grammar_strategies import grammars, wide_grammars
 from schema_strategies import schemas
 

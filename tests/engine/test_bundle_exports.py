@@ -48,7 +48,7 @@ from glyphscope.events import (
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match.report import match_text
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
 from glyphscope.sessions.archive import pack
@@ -120,6 +120,16 @@ def test_a_registry_that_rejects_the_call_fails_its_exported_test():
     exec(text, names)
     with pytest.raises(AssertionError):
         names["test_call"]()
+
+
+@pytest.mark.parametrize("name", ["CallValidator", "FreeTextValidator", "validator_of"])
+def test_an_exported_test_of_an_earlier_version_finds_its_validators(name):
+    text, count = re.subn(
+        r"from glyphscope\.validation\.call import CallValidator\n",
+        f"from glyphscope.validation import CallValidator, {name}\n",
+        pytest_text(run_of(GOOD, constraint="mask")),
+    )
+    assert count == 1 and execute(text)
 
 
 @pytest.mark.slow

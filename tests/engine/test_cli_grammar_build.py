@@ -6,10 +6,10 @@ import jsonschema
 import pytest
 
 from cli_command import command
-from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation import call_document
+from glyphscope.notation.shapes import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 
 

@@ -15,7 +15,7 @@ from glyphscope.cli import models_get
 from glyphscope.cli.app import app
 from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.errors import ModelError
-from glyphscope.models.hub import Stopped
+from glyphscope.models.hub.jobs import Stopped
 
 FILE = "tiny-Q4_K_M.gguf"
 

@@ -8,7 +8,7 @@ from cli_command import command
 from glyphscope.cli import model_loading
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied
 from glyphscope.events import RunFailed, decode_event, encode_event
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import read_record
 
 GOOD = 'scripted:{action="search" query="AI news" max_results=10}'

@@ -16,16 +16,13 @@ import pytest
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
 from glyphscope.events import RunFailed, RunRequest, Token
-from glyphscope.grammar import (
-    GrammarOptions,
-    build_value_grammar,
-    emit_gbnf,
-    patience,
-    to_lark,
-)
+from glyphscope.grammar import patience
+from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.regular.pattern import StringLanguage, found, linear, start
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.proof.engines import BatchedReader
 from glyphscope.registry import bundled_registries, bundled_registry
 from glyphscope.registry.check import check_schema

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from glyphscope.cli.run_printer import RunView
 from glyphscope.compilers.masks import byte_tokenizer
-from glyphscope.decoding import TokenMask
-from glyphscope.decoding.mask import MaskCache
+from glyphscope.decoding.mask import MaskCache, TokenMask
 from glyphscope.errors import GrammarError
 from glyphscope.events import (
     ConstraintReady,
@@ -19,9 +18,10 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar import GrammarOptions
-from glyphscope.models import PromptReady, RecordedModel, ScriptedModel
-from glyphscope.models.interface import ConstraintMade
+from glyphscope.grammar.builder.calls import GrammarOptions
+from glyphscope.models.interface import ConstraintMade, PromptReady
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import run_state
 from glyphscope.strategies import run

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from glyphscope.events import RunRequest, Token
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.endings import end_of
@@ -39,12 +39,14 @@ def test_an_end_without_a_valid_call_has_a_hint(events, status, words, hint):
     assert bool(end.hint) == bool(hint)
 
 
-def test_a_run_stopped_before_its_first_token_can_only_be_run_again():
+def test_a_run_stopped_before_its_first_token_or_of_a_loop_can_only_be_run_again():
     events = direct(SEARCH)
     stopped = replace(events[-1], reason="cancelled", valid=False)
     assert end_of(run_state([stopped])).hint == "Run it again."
     token = next(event for event in events if isinstance(event, Token))
-    assert "continue from any" in end_of(run_state([token, stopped])).hint
+    assert "continue from any" in end_of(run_state([events[0], token, stopped])).hint
+    request = replace(events[0].request, strategy="loop")
+    assert end_of(run_state([replace(events[0], request=request), token, stopped])).hint == "Run it again."
 
 
 def test_an_end_with_a_valid_call_an_abort_or_a_failure_has_no_ending_words():

@@ -26,7 +26,7 @@ from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
 from glyphscope.evals.suites.own import keep_suite
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import PathCheck
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import read_record
 from judged import asked, expectation, reasons, verdict
 from scripted_endpoint import endpoint, remote, said

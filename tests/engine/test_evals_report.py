@@ -21,7 +21,7 @@ from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.results.tables import Checked, Sized, SuiteTables
 from glyphscope.evals.suites.suite import Suite
-from glyphscope.notation import Sizes
+from glyphscope.notation.write import Sizes
 from made_samples import MadeResult, made_arms
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "path", "line", "circle", "rect"}

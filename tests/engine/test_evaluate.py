@@ -24,7 +24,7 @@ from glyphscope.evals.running.progress import (
     SampleBegun,
     SampleDone,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import read_record
 
 

@@ -10,7 +10,8 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import Sampling
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.report import match_text
-from glyphscope.models import EMBEDDED, GenerateRequest, Model, open_model
+from glyphscope.models.interface import GenerateRequest, Model
+from glyphscope.models.opening import EMBEDDED, open_model
 
 pytestmark = pytest.mark.slow
 

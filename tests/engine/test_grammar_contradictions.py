@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
-from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
 from glyphscope.grammar.match.report import match_text
 from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json

@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import Grammar
 from glyphscope.grammar.match.derivation import derive
 from glyphscope.grammar.match.earley import Limits, MatchCancelled, MatchLimit
 from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.grammar.tree import Alt, CharClass, Literal, Repeat, Seq, alt, optional, repeat, seq
+from glyphscope.grammar.tree import Alt, CharClass, Grammar, Literal, Repeat, Seq, alt, optional, repeat, seq
 from grammar_examples import JSON, made, ref
 from grammar_strategies import LETTERS, NAMES, grammars, language
 

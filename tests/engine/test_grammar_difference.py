@@ -12,12 +12,23 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import Grammar, Rule, build_call_grammar
+from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.generate.difference import Bound, Differences, representatives, shortest_differences
 from glyphscope.grammar.match.earley import MatchCancelled
 from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.grammar.tree import CharClass, Literal, Node, RuleRef, alt, repeat, seq, terminal
+from glyphscope.grammar.tree import (
+    CharClass,
+    Grammar,
+    Literal,
+    Node,
+    Rule,
+    RuleRef,
+    alt,
+    repeat,
+    seq,
+    terminal,
+)
 from glyphscope.registry import ToolRegistry, make_tool
 
 

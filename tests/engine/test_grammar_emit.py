@@ -9,13 +9,27 @@ from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import Grammar, Rule, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.gbnf.check import check_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.gbnf.emit.repetition import LIMIT, times
 from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.grammar.tree import NEVER, CharClass, Literal, Repeat, RuleRef, Seq, alt, repeat, seq
+from glyphscope.grammar.lark.emit import to_lark
+from glyphscope.grammar.tree import (
+    NEVER,
+    CharClass,
+    Grammar,
+    Literal,
+    Repeat,
+    Rule,
+    RuleRef,
+    Seq,
+    alt,
+    repeat,
+    seq,
+)
 from glyphscope.models.grammar_probe import GrammarProbe
-from glyphscope.notation import write_call
+from glyphscope.notation.write import write_call
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 from grammar_strategies import grammars, language
 from llama_verdict import llama_verdict

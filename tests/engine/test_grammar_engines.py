@@ -11,9 +11,11 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import some
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar import build_value_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.builder.calls import build_value_grammar
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.models.grammar_probe import GrammarProbe
-from glyphscope.notation import write_value
+from glyphscope.notation.write import write_value
 
 TOKENIZER = LLTokenizer("byte")
 SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sample.jsonl"))

@@ -2,10 +2,12 @@
 
 import pytest
 
-from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.check import check_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.difference import shortest_differences
 from glyphscope.grammar.generate.sample import sample_texts
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.match.report import match_text
 from glyphscope.registry import Tool, ToolRegistry
 

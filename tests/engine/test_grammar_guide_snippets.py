@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.grammar import GrammarOptions, build_call_grammar
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, load_gbnf
 from glyphscope.grammar.generate.difference import Bound, shortest_differences
 from glyphscope.grammar.match.report import match_text

@@ -8,8 +8,9 @@ from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import build_call_grammar, to_lark
-from glyphscope.notation import write_call
+from glyphscope.grammar.builder.calls import build_call_grammar
+from glyphscope.grammar.lark.emit import to_lark
+from glyphscope.notation.write import write_call
 from glyphscope.registry import Tool, ToolRegistry, normalise
 
 TOKENIZER = LLTokenizer("byte")

@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import Grammar, Rule, chars
+from glyphscope.grammar import chars
 from glyphscope.grammar.match.earley import Limits, MatchCancelled, MatchLimit
 from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.tree import (
     CharClass,
+    Grammar,
     Literal,
     Origin,
     Repeat,
+    Rule,
     TokenMatch,
     alt,
     optional,

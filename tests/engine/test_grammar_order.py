@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES, Notation, Shape
-from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, build_value_grammar, to_lark
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.difference import shortest_differences
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match.report import match_text
-from glyphscope.notation import write_call, write_value
+from glyphscope.grammar.tree import Grammar
+from glyphscope.notation.write import write_call, write_value
 from glyphscope.registry import ToolRegistry, load_registry
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 from orders import in_some_order
 
 ANY = GrammarOptions(order="any")

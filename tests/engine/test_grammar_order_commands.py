@@ -21,13 +21,14 @@ from glyphscope.events import (
     default_order,
     under_constraint,
 )
-from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.generate.sample import sample_texts
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.proof import prove
+from glyphscope.proof.prove import prove
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.strategies.constraints import call_constraint, call_options
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 
 PROBED = importlib.util.find_spec("llama_cpp") is not None
 ORDERS: tuple[ArgumentOrder, ...] = ("schema", "any")

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.grammar import Grammar, Rule, to_lark
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match.derivation import derive
 from glyphscope.grammar.match.report import match_text
-from glyphscope.grammar.tree import NEVER, Literal, Node, Unordered, seq, unordered
+from glyphscope.grammar.tree import NEVER, Grammar, Literal, Node, Rule, Unordered, seq, unordered
 
 LETTERS = "abcd"
 

@@ -11,7 +11,7 @@ from glyphscope.grammar.lexemes import lexeme
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import string_node
 from glyphscope.grammar.tree import Terminal
-from glyphscope.notation import write_value
+from glyphscope.notation.write import write_value
 
 TOKENIZER = LLTokenizer("byte")
 PATTERNS = [

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
 from glyphscope.grammar.match.derivation import derive
 from glyphscope.grammar.match.earley import Limits, MatchLimit

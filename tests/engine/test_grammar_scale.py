@@ -11,8 +11,9 @@ from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar import build_call_grammar, to_lark
-from glyphscope.notation import write_value
+from glyphscope.grammar.builder.calls import build_call_grammar
+from glyphscope.grammar.lark.emit import to_lark
+from glyphscope.notation.write import write_value
 from glyphscope.registry import Tool, ToolRegistry, normalise
 
 TOKENIZER = LLTokenizer("byte")

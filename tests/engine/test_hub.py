@@ -8,6 +8,7 @@ import hashlib
 import os
 import random
 import shutil
+import stat
 import threading
 import time
 from collections import namedtuple
@@ -22,10 +23,13 @@ from huggingface_hub import get_token
 
 from fake_hub import QUICK, REPO, fake_hub, gguf, hub_in_process, hub_in_thread, refused
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
-from glyphscope.models import find_models
-from glyphscope.models.hub import Download, Lookup, Progress, Stopped, find_unfinished, pick, read_request
+from glyphscope.models.finding import find_models
+from glyphscope.models.hub.choosing import pick
 from glyphscope.models.hub.files import HubFile, Listing
-from glyphscope.models.hub.part import PartialFile
+from glyphscope.models.hub.jobs import Download, Lookup, Stopped
+from glyphscope.models.hub.names import read_request
+from glyphscope.models.hub.part import PartialFile, find_unfinished
+from glyphscope.models.hub.wire import Progress
 
 FILE = "tiny-Q4_K_M.gguf"
 
@@ -64,6 +68,19 @@ def left(folder: Path) -> list[str]:
 
 
 # -- a download that goes well ---------------------------------------------------------------------
+
+
+def test_a_download_is_complete_on_a_file_system_that_does_not_sync_folders(hub, tmp_path, monkeypatch):
+    sync = os.fsync
+
+    def refuses_folders(file) -> None:
+        if stat.S_ISDIR(os.fstat(file if isinstance(file, int) else file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", refuses_folders)
+    assert download(tmp_path).run_to_end() == (tmp_path / REPO / FILE, "downloaded", True)
+    assert left(tmp_path) == [FILE]
 
 
 def test_a_downloaded_model_is_complete_and_found_afterwards(hub, tmp_path):

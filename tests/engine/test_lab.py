@@ -14,7 +14,7 @@ from glyphscope.evals.lab import (
 )
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import Sampling, ToolContent
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope.tools.verbs.tools import verb_tools

@@ -6,9 +6,11 @@ import re
 
 import pytest
 
-from glyphscope.grammar import GrammarOptions, build_call_grammar
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.lessons import Experiment, Note, bundled_lessons, check_lesson, find_lesson
+from glyphscope.lessons.checking import check_lesson
+from glyphscope.lessons.lesson import Experiment, Note
+from glyphscope.lessons.library import bundled_lessons, find_lesson
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
 

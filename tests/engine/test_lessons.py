@@ -9,23 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glyphscope.errors import LessonError, RecordError, StorageError
-from glyphscope.lessons import (
-    Experiment,
-    LessonPlace,
-    LessonProgress,
-    NextQuestion,
-    Progress,
-    Watch,
-    check_lesson,
-    find_lesson,
-    judge,
-    parse_lesson,
-    sheet,
-    varied,
-)
 from glyphscope.lessons.blocks import cut
-from glyphscope.lessons.library import MAX_RECORD_BYTES, MOST_TOKENS
-from glyphscope.lessons.reading import MAX_BYTES, MAX_LINES, MAX_STEPS
+from glyphscope.lessons.checking import check_lesson
+from glyphscope.lessons.lesson import Experiment, NextQuestion, Watch
+from glyphscope.lessons.library import MAX_RECORD_BYTES, MOST_TOKENS, LessonPlace, find_lesson
+from glyphscope.lessons.progress import LessonProgress, Progress
+from glyphscope.lessons.questions import judge, sheet
+from glyphscope.lessons.reading import MAX_BYTES, MAX_LINES, MAX_STEPS, parse_lesson, varied
 from lesson_texts import HEAD, LESSON, RUN, written_lesson
 
 NEXT = '```question\nkind = "next"\n{}\n```\n'

@@ -13,18 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
-from glyphscope.lessons import (
-    Experiment,
-    Question,
-    Watch,
-    bundled_lessons,
-    check_lesson,
-    is_of,
-    judge,
-    parse_lesson,
-    sheet,
-)
-from glyphscope.lessons.library import FOLDER, RUNS
+from glyphscope.lessons.checking import check_lesson, is_of
+from glyphscope.lessons.lesson import Experiment, Question, Watch
+from glyphscope.lessons.library import FOLDER, RUNS, bundled_lessons
+from glyphscope.lessons.questions import judge, sheet
+from glyphscope.lessons.reading import parse_lesson
 from glyphscope.resources import names
 from glyphscope.runs import run_state
 

@@ -17,8 +17,9 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading
 from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
-from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.memory import memory_needed, read_facts
+from glyphscope.models.opening import open_model
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Settings, load_settings, save_settings
 from glyphscope.strategies import run

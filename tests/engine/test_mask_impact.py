@@ -16,7 +16,7 @@ from glyphscope.explain.mask_impact_report import field_name, head, loss_words, 
 from glyphscope.explain.prompt_places import prompt_places
 from glyphscope.grammar.match.earley import MatchLimit
 from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions.records import encode_record

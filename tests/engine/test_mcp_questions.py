@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GlyphscopeError, ModelError
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.questions import MAX_BYTES, Answer, Question

@@ -16,15 +16,11 @@ from glyphscope.events import (
     Token,
     TokenStep,
 )
-from glyphscope.models import (
-    Cancelled,
-    GenerateRequest,
-    PromptReady,
-    RecordedModel,
-    ScriptedModel,
-    open_model,
-)
 from glyphscope.models.chat import MERGED_SYSTEM, ChatTemplate, render_plain
+from glyphscope.models.interface import Cancelled, GenerateRequest, PromptReady
+from glyphscope.models.opening import open_model
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.models.wire import Answer, Envelope, Generate
 from glyphscope.processes.pipe import Pipe
 

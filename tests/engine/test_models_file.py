@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glyphscope.errors import ModelError
-from glyphscope.models import find_models, open_model
 from glyphscope.models.files import FileHash, inspect_file
+from glyphscope.models.finding import find_models
 from glyphscope.models.gguf import read_header
+from glyphscope.models.opening import open_model
 
 
 def string(text):

@@ -22,8 +22,10 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import RecordedModel, ScriptedModel, open_model
 from glyphscope.models.gguf import read_special_texts
+from glyphscope.models.opening import open_model
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.models.turn_forms import TemplateRenderer, template_turn_form
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run

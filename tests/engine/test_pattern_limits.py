@@ -11,7 +11,7 @@ from llguidance import LLParserLimits
 from glyphscope.compilers import masks
 from glyphscope.grammar.regular.pattern import StringLanguage, found, start
 from glyphscope.registry import ToolRegistry, make_tool
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 
 LETTERS = StringLanguage(("^[a-z]*$",), 0, 200_000)
 

@@ -11,8 +11,8 @@ import pytest
 
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.proof import Proof, Report, call_schema, iterate_proofs, prove
-from glyphscope.proof.engines import BatchedReader
+from glyphscope.proof.engines import BatchedReader, call_schema
+from glyphscope.proof.prove import Proof, Report, iterate_proofs, prove
 from glyphscope.proof.renderings import spellings
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 

@@ -20,13 +20,15 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.schema import join
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.notation import write_call
-from glyphscope.proof import ENGINES, prove
+from glyphscope.notation.write import write_call
+from glyphscope.proof.engines import ENGINES
+from glyphscope.proof.prove import prove
 from glyphscope.registry import ToolRegistry, load_registry
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 from orders import in_some_order
 
 pytestmark = pytest.mark.slow

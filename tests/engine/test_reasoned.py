@@ -7,7 +7,8 @@ from glyphscope.events import SegmentClosed, SegmentOpened, ToolKnown
 from glyphscope.registry import default_registry
 from glyphscope.turns.form import ReasoningForm, TurnForm, Wrap
 from glyphscope.turns.reasoned import ReasonedValidator
-from glyphscope.validation import CallValidator, TurnValidator
+from glyphscope.validation.call import CallValidator
+from glyphscope.validation.turn import TurnValidator
 
 REGISTRY = default_registry()
 FORM = TurnForm(

@@ -28,11 +28,14 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.execution.recorded import RecordedInteraction
-from glyphscope.models import GenerateRequest, Opening, RecordedModel, ScriptedModel, open_model
+from glyphscope.models.interface import GenerateRequest, Opening
+from glyphscope.models.opening import open_model
+from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.remote import key_addresses, read_address, remove_key, set_key
 from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.model import open_remote
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import continue_aborted, run

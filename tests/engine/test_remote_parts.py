@@ -18,7 +18,8 @@ from glyphscope.events import (
     Token,
     ToolCall,
 )
-from glyphscope.models import GenerateRequest, RecordedModel
+from glyphscope.models.interface import GenerateRequest
+from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.remote.chunks import CallPiece
 from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.models.remote.parts import CallWriter

@@ -14,7 +14,8 @@ from glyphscope.explain.retokenization import (
     compared,
     same_model,
 )
-from glyphscope.models import ScriptedModel, Vocabulary
+from glyphscope.models.interface import Vocabulary
+from glyphscope.models.scripted import ScriptedModel
 
 WORDS = [
     b"max",

@@ -27,9 +27,10 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.execution.recorded import RecordedInteraction
-from glyphscope.grammar import build_value_grammar
+from glyphscope.grammar.builder.calls import build_value_grammar
 from glyphscope.grammar.match.report import match_text
-from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.sessions import first_difference

@@ -29,7 +29,8 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.sampling import sampling_words, stop_lines, stop_strings

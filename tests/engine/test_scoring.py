@@ -14,7 +14,7 @@ from glyphscope.evals.scoring.outcome import REASON_OF_CODE
 from glyphscope.evals.scoring.scorer import MOST_DETAIL, score
 from glyphscope.evals.suites.suite import ExpectedCall, FinalText, ScriptedResult, Turn
 from glyphscope.events import RunFailed, decode_event, encode_event
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import NonInteractive, RunState, run_state
 from glyphscope.strategies import run

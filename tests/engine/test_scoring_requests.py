@@ -17,7 +17,7 @@ from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.suites.suite import ScriptedResult, Suite, Turn
 from glyphscope.events import ApprovalRule, Message, RunRequest, Sampling
-from glyphscope.prompting import render_messages
+from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive, history_after, run_state
 from glyphscope.strategies import run

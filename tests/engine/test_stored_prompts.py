@@ -23,7 +23,7 @@ from glyphscope.models.llama_engine import CHUNK
 from glyphscope.models.prompt_cache import PromptCache, clear_cache, stored_files
 from glyphscope.models.stored_prompts import StoredPrompts, identity_of
 from glyphscope.sessions import Settings, places
-from glyphscope.sessions.stored_prompts import LIMIT_VARIABLE, prompt_cache
+from glyphscope.sessions.settings import LIMIT_VARIABLE, prompt_cache
 
 LIMIT = 1_000_000
 SLOW = 1e6

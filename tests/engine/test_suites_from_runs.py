@@ -2,6 +2,7 @@
 
 import threading
 
+import msgspec
 import pytest
 
 from glyphscope.errors import RecordError, StorageError, SuiteError
@@ -145,13 +146,29 @@ def test_runs_of_one_name_get_unique_names_and_share_their_tools(tmp_path):
         (lambda: events_of(SEARCH)[:-1], "is incomplete"),
         (list, "is incomplete"),
         (lambda: events_of(SEARCH, prompt=" "), "without a user message"),
-        (lambda: events_of(SEARCH, history=(Message("user", "x"),)), "with earlier messages"),
     ],
 )
 def test_a_run_without_a_right_answer_is_rejected(events, words):
     with pytest.raises(SuiteError) as caught:
         scenario_of_run(events(), "a", "a.jsonl")
     assert words in str(caught.value) and caught.value.where == "a.jsonl"
+
+
+def test_the_scenario_of_a_later_turn_has_the_messages_before_it(tmp_path):
+    before = (Message("user", "Hello."), Message("assistant", "Hello, what do you need?"))
+    suite = suite_of(tmp_path, SEARCH, history=before)
+    (scenario,) = suite.scenarios
+    request = request_for(Arm(model="m"), suite, scenario, suite_registry(suite, scenario), Sampling())
+    assert (request.history, request.prompt) == (before, "Find the harbour.")
+    assert asked_again(suite, SEARCH).ok
+
+
+@pytest.mark.parametrize("history", ["hello", [{"role": "user"}], [{"role": "narrator", "content": "x"}]])
+def test_messages_of_a_suite_that_are_none_are_reported_at_their_place(tmp_path, history):
+    suite = suite_of(tmp_path, SEARCH)
+    wrong = msgspec.structs.replace(suite, request={"history": history})
+    (problem, *_) = check_suite(wrong)
+    assert problem.pointer.startswith("/request/history")
 
 
 def test_a_file_that_is_not_a_record_is_rejected(tmp_path):

@@ -7,21 +7,23 @@ import pytest
 
 from glyphscope.errors import SuiteError
 from glyphscope.evals.scoring.matching import Matcher
-from glyphscope.evals.suites.call_form import ArgumentCheck, CallForm, call_of, form_of
+from glyphscope.evals.suites.call_form import ArgumentCheck, CallChecks, call_of, form_of
 from glyphscope.evals.suites.own import add_scenario, keep_suite, own_suites, suite_path
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario
 
 FORMS = [
-    CallForm("search"),
-    CallForm("search", (ArgumentCheck("query", "equals", "tea"),), folded=True),
-    CallForm("search", (ArgumentCheck("query", "equals", "tea"),), others=True),
-    CallForm("search", (ArgumentCheck("query", "one_of", ["tea", "Tea"]), ArgumentCheck("max_results", "optional"))),
-    CallForm("search", (ArgumentCheck("query", "matches", "^te"),)),
-    CallForm("search", (ArgumentCheck("query", "matches", "^te"),), others=True),
-    CallForm("search", (ArgumentCheck("max_results", "schema", {"minimum": 3}),), others=True),
-    CallForm("search", (ArgumentCheck("query", "equals", "tea"), ArgumentCheck("sources", "schema", {"minItems": 1}))),
-    CallForm("search", (ArgumentCheck("query", "one_of", ["tea"]),), others=True),
+    CallChecks("search"),
+    CallChecks("search", (ArgumentCheck("query", "equals", "tea"),), folded=True),
+    CallChecks("search", (ArgumentCheck("query", "equals", "tea"),), others=True),
+    CallChecks("search", (ArgumentCheck("query", "one_of", ["tea", "Tea"]), ArgumentCheck("max_results", "optional"))),
+    CallChecks("search", (ArgumentCheck("query", "matches", "^te"),)),
+    CallChecks("search", (ArgumentCheck("query", "matches", "^te"),), others=True),
+    CallChecks("search", (ArgumentCheck("max_results", "schema", {"minimum": 3}),), others=True),
+    CallChecks(
+        "search", (ArgumentCheck("query", "equals", "tea"), ArgumentCheck("sources", "schema", {"minItems": 1}))
+    ),
+    CallChecks("search", (ArgumentCheck("query", "one_of", ["tea"]),), others=True),
 ]  # fmt: skip
 
 
@@ -29,7 +31,7 @@ FORMS = [
 def test_a_form_is_read_back_from_its_call(form):
     read = form_of(call_of(form))
     if not form.checks:  # no checks: there may be others
-        form = CallForm(form.tool, others=True)
+        form = CallChecks(form.tool, others=True)
     assert read == form
 
 

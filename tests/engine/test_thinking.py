@@ -22,8 +22,10 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.events.stream import _LEFT_OUT
-from glyphscope.models import RecordedModel, ScriptedModel, wire
+from glyphscope.models import wire
+from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.remote.dialect import DIALECTS
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
 from glyphscope.sessions import RecordWriter, load_project, save_project

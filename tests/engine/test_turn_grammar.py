@@ -13,12 +13,13 @@ from examples import some
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstrainFrom, Violation
-from glyphscope.grammar import Grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import sample_texts
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match.report import compile_grammar, match_text
-from glyphscope.grammar.tree import TokenMatch
+from glyphscope.grammar.tree import Grammar, TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import TurnForm, TurnTools, call_violations, form_of, read_turn
 from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers

@@ -18,13 +18,15 @@ from glyphscope.events import (
     ToolKnown,
     Violation,
 )
-from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match.report import match_text
-from glyphscope.notation import write_call
+from glyphscope.notation.write import write_call
 from glyphscope.registry import default_registry
-from glyphscope.validation import TurnValidator
+from glyphscope.validation.turn import TurnValidator
 
 REGISTRY = default_registry()
 SEARCH = {"query": "x"}

@@ -9,7 +9,8 @@ import pytest
 from glyphscope.errors import NotationError
 from glyphscope.events import Notation, Shape, Violation, violations_of
 from glyphscope.registry import default_registry, load_registry
-from glyphscope.validation import CallValidator, CheckReport, Limits
+from glyphscope.validation.call import CallValidator, CheckReport
+from glyphscope.validation.streaming_validator import Limits
 
 
 def check(text: str, notation: Notation = "glyph", shape: Shape = "flat", chunk: int = 0) -> CheckReport:
@@ -341,7 +342,7 @@ def test_an_integer_beyond_every_float_is_checked_for_multiples():
         ({}, "{action=p a=1}", "the tool 'p' takes no arguments"),
         ({}, "p{a=1}", "the tool 'p' takes no arguments"),
         ({"o": {"additionalProperties": False}}, "{action=p o={b=1}}", "this object takes no members"),
-        ({"a": {}}, "{action=p a=1 b=1}", "no argument is left"),
+        ({"a": {}}, "{action=p a=1 b=1}", "no argument remains"),
     ],
 )  # fmt: skip
 def test_impossible_arguments_are_not_described_as_used_up(schema, text, message):
@@ -394,8 +395,8 @@ def test_a_key_that_begins_like_a_given_one_is_an_unknown_argument(notation, chu
     assert [error.code for error in errors] == ["UNKNOWN_ARGUMENT", "UNKNOWN_ARGUMENT", "DUPLICATE_ARGUMENT"]
     places = [at - number for number, at in enumerate(at for at, char in enumerate(text) if char == "^")]
     assert [error.char for error in errors] == places
-    assert errors[0].message == "no argument that is left begins with 'max_results_'"
-    assert errors[2].message == "'max_results' was given already"
+    assert errors[0].message == "no remaining argument begins with 'max_results_'"
+    assert errors[2].message == "'max_results' is already given"
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

@@ -11,7 +11,7 @@ import pytest
 from glyphscope.events import Notation
 from glyphscope.notation.write import write_call
 from glyphscope.registry import load_registry
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from examples import at_most
 from glyphscope.errors import RegistryError
 from glyphscope.events import FieldClosed, Notation
 from glyphscope.strategies.decode import Validator
-from glyphscope.validation import ValueValidator
 from glyphscope.validation.checker import Checker
+from glyphscope.validation.value import ValueValidator
 
 NOTATIONS = st.sampled_from(["glyph", "json"])
 CHOICE = {

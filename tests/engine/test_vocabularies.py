@@ -14,8 +14,9 @@ from untrained_models import PAIRS, Pair, maker, model_file
 llama = pytest.importorskip("llama_cpp")
 
 from glyphscope.events import LoadOptions, Sampling  # noqa: E402
-from glyphscope.models import GenerateRequest, open_model  # noqa: E402
+from glyphscope.models.interface import GenerateRequest  # noqa: E402
 from glyphscope.models.llama_engine import model_parameters  # noqa: E402
+from glyphscope.models.opening import open_model  # noqa: E402
 from glyphscope.models.tokens import read_ends, read_pieces, read_special  # noqa: E402
 
 
@@ -28,11 +29,13 @@ def silent() -> Iterator[None]:
     llama.llama_log_set(llama.llama_log_callback(0), None)
 
 
+BUFFER = ctypes.create_string_buffer(1024)
+
+
 def piece(vocab: int, token: int) -> bytes:
     """Return the piece, as users of llama-cpp-python request it."""
-    buffer = ctypes.create_string_buffer(1024)
-    size = llama.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
-    return buffer.raw[:size]
+    size = llama.llama_token_to_piece(vocab, token, BUFFER, len(BUFFER), 0, True)
+    return BUFFER[:size]
 
 
 def special(vocab: int, token: int, text: bytes) -> bool:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from every_page import ABORTED, dialogs, in_turn, texts
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.runs.recorder import bundled_run
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from glyphscope.events import ApprovalGiven, QuestionAnswered
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.runs import Decision
 from glyphscope.runs.context import Ending
@@ -19,6 +19,7 @@ from glyphscope_gui.calls.approval_card import MOST_ARGUMENTS, ApprovalCard
 from glyphscope_gui.calls.argument_check import check_arguments
 from glyphscope_gui.calls.argument_field import LONGEST
 from glyphscope_gui.playground.question_card import QuestionCard
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog
 from made_runs import NEEDED
@@ -29,7 +30,7 @@ SEARCH = default_registry().get("search")
 @pytest.fixture
 def card(qtbot):
     made = ApprovalCard()
-    qtbot.addWidget(made, before_close_func=ApprovalCard.shut_down)
+    qtbot.addWidget(made, before_close_func=end_work)
     made.resize(600, 400)
     made.said = []
     made.decided.connect(made.said.append)
@@ -56,7 +57,7 @@ def judged(qtbot, card):
         ({"query": "x", "max_results": 500}, {"max_results"}, ""),
         ({"query": "", "max_results": 0}, {"query", "max_results"}, ""),
         ({"max_results": 5}, set(), "required argument 'query'"),
-        ({"query": "x", "bogus": 1}, set(), "no argument"),
+        ({"query": "x", "bogus": 1}, set(), "no remaining argument"),
     ],
 )
 def test_an_argument_error_is_reported_at_its_argument_or_for_the_whole_call(arguments, by_name, whole):

@@ -13,8 +13,9 @@ from PySide6.QtGui import Qt
 from PySide6.QtWidgets import QLabel
 
 from glyphscope.errors import ContextOverflow, ModelDied
-from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.interface import RenderedPrompt
+from glyphscope.models.opening import open_model
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import branch_tree
 from glyphscope.sessions import places
 from glyphscope.sessions.files import atomic_write
@@ -22,6 +23,7 @@ from glyphscope.sessions.history import kin_of
 from glyphscope_gui.context import Page
 from glyphscope_gui.playground.branches.tree_model import BranchTreeModel
 from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.tools.tools_dock import ToolsDock
@@ -160,7 +162,7 @@ def test_an_invalid_registry_is_a_users_error_and_leaves_the_tools(qtbot, make, 
     path.write_text(text)
     dock.actions_.read_file(path)
     reported = dialog_words(qtbot, dock)
-    dock.shut_down()
+    end_work(dock)
     assert words in reported and "bad.json" in reported and "mistake of Glyphscope" not in reported
     assert len(page.context.project.tools.registry) == 7
     assert finish(qtbot, page).call is not None

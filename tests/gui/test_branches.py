@@ -10,7 +10,8 @@ from PySide6.QtTest import QTest
 
 from glyphscope.events import BranchPoint, PrefixPart, Relaxed, RunRequest, RunStarted, Token
 from glyphscope.explain.constraint_attribution import Attribution
-from glyphscope.models import ScriptedModel, Vocabulary
+from glyphscope.models.interface import Vocabulary
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, run_state
 from glyphscope.sessions.history import kin_of

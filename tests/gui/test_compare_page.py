@@ -27,7 +27,7 @@ from comparing import (
     table,
 )
 from glyphscope.errors import ModelDied, ModelError
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare.comparison import ColumnPhase
 from glyphscope_gui.compare.variants import MOST, OWN, PRESETS, Variant, next_variant, variant_names
 from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
@@ -228,7 +228,7 @@ def test_run_starts_the_columns_where_they_are_in_sight(make, qtbot):
     page = make()
     began = []
     page.context.runs.began.connect(began.append)
-    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
+    with qtbot.waitSignal(page.comparison.queue.runningChanged, check_params_cb=lambda on: not on):
         page.run()
     assert pills(page) == ["✓ valid", "✓ valid"]
     assert not began
@@ -447,6 +447,7 @@ def test_names_are_what_differs_between_columns():
 def test_the_first_difference_is_shown_by_words_and_a_line(make, qtbot, theme):
     page = make(Answers(json=JSON.replace("AI news", "AI views")))
     page.context.themes.choose(theme)
+    page.context.themes.finish()
     arrange(page, GLYPH_OFF, JSON_OFF)
     run_all(qtbot, page)
     view, model = page.view, page.view.fields_model

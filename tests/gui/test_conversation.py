@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout
 
 from glyphscope.events import Message, RunRequest, ToolCall
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Project, load_project, save_project
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
@@ -21,6 +21,7 @@ from glyphscope_gui.prompt.dock import MESSAGES, TEMPLATE, PromptDock
 from glyphscope_gui.prompt.message_list import ROLE_ROLE, TOKENS_ROLE
 from glyphscope_gui.prompt.presenter import PromptPresenter
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -36,7 +37,7 @@ ALTERNATING = (
 def document(qapp):
     document = PromptDocument(PromptContext(default_registry()), PromptState(user="And y?", history=HISTORY))
     yield document
-    document.shut_down()
+    end_work(document)
 
 
 @pytest.fixture
@@ -180,7 +181,7 @@ def open_panel(open_context, qtbot):
 
     yield build
     for presenter in made:
-        presenter.close()
+        end_work(presenter)
 
 
 @pytest.mark.slow
@@ -236,6 +237,7 @@ def playground(open_page, qtbot):
     page.context.project.set_options(constraint="off")
     page.context.project.prompt.set_user("Find AI news")
     page.context.actions.run.triggered.connect(page.run)
+    page.view.window().addAction(page.context.actions.run)  # its shortcut is the key that sends a reply, too
     page.run()
     qtbot.waitUntil(page.view.reply.isVisible)
     return page
@@ -251,6 +253,7 @@ def test_a_reply_runs_with_the_runs_messages_its_answer_and_the_reply(playground
     reply, view = playground.view.reply, playground.view
     assert not reply.send_button.isEnabled()
     reply.edit.setPlainText("And 5 about llamas")
+    reply.edit.setFocus()
     ended(
         playground,
         qtbot,

@@ -13,7 +13,7 @@ from evaluating import ended, set_up
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import JudgeCheck, PathCheck, PythonCheck
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import run_state
 from glyphscope.runs.endings import end_of
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
@@ -163,7 +163,11 @@ def test_python_functions_are_shown_and_run_only_when_they_are_allowed(opened, q
     question = page.context.window.findChild(PythonConsent)
     assert question.tabs.widget(0).toPlainText() == CHECK and "your permissions" in question.words.text()
     question.cancel.click()
-    assert not page.is_busy and "not allowed" in view.notice.label.text() and view.views.value == SETUP
+    assert (
+        not page.evaluations.is_busy
+        and "not allowed" in view.notice.label.text()
+        and view.views.value == SETUP
+    )
     view.setup.go.click()
     question = page.context.window.findChildren(PythonConsent)[-1]
     question.allow.click()

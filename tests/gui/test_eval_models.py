@@ -18,7 +18,7 @@ from glyphscope.evals.results.summary import by_scenario, summarise
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import RunRequest
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.strategies import run

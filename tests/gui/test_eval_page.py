@@ -9,7 +9,15 @@ import threading
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QCheckBox, QComboBox, QLineEdit, QPushButton
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QPushButton,
+    QWidget,
+)
 
 from evaluating import (
     SUITE,
@@ -24,7 +32,7 @@ from evaluating import (
 )
 from glyphscope.errors import ModelError
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.page import RESULT, SETUP
@@ -54,6 +62,16 @@ def suite(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(SUITE))
     return path
+
+
+def test_a_page_that_is_left_while_it_is_made_is_made_once(open_page, qtbot):
+    page = open_page(PageId.EVALUATE)
+    navigator = page.context.navigator
+    for shown in (PageId.PLAYGROUND, PageId.EVALUATE):
+        navigator.show(shown)
+    ended(qtbot, page)
+    assert page.view.findChildren(QWidget, "evalSetup") == [page.view.setup]
+    assert page.view.suites_model.ticked
 
 
 def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, qtbot, suite):

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.retokenization import Boundaries, BoundaryDiff
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
 from glyphscope_gui.playground.mask_impact_view import MASKED, TAKEN

@@ -14,6 +14,7 @@ import glyphscope_gui
 from glyphscope.events import ApprovalNeeded
 from glyphscope.visible import unseen
 from glyphscope_gui.calls.approval_card import ApprovalCard
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.character_names import char_words, text_words
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, WrappedLabel, words_label
@@ -122,7 +123,7 @@ def test_the_approval_card_shows_all_invisible_characters(qtbot):
     said += [action.text() for action in card.menu.actions()]
     assert not unseen("".join(said))
     assert any("U+D800" in text for text in said if "invisible characters" in text and "U+2061" not in text)
-    card.shut_down()
+    end_work(card)
 
 
 def test_every_label_of_the_window_shows_invisible_characters():

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QPlainTextEdit, QTextEdit, QWid
 
 from every_page import ABORTED, texts
 from glyphscope.events import AnyEvent, RunFailed
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import Project
 from glyphscope.visible import unseen, visible
 from glyphscope_gui.evaluate.page import RESULT
@@ -152,6 +152,7 @@ def test_the_result_of_an_evaluation_shows_invisible_characters(open_page, qtbot
     lines = (hide(msgspec.json.decode(line)) for line in samples.read_bytes().splitlines())
     samples.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     page = open_page(PageId.EVALUATE, ready=False)
+    page.making.finish()
     page.open_result(path)
     qtbot.waitUntil(lambda: page.view.result.model.rowCount() > 1 and not page.is_busy)
     page.view.show_view(RESULT)

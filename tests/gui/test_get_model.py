@@ -12,9 +12,11 @@ pytest.importorskip("huggingface_hub")
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_process, hub_in_thread
 from glyphscope.errors import ModelError
-from glyphscope.models import FoundModel
-from glyphscope.models.hub import Choice, Lookup, Progress, Stopped, Unfinished
-from glyphscope.models.hub.files import HubFile
+from glyphscope.models.finding import FoundModel
+from glyphscope.models.hub.files import Choice, HubFile
+from glyphscope.models.hub.jobs import Lookup, Stopped
+from glyphscope.models.hub.part import Unfinished
+from glyphscope.models.hub.wire import Progress
 from glyphscope_gui.model_picker import getting as model_getting
 from glyphscope_gui.model_picker import hub_panel
 from glyphscope_gui.model_picker import presenter as model_presenter
@@ -25,6 +27,7 @@ from glyphscope_gui.model_picker.hub_panel import HubPanel
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.model_picker.words import progress_words
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 
 FILE = "tiny-Q4_K_M.gguf"
@@ -55,7 +58,7 @@ def panel(qtbot, tmp_path):
     qtbot.addWidget(panel)
     panel.show()
     yield panel
-    getting.close()
+    end_work(getting)
 
 
 def look(panel, qtbot, name=REPO):
@@ -108,7 +111,7 @@ def test_a_closing_window_does_not_wait_for_a_silent_server(hub, ended, panel, q
     panel.load_button.click()
     qtbot.waitUntil(lambda: panel._getting.loading.progress.done == 1000)
     began = time.monotonic()
-    panel._getting.close()
+    end_work(panel._getting)
     assert time.monotonic() - began < 20
     assert [path.stat().st_size for path in (tmp_path / REPO).iterdir()] == [1000]
 
@@ -210,7 +213,7 @@ def test_a_found_model_can_be_used_and_a_broken_one_cannot(qtbot, tmp_path):
     assert "✗ The file is cut off" in dialog.found.data(dialog.found.index(1, 0))
     (row,) = dialog.hub._rows
     resume, discard = row.findChildren(type(dialog.use_button))
-    with qtbot.waitSignal(dialog.discardRequested) as signal:
+    with qtbot.waitSignal(dialog.hub.discardRequested) as signal:
         discard.click()
     assert signal.args == [part] and FILE in resume.accessibleName()
     dialog.table.selectRow(0)
@@ -262,7 +265,7 @@ def presenter(context, qtbot):
     picker = ModelPicker(context.settings, context.window)
     presenter = ModelPresenter(context, picker)
     yield presenter
-    presenter.close()
+    end_work(presenter)
 
 
 @pytest.mark.slow

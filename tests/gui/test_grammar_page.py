@@ -11,6 +11,7 @@ from fake_context import scripted
 from glyphscope.registry import default_registry
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.tools.tools_dock import ToolsDock
 from grammar_window import checked, put_cursor, show
@@ -193,7 +194,7 @@ def schema_edit(qtbot):
     dock.show()
     dock.tabs.setCurrentIndex(1)
     yield dock.schema.editor
-    dock.shut_down()
+    end_work(dock)
 
 
 @pytest.mark.parametrize("editor", ["grammar", "schema"])

@@ -12,9 +12,9 @@ from PySide6.QtCore import QEvent, QObject, QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtSvg import QSvgRenderer
 
-from glyphscope.grammar import Origin
 from glyphscope.grammar.gbnf.cancellation import CheckCancelled
 from glyphscope.grammar.gbnf.parse.parser import read_gbnf
+from glyphscope.grammar.tree import Origin
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.enforcement import proving
@@ -38,6 +38,7 @@ from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.runs.grammar_origins import constraint_words, rule_origin, rules_by_argument
+from glyphscope_gui.shared.background import end_work, is_working
 from glyphscope_gui.shared.character_names import class_words, text_words
 from glyphscope_gui.theme import load_theme
 
@@ -295,7 +296,7 @@ def test_only_the_latest_jobs_answer_is_delivered(qapp, qtbot):
     qtbot.waitUntil(lambda: bool(reported))
     assert ran == [0, 4]
     assert reported == [4]
-    jobs.close()
+    end_work(jobs)
 
 
 @pytest.fixture
@@ -307,7 +308,7 @@ def bench(qapp, monkeypatch):
     document.open_text('root ::= "a"\n', "")
     bench = GrammarBench(document, RegistryDocument(default_registry()), owner)
     yield bench, document
-    bench.close()
+    end_work(bench)
 
 
 @pytest.mark.slow
@@ -336,7 +337,7 @@ def test_a_check_of_an_older_text_is_cancelled(bench, qtbot, monkeypatch):
     assert ended == [True] and bench.last.text == document.text
     document.open_text('root ::= "c"\n', "")
     qtbot.waitUntil(lambda: len(begun) == 3)
-    bench.close()
+    end_work(bench)
     assert ended == [True, True] and not crashes
 
 
@@ -362,9 +363,9 @@ def test_the_answer_of_a_dropped_job_is_not_delivered(qapp, qtbot):
     jobs.start("check", lambda: gate.wait(60), reported.append, reported.append)
     jobs.drop("check")
     gate.set()
-    qtbot.waitUntil(lambda: not jobs.is_busy)
+    qtbot.waitUntil(lambda: not is_working(jobs))
     assert reported == []
     jobs.start("check", lambda: 1 / 0, reported.append, reported.append)
     qtbot.waitUntil(lambda: bool(reported))
     assert isinstance(reported[0], ZeroDivisionError)
-    jobs.close()
+    end_work(jobs)

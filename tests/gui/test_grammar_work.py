@@ -110,7 +110,7 @@ def test_a_step_shows_its_rules_and_the_allowed_next_characters(grammar, qtbot):
     assert view.step_card.heading.hint.text() == "character 4 of 5"
     view.step.set_text("{a=x")
     qtbot.waitUntil(lambda: "fails at 3" in view.step.next.text())
-    view.step.ruleChosen.emit("pair")
+    view.step.rules.linkActivated.emit("pair")
     assert view.edit.rule == "pair"
 
 
@@ -152,7 +152,7 @@ def test_the_enforcement_of_a_constraint_is_shown(grammar, qtbot):
     assert model.index(row, 1).data(Qt.ItemDataRole.AccessibleTextRole) == "enforced"
     assert grammar.context.panels.badges["search", "/properties/max_results/maximum"] == "enforced"
     show(qtbot, grammar, GOOD)
-    qtbot.waitUntil(lambda: not grammar.bench.is_busy)
+    qtbot.waitUntil(lambda: not grammar.is_busy)
     assert table.isHidden()
     grammar.context.project.set_options(constraint="off")
     assert grammar.context.panels.badges["search", "/properties/max_results/maximum"] == "checked"
@@ -237,7 +237,7 @@ def test_a_grammar_is_opened_saved_and_stored_in_the_project(grammar, qtbot, tmp
     view.edit.moveCursor(QTextCursor.MoveOperation.End)
     qtbot.keyClicks(view.edit, "# mine")
     add(grammar, "{a=10}")
-    grammar.files.save(str(tmp_path / "b.gbnf"))
+    grammar.files.save(tmp_path / "b.gbnf")
     assert (tmp_path / "b.gbnf").read_text() == GOOD + "# mine"
     assert "b.gbnf" in view.edit_card.heading.hint.text()
     assert project.is_dirty
@@ -256,7 +256,7 @@ def test_a_grammar_is_opened_saved_and_stored_in_the_project(grammar, qtbot, tmp
 def test_a_file_that_is_not_text_is_reported(grammar, qtbot, tmp_path):
     path = tmp_path / "a.gbnf"
     path.write_bytes(b'root ::= "\xff\xfe"')
-    grammar.files.open(str(path))
+    grammar.files.open(path)
     qtbot.waitUntil(grammar.view.notice.isVisible)
     assert "UTF-8" in grammar.view.notice.label.text()
 

@@ -31,6 +31,7 @@ from glyphscope_gui.history.model import facts, outcome_status, outcome_words, s
 from glyphscope_gui.history.presenter import HistoryPresenter
 from glyphscope_gui.history.suite_dialog import SuiteDialog
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.theme.manager import ThemeManager
 
 SERIES = (
@@ -270,7 +271,7 @@ def test_a_run_becomes_a_scenario_of_a_suite_of_the_user(context, qtbot):
     context.recorder.keep(bundled_run("search-mask.jsonl"))
     qtbot.waitUntil(lambda: dock.model.rowCount() == 1)
     dock.list.setCurrentIndex(dock.model.index(0, 0))
-    dock.add_current_to_suite()
+    dock.ask_with_current(dock.suiteRequested)
     (dialog,) = context.window.findChildren(SuiteDialog)
     dialog.name_box.setEditText("starter")
     assert not dialog.add_button.isEnabled() and "bundled" in dialog.problem.text()
@@ -280,7 +281,7 @@ def test_a_run_becomes_a_scenario_of_a_suite_of_the_user(context, qtbot):
     suite = load_suite(context.services.places.suites / "Mine.json")
     assert [each.expect.calls[0].tools for each in suite.scenarios] == [("search",)]
     assert "Mine" in context.offers[-1][0] and suite.scenarios[0].id == "search"
-    presenter.close()
+    end_work(presenter)
 
 
 def test_the_name_of_a_suite_is_not_cut_by_its_field(qtbot, qapp, tmp_path):

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from glyphscope.events import ApprovalGiven, ApprovalNeeded, QuestionAnswered, RunRequest
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs.context import Ending
 from glyphscope.runs.interaction import DENIED, Decision

@@ -17,8 +17,9 @@ from PySide6.QtWidgets import QDockWidget, QFileDialog, QMainWindow, QWidget
 from fake_context import fake_context
 from glyphscope.errors import ModelError
 from glyphscope.events import Token
-from glyphscope.lessons import Progress, bundled_lessons, find_lesson
-from glyphscope.models import ScriptedModel
+from glyphscope.lessons.library import bundled_lessons, find_lesson
+from glyphscope.lessons.progress import Progress
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import Places, places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons.opened import lecture_slides
@@ -209,7 +210,6 @@ def test_a_player_shows_the_same_run_going_back_and_forward(qtbot):
     player.show(events)
     player.go(99)
     assert player.at_end and player.state.outcome == "valid"
-    player.close()
 
 
 def test_the_sampled_token_is_among_the_shown_alternatives():

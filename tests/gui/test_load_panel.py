@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 
 from fake_hub import gguf
 from glyphscope.events import LoadOptions, ModelInfo
-from glyphscope.models import FoundModel, ScriptedModel
+from glyphscope.models.finding import FoundModel
 from glyphscope.models.memory import ModelFacts
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.model_picker import presenter as model_presenter
 from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.settings.presenter import SettingsPresenter
+from glyphscope_gui.shared.background import end_work
 
 CALL = '{action="search" query="AI news" max_results=10}'
 FACTS = ModelFacts(
@@ -75,7 +78,7 @@ def test_a_loading_model_shows_its_progress_and_a_loaded_one_its_options(qtbot):
     line.show()
     line.show_status(ModelStatus("opening", "/m/a-Q8_0.gguf", progress=0.4), can_unload=False)
     assert line.bar.isVisible() and line.bar.value() == 400 and "40%" in line.words.text()
-    assert not line.unload.isVisible()
+    assert not line.unload.isEnabled()
     load = LoadOptions(context=2048, threads=2, gpu_layers=0, kv_type="q8_0", flash_attention="on")
     info = ModelInfo(name="a", load=load)
     line.show_status(ModelStatus("ready", "/m/a-Q8_0.gguf", info=info), can_unload=True)
@@ -122,7 +125,8 @@ def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
         assert context.settings.value.load_options == {str(file): LoadOptions(kv_type="q8_0")}
         qtbot.waitUntil(context.actions.unload_model.isEnabled)
         closed = Closing.closed
-        dialog.open_line.unload.click()
+        qtbot.mouseClick(dialog.open_line.unload, Qt.MouseButton.LeftButton)
+        assert dialog.table.hasFocus()
         qtbot.waitUntil(lambda: context.runs.model.phase == "none")
         assert Closing.closed == closed + 1 and "next run loads it" in dialog.open_line.words.text()
         assert not context.actions.unload_model.isEnabled()
@@ -131,8 +135,8 @@ def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
         assert context.runs.state.call is not None and context.runs.model.phase == "ready"
         assert opened[-1] == (str(file), LoadOptions(kv_type="q8_0"))
     finally:
-        presenter.close()
-        settings.close()
+        end_work(presenter)
+        end_work(settings)
 
 
 def test_a_file_that_cannot_be_used_has_no_options(open_context, qtbot, monkeypatch):
@@ -145,4 +149,4 @@ def test_a_file_that_cannot_be_used_has_no_options(open_context, qtbot, monkeypa
         qtbot.waitUntil(lambda: dialog.found.rowCount() == 1)
         assert not dialog.loading.isVisible() and dialog.selected_path == ""
     finally:
-        presenter.close()
+        end_work(presenter)

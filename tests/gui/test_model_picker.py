@@ -9,13 +9,14 @@ import pytest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from glyphscope.events import ModelInfo
-from glyphscope.models import FoundModel
+from glyphscope.models.finding import FoundModel
 from glyphscope_gui.model_picker import picker as model_picker
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.model_names import model_name
 from memory_keyring import memory_keyring
 
@@ -36,7 +37,7 @@ def picker(qtbot, tmp_path, monkeypatch):
     qtbot.addWidget(picker)
     picker.show()
     yield picker
-    picker.shut_down()
+    end_work(picker)
     store.close()
 
 
@@ -120,7 +121,7 @@ def test_a_chosen_model_is_the_projects_and_the_pickers(context, qtbot):
     info = ModelInfo(name="Qwen3", path="/m/qwen3-4b.Q4_K_M.gguf", quantisation="Q5_K")
     context.runs.modelStatusChanged.emit(ModelStatus("ready", "/m/qwen3-4b.Q4_K_M.gguf", info=info))
     assert picker.accessibleName() == "Model: qwen3-4b Q5_K"
-    presenter.close()
+    end_work(presenter)
 
 
 def test_the_menu_opens_one_file_dialog(context, qtbot):
@@ -130,7 +131,7 @@ def test_the_menu_opens_one_file_dialog(context, qtbot):
     dialogs = context.window.findChildren(QFileDialog)
     assert len(dialogs) == 1
     dialogs[0].reject()
-    presenter.close()
+    end_work(presenter)
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QWidget
 
-from glyphscope.models import ScriptedModel
 from glyphscope.models.prompt_cache import PromptCache
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import History, Places, load_settings
-from glyphscope.sessions.settings import Settings, bounds
-from glyphscope.sessions.stored_prompts import LIMIT_VARIABLE
+from glyphscope.sessions.settings import LIMIT_VARIABLE, Settings, bounds
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.recorder import bundled_run
@@ -22,6 +21,7 @@ from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.settings.network_contacts import contacts, summary
 from glyphscope_gui.settings.places_section import FolderLine, ModelFolders
 from glyphscope_gui.settings.presenter import SettingsPresenter
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.theme import ThemeManager, mono_font
 from glyphscope_gui.theme.fonts import choose_mono, fixed_families, mono_families
 
@@ -129,7 +129,7 @@ def test_stored_prompts_are_counted_and_cleared(make, home, qtbot):
     qtbot.waitUntil(lambda: clearer.note.text() == "None.")
     assert not clearer.button.isEnabled()
     assert [file.name for file in home.prompts.iterdir()] == ["other.txt"]
-    clearer.close_down()
+    end_work(clearer)
 
 
 def test_an_invalid_value_in_the_file_is_reported(make, home):
@@ -236,7 +236,7 @@ def test_settings_take_effect_at_once(open_context, qtbot, qapp, monkeypatch):
         assert len(history.rows()) == left
     dialog.reject()
     assert qapp.font() == before
-    presenter.close()
+    end_work(presenter)
 
 
 @pytest.mark.slow

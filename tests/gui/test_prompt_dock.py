@@ -18,6 +18,7 @@ from glyphscope_gui.prompt.costs_model import CostRows
 from glyphscope_gui.prompt.dock import TEMPLATE, PromptDock
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.json_editor import JsonEditor
 
@@ -27,7 +28,7 @@ def document(qapp, qtbot):
     document = PromptDocument(PromptContext(default_registry()), PromptState(user="Search for AI news"))
     render(document, qtbot)
     yield document
-    document.shut_down()
+    end_work(document)
 
 
 def render(document, qtbot):

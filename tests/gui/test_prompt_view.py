@@ -22,6 +22,7 @@ from glyphscope_gui.prompt.watch import PromptWatch
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Applied, Aside
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 
 DESCRIPTION = ("tools", "/search/description", False)
@@ -38,11 +39,11 @@ def panel(context, qtbot):
     context.window.show()
     context.project.set_options(constraint="off")
     context.runs.open_model(context.project.model)
-    dock.show_rendered()
+    dock.tabs.setCurrentIndex(RENDERED)
     assert dock.tabs.currentIndex() == RENDERED
     qtbot.waitUntil(lambda: dock.costs_model.rowCount() > 0)
     yield SimpleNamespace(dock=dock, context=context, project=context.project)
-    presenter.close()
+    end_work(presenter)
 
 
 def choose(panel, key):
@@ -185,7 +186,7 @@ def watch(qapp, qtbot):
         return reported.pop()
 
     yield watch, feed, reported
-    watch.close()
+    end_work(watch)
     owner.deleteLater()
 
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel, QMenu
 
 from glyphscope.errors import ModelError
 from glyphscope.events import ApprovalRule
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import Record, read_record
 from glyphscope.sessions.bundle import read_bundle, write_bundle
 from glyphscope.sessions.exports.forms import EXPORTS
@@ -251,7 +251,7 @@ def test_an_export_is_copied_whole_saved_and_available_from_the_history(qtbot, w
     qtbot.waitUntil(lambda: history.model.rowCount() == 1)
     history.list.setCurrentIndex(history.model.index(0, 0))
     qtbot.waitUntil(lambda: window.findChild(ExportDialog) is None)
-    history.export_current("curl")
+    history.ask_with_current(history.exportRequested, "curl")
     qtbot.waitUntil(lambda: window.findChild(ExportDialog) is not None)
     dialog = window.findChild(ExportDialog)
     assert dialog.view.toPlainText().startswith("curl ")

@@ -17,7 +17,7 @@ from glyphscope.events import (
     Token,
     TokenStep,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.strategies import run

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from PySide6.QtCore import Qt
 
 from glyphscope.errors import ModelError
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare.seeds_models import ANSWER, LEADS, PARTS, RUNS, SHARE, SHARE_ROLE, TOKEN
 from glyphscope_gui.compare.variants import Variant
 from glyphscope_gui.runs.token_place import TokenPlace
@@ -98,7 +99,8 @@ def test_stop_leaves_only_the_runs_that_ended_in_the_count(make, qtbot):
     page.run()
     qtbot.waitUntil(lambda: runs.result.n == 1)
     assert view.stop_button.isEnabled() and not view.run_button.isEnabled()
-    assert view.turn.text() == "Seed 2: run 2 of 6" and page.context.status.activity == "Seeds: run 2 of 6"
+    assert page.context.status.activity == "Seeds: run 2 of 6"
+    qtbot.waitUntil(lambda: re.fullmatch(r"Seed 2: run 2 of 6, \d+ tokens", view.turn.text()))
     view.stop_button.click()
     qtbot.waitUntil(lambda: not runs.is_running)
     assert 1 <= runs.result.n < 6 and "Stopped" in view.words.text()

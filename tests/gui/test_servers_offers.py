@@ -34,7 +34,7 @@ def page(open_page, qtbot):
 def fetched(qtbot, page, panel):
     qtbot.waitUntil(panel.call_button.isEnabled)
     panel.call_button.click()
-    qtbot.waitUntil(lambda: not page.offers.is_busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not page.is_busy, timeout=30_000)
     return panel.result
 
 

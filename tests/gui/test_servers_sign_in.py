@@ -1,6 +1,7 @@
 """Signing in at a server, and headers of one, on the servers' page."""
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 
 from glyphscope_gui.servers.dialogs import AddServerDialog
 from glyphscope_gui.shared.page_ids import PageId
@@ -44,14 +45,18 @@ def test_the_address_is_shown_and_a_click_opens_the_browser(guarded, qtbot, monk
     qtbot.waitUntil(lambda: page.view.tools.model.rowCount() == 1)
 
 
-def test_without_a_browser_the_address_is_given(guarded, qtbot, monkeypatch):
+def test_without_a_browser_the_address_can_be_copied_and_does_not_widen_the_page(guarded, qtbot, monkeypatch):
     page, source, _at, _ring = guarded
     monkeypatch.setattr(OPEN, lambda _url: False)
     page.view.card.sign_in_button.click()
     notice = page.view.notice
     qtbot.waitUntil(notice.isVisible, timeout=30_000)
     notice.action.click()
-    assert "No browser" in notice.label.text() and "/authorize?" in notice.label.text()
+    assert "No browser" in notice.label.text() and "/authorize?" in notice.label.toolTip()
+    notice.action.click()
+    assert "/authorize?" in QGuiApplication.clipboard().text()
+    notice.show_words(QGuiApplication.clipboard().text())
+    assert notice.minimumSizeHint().width() < 400
     page.view.card.stop_button.click()
     qtbot.waitUntil(lambda: source.phase != "starting", timeout=30_000)
     qtbot.waitUntil(notice.isHidden)

@@ -9,7 +9,9 @@ from PySide6.QtWidgets import QPushButton
 from fake_context import scripted
 from glyphscope.errors import RegistryError
 from glyphscope.events import BranchPoint, RunStarted
+from glyphscope.runs import run_state
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs.worker import mailbox
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.tools.registry_tree_model import Item
 
@@ -55,6 +57,19 @@ def test_a_record_shows_its_own_prompt_to_read_and_a_run_of_the_project_ends_tha
         page.run()
     assert context.record.started is None
     assert not edit.isReadOnly() and edit.toPlainText() == "Search for AI news"
+
+
+def test_a_record_opened_while_another_is_read_is_shown_alone(qtbot, page, record, monkeypatch):
+    monkeypatch.setattr(mailbox, "MOST", 20)  # posts at a time: the first record takes many batches
+    second, runs = bundled_run("search-mask.jsonl"), page.context.runs
+    with qtbot.waitSignal(runs.applied):
+        runs.show_record(record)
+    assert runs.is_busy and runs.events and len(runs.events) < len(record)
+    runs.show_record(second)
+    qtbot.waitUntil(lambda: tuple(runs.events) == second and not runs.is_busy)
+    assert runs.state.text == run_state(second).text
+    assert page.view.tokens.model().rowCount() == len(runs.state.tokens)
+    assert page.view.stream.toPlainText() in (runs.state.text, runs.state.text + "\n")
 
 
 def test_the_settings_of_a_record_become_the_projects_and_can_be_undone(qtbot, page, record):

@@ -19,7 +19,7 @@ from glyphscope.events import (
     RunRequest,
     Thinking,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import RunState
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import router_preset

@@ -10,7 +10,7 @@ from PySide6.QtGui import QTextCursor, QTextDocument
 
 from glyphscope.events import RunRequest, Token, TokenStep
 from glyphscope.explain.retokenization import Boundaries, BoundaryDiff
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.strategies import run

@@ -7,9 +7,13 @@ import re
 
 import pytest
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication, QCheckBox, QTabWidget, QWidget
 
 from glyphscope.resources import names, read_text
+from glyphscope_gui import slices
+from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.layouts import stack
 from glyphscope_gui.theme import load_theme
 from glyphscope_gui.theme.manager import ThemeManager, style_sheet, write_icons
 
@@ -83,7 +87,73 @@ def test_the_collector_waits_while_qt_restyles_widgets(qapp, qtbot):
     qtbot.addWidget(dropper)
     gc.enable()
     manager.choose("dark")
+    manager.finish()
     assert set(dropper.left) == {20}
     assert gc.isenabled()
     gc.disable()
     manager.choose("light")
+
+
+@pytest.fixture
+def pages(qapp, qtbot, monkeypatch):
+    """Two labels in a light theme, one behind the other; every step of a change is a slice."""
+    monkeypatch.setattr(slices, "SLICE_MS", 0)
+    manager = ThemeManager(qapp, "light")
+    pages = stack(PlainLabel("shown", role="muted"), PlainLabel("hidden", role="muted"))
+    qtbot.addWidget(pages)
+    pages.show()
+    for place in (1, 0):
+        pages.setCurrentIndex(place)
+    pages.themes = manager
+    yield pages
+    manager.deleteLater()
+
+
+def color(label: QWidget) -> QColor:
+    return label.palette().windowText().color()
+
+
+def test_a_hidden_page_gets_the_theme_when_it_is_shown(pages, qtbot):
+    light, dark = (load_theme(name).color("text-muted") for name in ("light", "dark"))
+    with qtbot.waitSignal(pages.themes.changed):
+        pages.themes.choose("dark")
+    assert [color(pages.widget(place)) for place in (0, 1)] == [dark, light]
+    pages.setCurrentIndex(1)
+    assert color(pages.widget(1)) == dark
+
+
+def test_hidden_pages_get_the_theme_a_little_later(pages, qtbot):
+    pages.themes.choose("dark")
+    qtbot.waitUntil(lambda: color(pages.widget(1)) == load_theme("dark").color("text-muted"))
+
+
+def test_the_last_of_several_quick_changes_of_the_theme_counts(pages, qtbot, qapp):
+    for name in ("dark", "light", "dark"):
+        pages.themes.choose(name)
+        qapp.processEvents()
+    pages.themes.finish()
+    dark = load_theme("dark")
+    assert {color(pages.widget(place)).name() for place in (0, 1)} == {dark.color("text-muted").name()}
+    assert qapp.palette().window().color() == dark.color("window")
+    assert pages.updatesEnabled()
+
+
+def test_a_widget_that_is_deleted_while_the_theme_changes_is_passed_over(pages, qapp):
+    pages.themes.choose("dark")
+    qapp.processEvents()
+    pages.widget(1).deleteLater()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    pages.themes.finish()
+    assert color(pages.widget(0)) == load_theme("dark").color("text-muted")
+
+
+def test_a_larger_text_size_reaches_the_tabs_of_a_hidden_page(qapp, qtbot):
+    tabs = QTabWidget()
+    tabs.addTab(QWidget(), "Side by side")
+    pages = stack(QWidget(), tabs)
+    qtbot.addWidget(pages)
+    themes = ThemeManager(qapp, "light", parent=pages)
+    pages.show()
+    themes.choose("light", 15)
+    assert tabs.tabBar().font().pointSizeF() == 15
+    themes.choose("light")

@@ -22,7 +22,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.strategies import run

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
 from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import ThemeManager
@@ -45,7 +46,7 @@ def dock(document, dressed, qtbot):
     dock.show()
     qtbot.waitExposed(dock)
     yield dock
-    dock.shut_down()
+    end_work(dock)
 
 
 def field(dock, label):
@@ -331,7 +332,7 @@ def test_many_tools_can_be_filtered(dressed, qtbot):
     assert errors == []
     shown = [row for row in range(2000) if not dock.tree.isRowHidden(row, dock.tree.rootIndex())]
     assert shown == [1999]
-    dock.shut_down()
+    end_work(dock)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
 from glyphscope.errors import ModelError
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_benchmarks.baseline_process import with_benchmarks
 from glyphscope_gui.project.project_controller import FIRST_PROMPT
 from glyphscope_gui.runs.abort_banner import AbortBanner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QRect, QSize
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QApplication, QScrollArea
 
@@ -40,6 +40,7 @@ def test_a_change_of_theme_restyles_each_widget_only_a_few_times(open_window, qa
     count = Count()
     qapp.installEventFilter(count)
     window.context.themes.choose("dark")
+    window.context.themes.finish()
     qapp.removeEventFilter(count)
     assert count.styled.total() <= 3 * len(QApplication.allWidgets())  # a deep style sheet took ten
     window.context.themes.choose("light")
@@ -148,6 +149,45 @@ def test_a_table_hides_columns_rather_than_the_name(qtbot):
     assert table.columnWidth(0) >= LEAST_NAME * table.fontMetrics().averageCharWidth()
     table.resize(700, 100)
     qtbot.waitUntil(lambda: not table.isColumnHidden(1))
+
+
+@pytest.mark.slow
+def test_sides_stored_by_a_larger_window_are_fitted_to_a_smaller_one(open_window, qtbot):
+    large = open_window(scripted)
+    large.resizeDocks([large.right], [480], Qt.Orientation.Horizontal)
+    QApplication.processEvents()
+    large.services.settings.update(state=bytes(large.saveState().toBase64()).decode())
+    window = open_window(scripted, size=(1024, 700))
+    qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
+
+
+@pytest.mark.slow
+def test_both_sides_are_there_again_once_the_window_has_room_for_them(open_window, qtbot):
+    window = open_window(scripted, size=(1440, 860))
+    window.context.themes.choose("light", 16)
+    qtbot.waitUntil(lambda: bool(window.tabifiedDockWidgets(window.right)))
+    window.navigator.show(PageId.GRAMMAR)
+    window.context.themes.choose("light")
+    window.navigator.show(PageId.PLAYGROUND)
+    qtbot.waitUntil(lambda: not window.tabifiedDockWidgets(window.right))
+    qtbot.waitUntil(lambda: window.right.isVisible() and window.right.x() > window.width() / 2)
+    window.tabifyDockWidget(next(iter(window.panels.docks.values())), window.right)  # as a user would
+    window.resize(1500, 860)
+    QApplication.processEvents()
+    assert window.tabifiedDockWidgets(window.right)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "points"), [(1280, 13), (1440, 15)])
+def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(
+    open_window, qtbot, width, points
+):
+    window = open_window(scripted, size=(width, 860))
+    window.context.themes.choose("light", points)
+    try:
+        qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
+    finally:
+        window.context.themes.choose("light")
 
 
 @pytest.mark.slow

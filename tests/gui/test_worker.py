@@ -10,8 +10,18 @@ import msgspec
 import pytest
 
 from glyphscope.errors import ModelError
-from glyphscope.events import LimitReached, LoopSettings, RunFailed, RunRequest, RunStarted, Sampling, Token
-from glyphscope.models import ScriptedModel, Vocabulary
+from glyphscope.events import (
+    LimitReached,
+    LoopSettings,
+    RunFailed,
+    RunRequest,
+    RunStarted,
+    Sampling,
+    Token,
+    ToolKnown,
+)
+from glyphscope.models.interface import Vocabulary
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare
 from glyphscope.strategies import run
@@ -19,7 +29,7 @@ from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker import step_gate
-from glyphscope_gui.runs.worker.jobs import Ended
+from glyphscope_gui.runs.worker.jobs import Ended, Measured
 from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MOST, Mailbox
 from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
 
@@ -90,18 +100,33 @@ def finish(qtbot, controller, begin):
 # -- mailbox and gate ----------------------------------------------------------------------------------------------
 
 
+def known(name):
+    return ToolKnown(name=name, allowed=True, char=0)
+
+
 def test_posts_arrive_in_order_and_in_batches(qtbot):
     mailbox, batches = Mailbox(), []
     mailbox.batch.connect(batches.append)
     mailbox.open_for(1)
     total = MOST * 3 + 7
-    thread = threading.Thread(target=lambda: [mailbox.post(1, Ended(n)) for n in range(total)])
+    thread = threading.Thread(target=lambda: [mailbox.post(1, known(str(n))) for n in range(total)])
     thread.start()
     thread.join()
     qtbot.waitUntil(lambda: sum(len(batch.posts) for batch in batches) == total)
-    assert [post.job for batch in batches for post in batch.posts] == list(range(total))
+    assert [post.name for batch in batches for post in batch.posts] == list(map(str, range(total)))
     assert len(batches) >= 4
     assert max(len(batch.posts) for batch in batches) <= MOST
+    mailbox.close()
+
+
+def test_what_follows_the_events_of_a_run_comes_in_separate_batches(qtbot):
+    mailbox, batches = Mailbox(), []
+    mailbox.batch.connect(batches.append)
+    mailbox.open_for(1)
+    posts = [*map(known, "ab"), Measured(1, ()), Ended(1)]
+    mailbox.post(1, *posts)
+    qtbot.waitUntil(lambda: sum(len(batch.posts) for batch in batches) == len(posts))
+    assert [list(batch.posts) for batch in batches] == [posts[:2], posts[2:3], posts[3:]]
     mailbox.close()
 
 

@@ -10,12 +10,15 @@ import numpy as np
 from llguidance import LLTokenizer
 from llguidance._tokenizer import TokenizerWrapper
 
-from glyphscope.decoding import Budget, Decoder, Spelling, TokenMask
+from glyphscope.decoding.budget import Budget
+from glyphscope.decoding.loop import Decoder
+from glyphscope.decoding.mask import TokenMask
+from glyphscope.decoding.token_texts import Spelling
 from glyphscope.events import Sampling, TokenStep
-from glyphscope.grammar import Grammar, to_lark
-from glyphscope.grammar.lark.emit import lark_rules
+from glyphscope.grammar.lark.emit import lark_rules, to_lark
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
+from glyphscope.grammar.tree import Grammar
 
 BYTES = [bytes([byte]) for byte in range(256)]
 END = b"<end>"

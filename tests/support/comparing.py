@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare.variants import OWN, Variant
 
 GLYPH = '{action="search" query="AI news" max_results=10}'
@@ -69,7 +69,7 @@ def arrange(page, *variants):
 
 
 def run_all(qtbot, page):
-    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
+    with qtbot.waitSignal(page.comparison.queue.runningChanged, check_params_cb=lambda on: not on):
         page.view.run_button.click()
     return page.comparison.columns
 

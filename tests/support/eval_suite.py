@@ -7,7 +7,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 from glyphscope.errors import ModelDied
-from glyphscope.models import GenerateRequest, Output, ScriptedModel
+from glyphscope.models.interface import GenerateRequest, Output
+from glyphscope.models.scripted import ScriptedModel
 
 SUITE = {
     "glyphscope_suite": 1,

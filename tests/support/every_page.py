@@ -16,7 +16,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope import resources
-from glyphscope.lessons import Prose, find_lesson
+from glyphscope.lessons.lesson import Prose
+from glyphscope.lessons.library import find_lesson
 from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.grammar.help import GrammarHelp
 from glyphscope_gui.history.export_dialog import ExportDialog
@@ -28,6 +29,7 @@ from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.servers.tool_panel import VIEWS
 from glyphscope_gui.settings.dialog import SettingsDialog
+from glyphscope_gui.shared.background import is_working
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.template.page import VIEWS as DETAILS
@@ -73,7 +75,7 @@ def _panels(_qtbot, window, _folder):
 
 def _grammar(qtbot, window, _folder):
     bench = window.page(PageId.GRAMMAR).bench
-    qtbot.waitUntil(lambda: bench.last is not None and not bench.is_busy)
+    qtbot.waitUntil(lambda: bench.last is not None and not is_working(bench))
     yield ""
 
 

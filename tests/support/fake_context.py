@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import places
 from glyphscope_gui.context import AppContext, Place
 from glyphscope_gui.runs.recorder import Recorder
@@ -18,6 +18,7 @@ from glyphscope_gui.runs.run_rules import RunRules
 from glyphscope_gui.runs.shown_record import ShownRecord
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.actions import Actions
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.theme import ThemeManager
 
@@ -99,9 +100,8 @@ class FakeContext(AppContext):
 
     def close(self) -> None:
         self.runs.close()
-        self.rules.close()
-        self.recorder.close()
         self.services.close()
+        end_work(self.window)
         self.window.deleteLater()
 
 

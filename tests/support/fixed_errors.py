@@ -97,11 +97,10 @@ FIXES = (
     ),
     Breakage(
         "fix: a change of theme restyles each widget once",
-        "gui/glyphscope_gui/theme/manager.py",
-        """            self._app.setStyleSheet(
-                ""
-            )  # from""",
-        "            # from",
+        "gui/glyphscope_gui/theme/dressing.py",
+        """                    widget.setAttribute(_OWN_STYLE, True)
+                    without""",
+        "                    without",
         (f"{_LOOKS}a_change_of_theme_restyles_each_widget_only_a_few_times",),
     ),
     Breakage(

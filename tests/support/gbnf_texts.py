@@ -6,10 +6,10 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from glyphscope.grammar import Grammar
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar.tree import Grammar
 
 LETTERS = 'abcé日😀 \n"\\]-^é\x7f\U0010ffff'
 NAMES = ("root", "x", "y-1", "Z")

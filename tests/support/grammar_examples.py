@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from glyphscope.grammar import Grammar, Rule, chars
-from glyphscope.grammar.tree import CharClass, Node, RuleRef, alt, optional, repeat, seq
+from glyphscope.grammar import chars
+from glyphscope.grammar.tree import CharClass, Grammar, Node, Rule, RuleRef, alt, optional, repeat, seq
 
 DIGIT = CharClass(chars.DIGITS)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from glyphscope.grammar import Grammar, Rule
 from glyphscope.grammar.chars import union
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,
+    Grammar,
     Intersect,
     Literal,
     Node,
     Repeat,
+    Rule,
     RuleRef,
     Seq,
     Terminal,

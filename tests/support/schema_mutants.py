@@ -24,16 +24,12 @@ from typing import Any
 from glyphscope.compilers import service
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ArgumentOrder, Notation
-from glyphscope.grammar import (
-    Grammar,
-    GrammarOptions,
-    build_call_grammar,
-    build_value_grammar,
-    emit_gbnf,
-    to_lark,
-)  # fmt: skip
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.regular.pattern import found
+from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import ToolRegistry, make_tool
 
 SECONDS = 10.0

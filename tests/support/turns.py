@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from glyphscope.events import Message
-from glyphscope.models import GenerateRequest, RenderedPrompt, ScriptedModel
-from glyphscope.models.interface import Output
+from glyphscope.models.interface import GenerateRequest, Output, RenderedPrompt
+from glyphscope.models.scripted import ScriptedModel
 
 
 class Turns(ScriptedModel):

@@ -16,6 +16,3 @@ def main() -> None:
     except KeyboardInterrupt:  # it takes a second: Ctrl-C is answered then as it is later
         sys.exit(130)
     whole()
-
-
-__all__ = ["main"]

@@ -22,7 +22,7 @@ from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Judge, Pair, expecting, is_valid, place_of
 from glyphscope.evals.matrix.seeds import distinct_seeds, seeds_of
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
-from glyphscope.models import EMBEDDED
+from glyphscope.models.opening import EMBEDDED
 from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX
 from glyphscope.text.shorten import shorten

@@ -13,7 +13,7 @@ from glyphscope.cli.load_options import Loading
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.errors import GlyphscopeError
-from glyphscope.models import EMBEDDED
+from glyphscope.models.opening import EMBEDDED
 
 FOLDER = Path(__file__).parents[3] / "benchmarks"
 

@@ -119,6 +119,3 @@ def _registry(tools: Any, default: ToolRegistry | None, place: str) -> ToolRegis
     except RegistryError as error:
         error.where = place
         raise
-
-
-__all__ = ["CallAnswer", "TurnAnswer", "answer_of", "check_turns"]

@@ -15,8 +15,9 @@ from glyphscope.cli.output import console, print_json, print_text
 from glyphscope.cli.probes import Finding
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import RunRequest, default_order
-from glyphscope.models import EMBEDDED, embedded_path, find_models
 from glyphscope.models.files import inspect_file
+from glyphscope.models.finding import find_models
+from glyphscope.models.opening import EMBEDDED, embedded_path
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import places

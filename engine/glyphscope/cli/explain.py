@@ -36,7 +36,7 @@ from glyphscope.explain.retokenization import (
     boundary_words,
     same_model,
 )
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, StageState, run_state

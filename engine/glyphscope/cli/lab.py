@@ -27,7 +27,7 @@ from glyphscope.evals.lab import (
     write_lab,
 )
 from glyphscope.events import Sampling
-from glyphscope.models import EMBEDDED
+from glyphscope.models.opening import EMBEDDED
 from glyphscope.processes import own_command
 from glyphscope.tools.mcp import McpServer, command_server
 

@@ -17,26 +17,13 @@ from glyphscope.cli.output import PlainTable, console, print_json, print_note, p
 from glyphscope.cli.run_printer import RunView
 from glyphscope.errors import LessonError
 from glyphscope.evals.align import align, difference_words
-from glyphscope.lessons import (
-    AnyPart,
-    Experiment,
-    Lesson,
-    LessonPlace,
-    LessonProgress,
-    Note,
-    Progress,
-    Prose,
-    Question,
-    Sheet,
-    Watch,
-    all_lessons,
-    check_lesson,
-    find_lesson,
-    judge,
-    sheet,
-)
+from glyphscope.lessons.checking import check_lesson
+from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Note, Prose, Question, Watch
+from glyphscope.lessons.library import LessonPlace, all_lessons, find_lesson
+from glyphscope.lessons.progress import LessonProgress, Progress
+from glyphscope.lessons.questions import Sheet, judge, sheet
 from glyphscope.lessons.recording import record_lesson
-from glyphscope.models import EMBEDDED, open_model
+from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.runs import run_state
 from glyphscope.sessions import places
 from glyphscope.text.figures import pluralize

@@ -14,7 +14,7 @@ from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREA
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.models.remote import is_address
 from glyphscope.sessions import load_settings, places
-from glyphscope.sessions.stored_prompts import prompt_cache
+from glyphscope.sessions.settings import prompt_cache
 
 
 @dataclass(frozen=True, kw_only=True)

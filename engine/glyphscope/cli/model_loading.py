@@ -12,10 +12,13 @@ from rich.progress import BarColumn, Progress, TextColumn
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
-from glyphscope.models import Model, RecordedModel, open_model
-from glyphscope.models.hub import Listing, pick, read_request
-from glyphscope.models.hub.files import HubFile, choices_of
+from glyphscope.models.hub.choosing import pick
+from glyphscope.models.hub.files import HubFile, Listing, choices_of
+from glyphscope.models.hub.names import read_request
+from glyphscope.models.interface import Model
+from glyphscope.models.opening import open_model
 from glyphscope.models.prompt_cache import PromptCaches
+from glyphscope.models.recorded import RecordedModel
 from glyphscope.sessions import places
 from glyphscope.sessions.bundle import read_run
 

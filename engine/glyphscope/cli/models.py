@@ -21,8 +21,8 @@ from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import PlainTable, console, facts_table, print_json
 from glyphscope.errors import ModelError
-from glyphscope.models import find_models
-from glyphscope.models.hub import find_unfinished
+from glyphscope.models.finding import find_models
+from glyphscope.models.hub.part import find_unfinished
 from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
 from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
 from glyphscope.models.prompt_cache import clear_cache, stored_files

@@ -22,17 +22,11 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import PlainTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
-from glyphscope.models.hub import (
-    Choice,
-    Download,
-    DownloadResult,
-    Listing,
-    Lookup,
-    Pick,
-    Progress,
-    pick,
-    read_request,
-)
+from glyphscope.models.hub.choosing import Pick, pick
+from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.models.hub.jobs import Download, DownloadResult, Lookup
+from glyphscope.models.hub.names import read_request
+from glyphscope.models.hub.wire import Progress
 from glyphscope.sessions import places
 from glyphscope.text.figures import byte_size
 

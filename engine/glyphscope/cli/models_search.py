@@ -10,8 +10,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
-from glyphscope.models.hub import Hit, Search
-from glyphscope.models.hub.jobs import MOST_HITS
+from glyphscope.models.hub.jobs import MOST_HITS, Hit, Search
 from glyphscope.text.figures import byte_size
 
 _FITS = {True: "fits", False: "too large", None: "unknown"}

@@ -33,7 +33,7 @@ from glyphscope.events import (
     Shape,
     Thinking,
 )
-from glyphscope.models import EMBEDDED
+from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
 from glyphscope.prompting.costs import Cost, prompt_costs
 from glyphscope.sessions import load_project

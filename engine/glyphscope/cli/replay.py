@@ -25,7 +25,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.execution.recorded import RecordedInteraction
-from glyphscope.models import RecordedModel
+from glyphscope.models.recorded import RecordedModel
 from glyphscope.runs import CONTINUATION
 from glyphscope.sessions import Record, first_difference, strip_words
 from glyphscope.sessions.bundle import read_run

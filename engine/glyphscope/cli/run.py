@@ -56,7 +56,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.models import EMBEDDED
+from glyphscope.models.opening import EMBEDDED
 from glyphscope.registry import parse_document
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.sampling import stop_strings

@@ -13,7 +13,7 @@ from glyphscope.cli.output import STATUS_MARKS, PlainTable, short_pointer, statu
 from glyphscope.cli.strategy_lines import lines
 from glyphscope.events import ConstraintReady, Narrowed, Status
 from glyphscope.explain.segments import reasoning_tokens
-from glyphscope.notation import write_call
+from glyphscope.notation.write import write_call
 from glyphscope.runs import CallState, FieldState, RunState, StageState
 from glyphscope.runs.endings import RunEnd, end_of
 from glyphscope.text.figures import duration, duration_ms, pluralize

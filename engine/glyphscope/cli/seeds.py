@@ -21,7 +21,7 @@ from glyphscope.evals.distribution import (
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
 from glyphscope.evals.results.words import interval_words
 from glyphscope.events import RunRequest
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import listed, shorten
 from glyphscope.visible import visible

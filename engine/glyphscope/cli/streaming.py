@@ -20,7 +20,7 @@ from glyphscope.evals.running.crew import Crew, MadeSample
 from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.events import AnyEvent, RunStarted
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions import RecordWriter, atomic_write
 from glyphscope.sessions.records import encode_record

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from glyphscope.events import Status
-from glyphscope.notation import shape_keys
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry.pointer import steps_of, to_pointer
 from glyphscope.runs import FieldState, RunState
 from glyphscope.runs.run_state import StageState

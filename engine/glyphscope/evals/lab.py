@@ -33,7 +33,7 @@ from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, ToolResult
 from glyphscope.inputs import storage_error
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import NonInteractive, PreparedRequest, RunState, run_state
 from glyphscope.runs.emitter import versions

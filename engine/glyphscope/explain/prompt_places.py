@@ -14,7 +14,8 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import PromptRendered, RunRequest
 from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation import shape_keys, write_call
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.write import write_call
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of, to_pointer

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from glyphscope.errors import ModelError
 from glyphscope.events import ModelInfo, TokenStep
-from glyphscope.models import Model, Vocabulary
+from glyphscope.models.interface import Model, Vocabulary
 from glyphscope.models.response_prefix import cut_after
 
 Cause: TypeAlias = Literal["grammar", "written", "model"]

@@ -27,8 +27,7 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
-from glyphscope.notation import write_value
-from glyphscope.notation.write import RESERVED, glyph_key
+from glyphscope.notation.write import RESERVED, glyph_key, write_value
 
 WhiteSpace: TypeAlias = TypingLiteral["none", "single", "lines", "any"]
 """Where JSON may have white space: nowhere, one space after each colon and comma, that or lines with an indentation, or

@@ -34,7 +34,7 @@ from glyphscope.events import (
     Thinking,
 )
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.models import EMBEDDED
+from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.presets import preset
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.strategies.loop.presets import compose

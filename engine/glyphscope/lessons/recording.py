@@ -11,7 +11,8 @@ from glyphscope.errors import LessonError
 from glyphscope.events import AnyEvent, RunFailed, RunRequest, RunStarted
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.library import RUNS
-from glyphscope.models import EMBEDDED, Model, open_model
+from glyphscope.models.interface import Model
+from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.runs import NonInteractive
 from glyphscope.sessions import RecordWriter
 from glyphscope.strategies import run

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from jinja2 import TemplateError, meta
+from jinja2 import TemplateError
 from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
 from glyphscope.errors import PromptError
@@ -27,7 +26,7 @@ from glyphscope.models.chat_messages import (
     with_defaults,
 )
 from glyphscope.models.chat_probe import PROBE_TOOLS, Drops, Render, find_drops, find_style
-from glyphscope.models.template_environment import LimitReached, TemplateEnvironment
+from glyphscope.models.template_environment import LimitReached, TemplateEnvironment, copied
 from glyphscope.text.lines import common_length
 
 NO_TEMPLATE = (
@@ -67,8 +66,7 @@ class ChatTemplate:
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._reasoning_keys = [key for key in REASONING_KEYS if re.search(rf"\b{key}\b", source)]
         try:
-            self._template = environment.read(source)
-            self.reads = frozenset(meta.find_undeclared_variables(environment.parse(source)))
+            self._template, self.reads = environment.read(source)
         except TemplateSyntaxError as error:
             raise _unusable(f"is damaged: {error.message}", f"line {error.lineno}") from error
         except (
@@ -123,8 +121,9 @@ class ChatTemplate:
             "add_generation_prompt": True,
             "date_string": f"{today:%d %b %Y}",
             "datetime": f"{today:%b %d %Y}",
-            "functions": json.dumps(tools, ensure_ascii=False, indent=4) if tools else "",
         }
+        if "functions" in self.reads:
+            offered["functions"] = json.dumps(tools, ensure_ascii=False, indent=4) if tools else ""
         if tools:
             described = "xml_tools" if "xml_tools" in self.reads else "python_tools"
             offered |= {"tools": list(tools), described: list(tools)}
@@ -187,7 +186,7 @@ class ChatTemplate:
                 raise TemplateError("it renders differently each time")
             own = [template_message(message, style, self._reasoning_keys) for message in messages]
             given.append(own)
-            texts.append(self._template({**deepcopy(dict(variables)), "messages": own}))
+            texts.append(self._template({**copied(dict(variables)), "messages": own}))
         return texts[-1]
 
 

@@ -13,7 +13,7 @@ import llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
 
-from glyphscope.decoding import Allowed
+from glyphscope.decoding.sampler import Allowed
 from glyphscope.errors import GrammarError
 from glyphscope.models.llama_engine import LlamaEngine
 

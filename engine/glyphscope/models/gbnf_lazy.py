@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from glyphscope.decoding import Allowed
+from glyphscope.decoding.sampler import Allowed
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import MatchLimit

@@ -6,7 +6,10 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from glyphscope.decoding import Budget, Constraint, Decoder, PrefixToken, TokenMask, commit_prefix
+from glyphscope.decoding.budget import Budget
+from glyphscope.decoding.loop import Decoder
+from glyphscope.decoding.mask import Constraint, TokenMask
+from glyphscope.decoding.response_prefix import PrefixToken, commit_prefix
 from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError
 from glyphscope.events import EvidenceKind, TokenStep
 from glyphscope.models.gbnf import GbnfConstraint

@@ -35,6 +35,7 @@ _SCALARS = {
     12: "<d",
 }
 _STRING, _ARRAY = 8, 9
+_LENGTH = struct.Struct("<Q")
 
 _FILE_TYPES = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S",
@@ -200,6 +201,20 @@ class _Cursor:
         self._at += count
         return data
 
+    def skip_texts(self, count: int) -> None:
+        """Move beyond so many texts. A vocabulary has 262,144, so those in memory are not taken one by one."""
+        while count:
+            buffer, at, last = self._buffer, self._at, len(self._buffer) - _LENGTH.size
+            while count and at <= last:
+                end = at + _LENGTH.size + _LENGTH.unpack_from(buffer, at)[0]
+                if end > len(buffer):
+                    break
+                at, count = end, count - 1
+            self._at = at
+            if count:  # the next one is not there yet, or not as a whole
+                self.take(self.length())
+                count -= 1
+
     def number(self, form: str) -> Any:
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
 
@@ -276,10 +291,10 @@ def _value(cursor: _Cursor, kind: int, depth: int = 0, *, keep: bool = False) ->
     count = cursor.length(unit=8)
     if keep and item == _STRING and count <= _MOST_TOKENS:
         return tuple(cursor.take(cursor.length()).decode("utf-8", errors="replace") for _ in range(count))
-    for _ in range(count):
-        if item == _STRING:
-            cursor.take(cursor.length())
-        else:
+    if item == _STRING:
+        cursor.skip_texts(count)
+    else:
+        for _ in range(count):
             _value(cursor, item, depth + 1)
     return count
 

@@ -232,3 +232,45 @@ class Model(Protocol):
 
     def close(self) -> None:
         """Frees the model's memory and process. Later calls open it again where that is possible."""
+
+
+class ForwardingModel:
+    """The base of models that change one thing of another one: `model` does the work.
+
+    A generation that is closed closes its own.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._model.info
+
+    def count_tokens(self, text: str) -> int:
+        return self._model.count_tokens(text)
+
+    def tokenize(self, text: str) -> list[int]:
+        return self._model.tokenize(text)
+
+    def vocabulary(self) -> Vocabulary:
+        return self._model.vocabulary()
+
+    def render_chat(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = (), thinking: Thinking = "auto"
+    ) -> RenderedPrompt:
+        if thinking == "auto":  # as `priced_prompt` asks: only who is asked for a state need know of it
+            return self._model.render_chat(messages, tools)
+        return self._model.render_chat(messages, tools, thinking)
+
+    def turn_form(self) -> TurnForm | None:
+        return self._model.turn_form()
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        return self._model.generate(request)
+
+    def cancel(self) -> None:
+        self._model.cancel()
+
+    def close(self) -> None:
+        self._model.close()

@@ -11,7 +11,7 @@ import llama_cpp as llama
 import msgspec
 import numpy as np
 
-from glyphscope.decoding import Logits
+from glyphscope.decoding.sampler import Logits
 from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import WHOLE_KV, FlashAttention

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from glyphscope.decoding import MaskTokenizer, Spelling, mask_tokenizer
+from glyphscope.decoding.mask import MaskTokenizer, mask_tokenizer
+from glyphscope.decoding.token_texts import Spelling
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, Thinking
 from glyphscope.models import wire

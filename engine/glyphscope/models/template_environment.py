@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import wraps
 from typing import Any
 
-from jinja2 import TemplateError, nodes, pass_eval_context
+from jinja2 import TemplateError, meta, nodes, pass_eval_context
 from jinja2.exceptions import TemplateRuntimeError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import do_join
@@ -38,6 +38,8 @@ WIDEST = 10_000
 
 _WORK = 1 << 27
 _STEP = 64  # what a loop's step or a call counts for, where a character counts for 1
+_LOOK = 1 << 12
+"""Work between two looks at the clock, each of which costs as much as a step."""
 _ITEM = 8
 _BITS = 1 << 14
 # Random, or with results that nothing here estimates; no chat template uses them.
@@ -49,6 +51,7 @@ _SHALLOW = frozenset(
     {"attr", "batch", "count", "d", "default", "first", "items", "last", "length", "list", "map"}
     | {"reject", "rejectattr", "reverse", "select", "selectattr", "slice"}
 )
+_SCALARS = frozenset({int, float, bool, type(None)})
 _WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\d{5}|\*)")
 _WIDE_FIELD = re.compile(r"\{[^{}]*(?:\d{5}|\{)")
 
@@ -62,15 +65,19 @@ class Meter:
 
     def __init__(self) -> None:
         self._left = _WORK
+        self._next_look = _WORK
         self._deadline = time.thread_time() + SECONDS
 
     def spend(self, work: int) -> None:
-        """Count work, and look at the clock."""
+        """Count work, and look at the clock now and then."""
         self._left -= work + 1
+        if self._left >= self._next_look:
+            return
         if self._left < 0:
             raise LimitReached("it computes without end, or more than any prompt needs")
         if time.thread_time() > self._deadline:
             raise LimitReached(f"it takes longer than {duration(SECONDS)}")
+        self._next_look = max(0, self._left - _LOOK)
 
     def count(self, value: Any) -> None:
         """Count a value that was made."""
@@ -91,13 +98,17 @@ class Meter:
             size += 1
             if isinstance(one, str):
                 size += len(one)
-            elif isinstance(one, Mapping):
+                continue
+            if type(one) in _SCALARS:
+                continue
+            if isinstance(one, (dict, Mapping)):
                 rest += [*one, *one.values()]
             elif isinstance(one, (list, tuple, ValuesView, ItemsView)):
                 rest += one
             elif isinstance(one, Namespace):
                 rest += one._Namespace__attrs.values()
             self.allow(size + len(rest))
+        self.allow(size)
         self.spend(size)
         return size
 
@@ -183,11 +194,12 @@ class TemplateEnvironment(SandboxedEnvironment):
         self.globals.update(raise_exception=_raise, strftime_now=_strftime_now)
         del self.globals["lipsum"]
 
-    def read(self, source: str) -> Callable[[Mapping[str, Any]], str]:
-        """The template as a function of its variables. Raises any exception, as does that function."""
+    def read(self, source: str) -> tuple[Callable[[Mapping[str, Any]], str], frozenset[str]]:
+        """The template as a function of its variables, and their names. Raises any exception, as does that function."""
         if len(source) > LONGEST >> 4:
             raise LimitReached("it is longer than any template")
-        template = self.from_string(source)
+        parsed = self.parse(source)
+        template = self.from_string(parsed)
 
         def render(variables: Mapping[str, Any]) -> str:
             with self._lock:
@@ -199,7 +211,7 @@ class TemplateEnvironment(SandboxedEnvironment):
                     self._meter.allow(size := size + len(piece))
                 return "".join(pieces)
 
-        return render
+        return render, frozenset(meta.find_undeclared_variables(parsed))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         return attr not in _LEFT_OUT_METHODS and super().is_safe_attribute(obj, attr, value)
@@ -348,6 +360,13 @@ def _product(operator: str, left: Any, right: Any) -> int:
         return LONGEST + 1 if left.bit_length() + right.bit_length() > _BITS else 0
     sized, times = (right, left) if isinstance(left, int) else (left, right)
     return len(sized) * times if isinstance(times, int) and isinstance(sized, (str, list, tuple)) else 0
+
+
+def copied(value: Any) -> Any:
+    """A JSON value whose lists and objects a template may change; `deepcopy` takes ten times as long."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _raise(message: str) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 _AT_ONCE = 512
 _BYTES = 1024
 """Among so many tokens from the first on, vocabularies with a token for each byte have those."""
-_IN_NO_TEXT = b"\xff"
+_SEPARATORS = (b"\xff", b"\0")
+"""Bytes that are in no text, or in hardly any."""
 
 _INT, _POINTER, _BOOL = ctypes.c_int32, ctypes.c_void_p, ctypes.c_bool
 
@@ -25,21 +26,24 @@ _INT, _POINTER, _BOOL = ctypes.c_int32, ctypes.c_void_p, ctypes.c_bool
 def read_pieces(vocab: int, count: int) -> list[bytes]:
     """The bytes of each of the `count` tokens of the vocabulary at that address, special ones as they are written.
 
-    Many are read as one text, with a token between two of them whose byte is in no other. llama.cpp tidies up some
-    vocabularies' texts (it takes the blank before a full stop away), and then a text is shorter than its pieces: those
-    are read one by one, as they are where there is no such token.
+    Many are read as one text, with the token of a separator between two of them. Some are read one by one: pieces with
+    a separator in them, and those of vocabularies without such a token, or whose texts llama.cpp tidies up (it takes
+    the blank before a full stop away), so that a text is shorter than its pieces.
     """
     pieces = [read_piece(vocab, token) for token in range(min(count, _BYTES))]
-    if _IN_NO_TEXT not in pieces:
+    between = next((pieces.index(byte) for byte in _SEPARATORS if byte in pieces), None)
+    if between is None:
         return pieces + [read_piece(vocab, token) for token in range(len(pieces), count)]
-    between = pieces.index(_IN_NO_TEXT)
+    separator = pieces[between]
     for start in range(len(pieces), count, _AT_ONCE):
         tokens = range(start, min(start + _AT_ONCE, count))
-        pieces += _read_many(vocab, tokens, between) or [read_piece(vocab, token) for token in tokens]
+        pieces += _read_many(vocab, tokens, between, separator) or [
+            read_piece(vocab, token) for token in tokens
+        ]
     return pieces
 
 
-def _read_many(vocab: int, tokens: range, between: int) -> list[bytes] | None:
+def _read_many(vocab: int, tokens: range, between: int, separator: bytes) -> list[bytes] | None:
     """The tokens' pieces; None where their text cannot be parted again."""
     ids = np.full(2 * len(tokens) + 1, between, np.int32)
     ids[1::2] = tokens
@@ -50,7 +54,7 @@ def _read_many(vocab: int, tokens: range, between: int) -> list[bytes] | None:
     buffer = ctypes.create_string_buffer(max(size, 1))
     if to_text(vocab, ids.ctypes.data, ids.size, ctypes.addressof(buffer), size, False, True) != size:
         return None
-    parts = buffer.raw[:size].split(_IN_NO_TEXT)[1:-1]
+    parts = buffer.raw[:size].split(separator)[1:-1]
     return parts if len(parts) == len(tokens) else None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from glyphscope.errors import ModelError, PromptError
 from glyphscope.inputs import read_file, utf8_text
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.gguf import read_header, read_special_texts
-from glyphscope.models.template_environment import SECONDS, LimitReached
+from glyphscope.models.template_environment import SECONDS, LimitReached, copied
 from glyphscope.text.figures import duration
 from glyphscope.turns import TurnForm, form_of
 
@@ -76,7 +75,7 @@ class TemplateRenderer:
         try:
             if self._stopped is not None:
                 raise self._stopped
-            return self._chat.write({**deepcopy(variables), "messages": deepcopy(messages)})
+            return self._chat.write({**copied(variables), "messages": copied(messages)})
         except Exception as error:  # a template raises what its filters raise
             if isinstance(error, LimitReached):
                 self._stopped = error

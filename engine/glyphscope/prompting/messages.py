@@ -11,8 +11,9 @@ from typing import Any
 from glyphscope.errors import NotationError, PromptError
 from glyphscope.events import Message, Notation, RunRequest
 from glyphscope.grammar.generate.example import example_arguments
-from glyphscope.notation import Style, shape_keys, write_call
 from glyphscope.notation.chat_tool_format import native_format
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.write import Style, write_call
 from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.presets import preset
 from glyphscope.prompting.signature import argument_types, signature_pieces

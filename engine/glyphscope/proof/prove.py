@@ -11,7 +11,9 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar import Ordered, emit_gbnf, lark_unenforced
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.lark.emit import lark_unenforced
+from glyphscope.grammar.tree import Ordered
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
 from glyphscope.proof.engines import ENGINES, OURS, Answer, Calls, Cancelled, Engine, EngineName
@@ -24,7 +26,7 @@ from glyphscope.proof.renderings import (
     texts,
 )
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 
 _SPELLED = 3
 """Examples of each constraint that are written in every spelling; the others in the writer's."""

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 from glyphscope.errors import NotationError
 from glyphscope.events import Notation, Shape
-from glyphscope.notation import shape_keys, write_call, write_value
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.write import write_call, write_value
 from glyphscope.proof.instances import value_at, with_value
 from glyphscope.registry.pointer import Path
 

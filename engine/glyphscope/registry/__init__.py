@@ -12,18 +12,3 @@ from glyphscope.registry.load import (
 )
 from glyphscope.registry.normalise import normalise
 from glyphscope.registry.tool import Tool, ToolRegistry
-
-__all__ = [
-    "Tool",
-    "ToolRegistry",
-    "bundled_registries",
-    "bundled_registry",
-    "check_tool",
-    "default_registry",
-    "load_registry",
-    "make_tool",
-    "normalise",
-    "parse_document",
-    "to_json",
-    "to_openai",
-]

@@ -14,24 +14,3 @@ from glyphscope.runs.run_state import (
     reduce_event,
     run_state,
 )
-
-__all__ = [
-    "CONTINUATION",
-    "CallState",
-    "Decision",
-    "FieldState",
-    "Interaction",
-    "NonInteractive",
-    "PreparedRequest",
-    "RunState",
-    "Segment",
-    "StageState",
-    "answer_messages",
-    "branch_request",
-    "branch_tree",
-    "history_after",
-    "named_alternative",
-    "prepare",
-    "reduce_event",
-    "run_state",
-]

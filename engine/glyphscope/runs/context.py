@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from glyphscope.events import AnyEvent, CallReady, EndReason, RunRequest
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.emitter import Emitter
 from glyphscope.runs.interaction import Decision, Interaction

@@ -96,12 +96,16 @@ def may_call(request: RunRequest) -> bool:
 
 def _known(reason: EndReason, state: RunState) -> RunEnd:
     end, limit = _ENDS[reason], _last_limit(state)
-    if reason == "cancelled" and not state.tokens:
+    if reason == "cancelled" and not (state.tokens and _can_branch(state)):
         return replace(end, hint="Run it again.")
     if limit is None or reason not in ("limit", "refused"):
         return end
     hint = _LIMITS.get(limit.limit, end.hint)
     return RunEnd(f"{end.words}: {limit.message.rstrip('.')}", hint, end.status)
+
+
+def _can_branch(state: RunState) -> bool:
+    return state.started is not None and state.started.request.strategy == "direct"
 
 
 def _no_call(finished: RunFinished, state: RunState) -> RunEnd:

@@ -16,31 +16,3 @@ from glyphscope.sessions.project import (
 from glyphscope.sessions.records import Record, RecordWriter, read_record
 from glyphscope.sessions.servers import KnownServers, load_servers, save_servers
 from glyphscope.sessions.settings import Settings, load_settings, save_settings
-
-__all__ = [
-    "ChangedOnDisk",
-    "GrammarExample",
-    "GrammarWork",
-    "History",
-    "HistoryRow",
-    "Journal",
-    "Kin",
-    "KnownServers",
-    "Places",
-    "Project",
-    "Record",
-    "RecordWriter",
-    "Settings",
-    "StoredProject",
-    "atomic_write",
-    "first_difference",
-    "load_project",
-    "load_servers",
-    "load_settings",
-    "places",
-    "read_record",
-    "save_project",
-    "save_servers",
-    "save_settings",
-    "strip_words",
-]

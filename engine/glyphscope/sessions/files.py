@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from glyphscope.errors import RecordError, StorageError
-from glyphscope.inputs import refuse_special, storage_error
+from glyphscope.inputs import refuse_special, storage_error, sync_folder
 
 
 class ChangedOnDisk(StorageError):
@@ -45,7 +45,7 @@ def atomic_write(path: Path, data: bytes | str) -> None:
             os.fchmod(handle, target.stat().st_mode & 0o7777 if target.exists() else _new_mode())
             os.fsync(handle)
         os.replace(temporary, target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         if temporary:
             with suppress(OSError):
@@ -94,16 +94,6 @@ def _new_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Brings the new name itself to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # not supported by some network file systems
-            os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _prefix(target: Path, pid: int | str) -> str:

@@ -6,6 +6,7 @@ Each setting is read separately: an invalid value affects only itself, and is re
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -15,7 +16,9 @@ from msgspec import Meta
 from glyphscope.errors import StorageError
 from glyphscope.events import LoadOptions, LoopSettings, Notation, RunRequest, Sampling, default_order
 from glyphscope.inputs import read_file
+from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.sessions.files import Migrations, atomic_write, move_aside
+from glyphscope.sessions.places import Places
 from glyphscope.text.shorten import json_excerpt
 
 VERSION = 2
@@ -24,6 +27,8 @@ RECENT = 12
 
 MOST_MODELS = 50
 """How many models' load options are remembered."""
+LIMIT_VARIABLE = "GLYPHSCOPE_PROMPT_CACHE_MB"
+"""The number of MB for evaluated prompts, in place of the settings'."""
 
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 Bytes = Annotated[int, Meta(ge=1_000, le=100_000_000)]
@@ -145,6 +150,17 @@ def save_settings(path: Path, settings: Settings) -> None:
     other = own.pop("other")
     document = {_KEY: VERSION, **own, **other}
     atomic_write(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def prompt_cache(settings: Settings, places: Places, limit_mb: int | None = None) -> PromptCache | None:
+    """The cache of evaluated prompts, of `limit_mb`; by default as the environment or the settings say.
+
+    None where it is disabled.
+    """
+    variable = os.environ.get(LIMIT_VARIABLE, "")
+    if limit_mb is None:
+        limit_mb = int(variable) if variable.isdecimal() else settings.prompt_cache_mb
+    return PromptCache(str(places.prompts), limit_mb * 1_000_000) if limit_mb else None
 
 
 def _from_1(document: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,3 @@
 from glyphscope.strategies.continuation import continue_aborted
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.run import run
-
-__all__ = [
-    "compose",
-    "continue_aborted",
-    "run",
-]

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from glyphscope.errors import GlyphscopeError, PromptError
 from glyphscope.events import TOOL_CHOICES, RunRequest, Shape, under_constraint
-from glyphscope.models import Model
 from glyphscope.models.chat import NO_PLACE, NO_PLACE_HINT, THINKING
+from glyphscope.models.interface import Model
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, NATIVE, native_format
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.turns import turn_form

@@ -17,14 +17,15 @@ from typing import Any, NamedTuple, TypeAlias
 from glyphscope.bounded_cache import BoundedCache
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind, RunRequest
-from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.lark.emit import lark_rules
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.lark.emit import lark_rules, to_lark
 from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
-from glyphscope.grammar.tree import with_suffix
+from glyphscope.grammar.tree import Grammar, with_suffix
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.turns import turn_form, turn_options, used_names
 from glyphscope.turns.grammar import build_turn_grammar

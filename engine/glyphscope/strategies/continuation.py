@@ -18,8 +18,8 @@ from glyphscope.events import (
     Token,
     TokenStep,
 )
-from glyphscope.models import GenerateRequest, Model
-from glyphscope.prompting import render_messages
+from glyphscope.models.interface import GenerateRequest, Model
+from glyphscope.prompting.messages import render_messages
 from glyphscope.runs.context import Context
 from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed

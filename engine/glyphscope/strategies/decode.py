@@ -29,10 +29,11 @@ from glyphscope.events import (
     Violation,
     add_violation,
 )
-from glyphscope.models import Cancelled, GenerateRequest, PromptProgress, PromptReady, Usage
+from glyphscope.models.interface import Cancelled, GenerateRequest, PromptProgress, PromptReady, Usage
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
 from glyphscope.strategies.stop_strings import StopStrings
+from glyphscope.validation.turn import TurnCall
 
 NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})
 """The violations that stop a run with `unknown-tool`: the text names, or can only name, a tool outside the allow list.
@@ -102,32 +103,12 @@ class Validator(Protocol):
         """The arguments of a complete call."""
 
 
-class AnswerCall(Protocol):
-    """One call of an answer: the characters `start` to `end` (exclusive) of its text."""
-
-    @property
-    def tool(self) -> str | None:
-        """The tool's name."""
-
-    @property
-    def arguments(self) -> dict[str, Any] | None:
-        """The arguments of a complete call."""
-
-    @property
-    def start(self) -> int:
-        """The call's first character."""
-
-    @property
-    def end(self) -> int:
-        """The character after its last one."""
-
-
 @runtime_checkable
 class AnswerValidator(Validator, Protocol):
     """Judges an answer that may have several calls, or text for the user in place of any."""
 
     @property
-    def calls(self) -> Sequence[AnswerCall]:
+    def calls(self) -> Sequence[TurnCall]:
         """The calls, in order."""
 
     @property

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import msgspec
 
 from glyphscope.events import AnyEvent, Notation, PrefixPart, RunRequest
-from glyphscope.grammar import GrammarOptions
-from glyphscope.models import GenerateRequest
-from glyphscope.notation import shape_keys
-from glyphscope.prompting import RenderedMessages
+from glyphscope.grammar.builder.calls import GrammarOptions
+from glyphscope.models.interface import GenerateRequest
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.prompting.messages import RenderedMessages
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context
 from glyphscope.strategies.decode import Decoding, Generated, Validator
 from glyphscope.strategies.request import generate_request, priced_prompt, with_messages
 from glyphscope.strategies.turns import answer_validator
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 
 
 @dataclass(frozen=True)

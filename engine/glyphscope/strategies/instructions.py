@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from glyphscope.events import Notation
-from glyphscope.prompting import RenderedMessages, render_executor, render_messages
+from glyphscope.prompting.messages import RenderedMessages, render_messages
+from glyphscope.prompting.strategies import render_executor
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.strategies.loop.history_policy import with_system
 from glyphscope.strategies.routing.route import only

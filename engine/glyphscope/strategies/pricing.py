@@ -14,9 +14,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from glyphscope.events import PromptPart
-from glyphscope.prompting import Part
 from glyphscope.prompting.messages import SYSTEM_PROMPT
-from glyphscope.prompting.template import LINE
+from glyphscope.prompting.template import LINE, Part
 
 TEMPLATE = "template"
 """The part's name for what the chat template writes between the others."""

@@ -11,8 +11,14 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from glyphscope.events import AnyEvent, ModelInfo, PromptEvaluated, PromptRendered, RunFailed, RunRequest
-from glyphscope.models import Cancelled, GenerateRequest, Model, Output, PromptReady
-from glyphscope.models.forwarding import ForwardingModel
+from glyphscope.models.interface import (
+    Cancelled,
+    ForwardingModel,
+    GenerateRequest,
+    Model,
+    Output,
+    PromptReady,
+)
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.strategies.run import run
 

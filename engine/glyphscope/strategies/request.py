@@ -9,11 +9,13 @@ import msgspec
 
 from glyphscope.errors import PromptError
 from glyphscope.events import BEGUN, ConstraintKind, PromptRendered, RunRequest, Thinking
-from glyphscope.grammar import Grammar, GrammarOptions
-from glyphscope.models import GenerateRequest, Model
+from glyphscope.grammar.builder.calls import GrammarOptions
+from glyphscope.grammar.tree import Grammar
+from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.models.token_spans import token_lengths
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
-from glyphscope.prompting import Part, RenderedMessages, render_messages
+from glyphscope.prompting.messages import RenderedMessages, render_messages
+from glyphscope.prompting.template import Part
 from glyphscope.prompting.written_tools import tool_parts
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
@@ -21,6 +23,12 @@ from glyphscope.strategies.adapted_request import check_native, settled
 from glyphscope.strategies.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
 from glyphscope.strategies.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
 from glyphscope.strategies.turns import text_only, triggers
+
+_SAME = (
+    "thinking", "tool_choice", "most_calls", "sampling", "max_tokens", "stop", "alternatives", "evidence",
+    "reasoning_budget", "repeatable",
+)  # fmt: skip
+"""The members of a run's request that the model's request has under the same names."""
 
 
 def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
@@ -127,26 +135,12 @@ def _generation(
     asks_tools = request.native == ENDPOINTS_OWN  # enforced by the endpoint itself, as tool_choice
     kind: ConstraintKind = "off" if text_only(request) else request.constraint
     built = None if kind == "off" or asks_tools else constraint()
-    return GenerateRequest(
-        prompt=prompt,
-        constraint=kind,
-        grammar=None if built is None else built.text,
-        schema=None if asks_tools else schema,
-        thinking=request.thinking,
-        tool_choice=request.tool_choice,
-        most_calls=request.most_calls,
-        triggers=triggers(request) if built is not None else (),
-        sampling=request.sampling,
-        max_tokens=request.max_tokens,
-        stop=request.stop,
-        alternatives=request.alternatives,
-        evidence=request.evidence,
-        rules=b"" if built is None else built.rules,
-        near=None if built is None else built.near,
-        reasoning_budget=request.reasoning_budget,
-        build_ms=0.0 if built is None else built.build_ms,
-        repeatable=request.repeatable,
-    )
+    given: dict[str, Any] = {name: getattr(request, name) for name in _SAME}
+    if built is not None:
+        given |= {name: getattr(built, name) for name in ("rules", "near", "build_ms")}
+        given |= {"grammar": built.text, "triggers": triggers(request)}
+    schema = None if asks_tools else schema
+    return GenerateRequest(prompt=prompt, constraint=kind, schema=schema, **given)
 
 
 def special_tokens(request: RunRequest, model: Model) -> Mapping[str, int]:

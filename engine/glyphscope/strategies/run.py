@@ -9,8 +9,8 @@ from dataclasses import replace
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunFinished, RunRequest
 from glyphscope.execution.tool_execution import execute
-from glyphscope.models import Model
-from glyphscope.prompting import render_messages
+from glyphscope.models.interface import Model
+from glyphscope.prompting.messages import render_messages
 from glyphscope.runs.branch import check_prefix
 from glyphscope.runs.context import Context, Ending, Strategy
 from glyphscope.runs.emitter import Clock, Emitter

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from pathlib import PurePath
 
 from glyphscope.errors import ModelError
 from glyphscope.events import Message, Sampling
-from glyphscope.models import GenerateRequest, Model
+from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.strategies.stop_strings import StopStrings
 from glyphscope.tools.mcp.questions import Answer, SamplingRequest
 
@@ -25,6 +26,7 @@ def answer_sampling(model: Model | None, request: SamplingRequest, cancel: threa
         Message(role=each.role, content="\n".join(piece.text for piece in each.content))
         for each in request.messages
     ]
+    name = PurePath(model.info.path).stem or model.info.name  # the name inside of a file is often unknown
     rendered = model.render_chat(messages)
     most = min(request.max_tokens, MAX_TOKENS) if request.max_tokens > 0 else MAX_TOKENS
     sampling = (
@@ -47,11 +49,9 @@ def answer_sampling(model: Model | None, request: SamplingRequest, cancel: threa
                 ended = ended or step.end
                 text += "".join(piece for piece, _ in stops.feed("" if step.end else step.text, 0))
                 if stops.found:
-                    return Answer(
-                        action="accept", text=text, model=model.info.name, stop_reason="stopSequence"
-                    )
+                    return Answer(action="accept", text=text, model=name, stop_reason="stopSequence")
     finally:
         steps.close()
     text += "".join(piece for piece, _ in stops.rest())
     reason = "endTurn" if ended else "maxTokens"
-    return Answer(action="accept", text=text, model=model.info.name, stop_reason=reason)
+    return Answer(action="accept", text=text, model=name, stop_reason=reason)

@@ -17,7 +17,8 @@ from glyphscope.turns.form import state_of
 from glyphscope.turns.grammar import TurnOptions, turn_triggers
 from glyphscope.turns.reasoned import PlainValidator, ReasonedValidator
 from glyphscope.turns.validator import FormValidator
-from glyphscope.validation import TurnValidator, WordsValidator, validator_of
+from glyphscope.validation.free_text_answer import WordsValidator, validator_of
+from glyphscope.validation.turn import TurnValidator
 
 
 class FullValidator(Validator, Protocol):

@@ -19,19 +19,19 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, PromptRendered, Violation
-from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.builder.turn import call_opening
-from glyphscope.models import GenerateRequest
-from glyphscope.notation import shape_keys
+from glyphscope.models.interface import GenerateRequest
 from glyphscope.notation.chat_tool_format import native_format
-from glyphscope.prompting import render_messages
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.prompting.messages import render_messages
 from glyphscope.runs.context import Context, Ending
 from glyphscope.strategies.constraints import white_space
 from glyphscope.strategies.decode import Decoding, Generated, ending_of
 from glyphscope.strategies.generate import call_task
 from glyphscope.strategies.repair.repair import repaired
 from glyphscope.strategies.request import generate_request, priced_prompt, with_messages
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 from glyphscope.validation.split_call import (
     ArgumentsValidator,
     NameValidator,

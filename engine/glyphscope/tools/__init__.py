@@ -1,5 +1,3 @@
 """Executing calls: the sources of tools, their results, and permissions."""
 
 from glyphscope.tools.source import CallOptions, Outcome, Progress, ToolSource
-
-__all__ = ["CallOptions", "Outcome", "Progress", "ToolSource"]

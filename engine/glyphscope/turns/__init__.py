@@ -28,24 +28,3 @@ def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Deri
     form = correct(derived.form, derived.renderings)
     known = tuple(filter(None, ends))
     return replace(form, ends=tuple(dict.fromkeys((*form.ends, *known))), generation_ends=known), derived
-
-
-__all__ = [
-    "ArgumentsForm",
-    "CallForm",
-    "CallViolation",
-    "Derived",
-    "Piece",
-    "Proof",
-    "Turn",
-    "TurnCall",
-    "TurnForm",
-    "TurnTools",
-    "call_violations",
-    "corrections",
-    "form_of",
-    "load_form",
-    "prove",
-    "read_turn",
-    "save_form",
-]

@@ -15,11 +15,10 @@ import msgspec
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape
-from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar
-from glyphscope.grammar.builder.calls import chosen_tools
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, chosen_tools
 from glyphscope.grammar.regular.strings import ANYTHING
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.tree import NEVER, Node, RuleRef, alt, optional, seq
+from glyphscope.grammar.tree import NEVER, Grammar, Node, RuleRef, alt, optional, seq
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import TurnForm, state_of
 from glyphscope.turns.grammar_calls import CallRules

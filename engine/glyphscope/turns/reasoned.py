@@ -12,7 +12,9 @@ from typing import Any, Literal, TypeAlias
 from glyphscope.events import FieldOpened, RunEvent, SegmentClosed, SegmentOpened, ToolKnown, Violation
 from glyphscope.text.lines import begun_length
 from glyphscope.turns.form import State, TurnForm
-from glyphscope.validation import CallValidator, FreeTextValidator, TurnCall, TurnValidator, WordsValidator
+from glyphscope.validation.call import CallValidator
+from glyphscope.validation.free_text_answer import FreeTextValidator, WordsValidator
+from glyphscope.validation.turn import TurnCall, TurnValidator
 
 PlainValidator: TypeAlias = CallValidator | TurnValidator | WordsValidator
 """A validator of an answer without reasoning."""

@@ -108,7 +108,7 @@ class CallLevel(ObjectLevel):
         viable = one_of(f"'{key}'" for key in own if key not in given) or "the end of the call"
         again = next((key for key in given if prefix and key.startswith(prefix)), None)
         if again and not (whole and again != prefix):
-            return Reason("DUPLICATE_ARGUMENT", f"'{again}' was given already", "", viable)
+            return Reason("DUPLICATE_ARGUMENT", f"'{again}' is already given", "", viable)
         return Reason("UNKNOWN_ARGUMENT", f"no key of the call begins with '{prefix}'", "", viable)
 
     def separator(self) -> Reason | None:

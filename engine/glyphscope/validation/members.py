@@ -77,14 +77,14 @@ def name_reason(spec: Spec, prefix: str, used: Set[str], none: str, *, whole: bo
         )
     given = [name for name in spec.names if name in used and name.startswith(prefix)]
     if prefix in used and spec.member(prefix) is not None:
-        return Reason("DUPLICATE_ARGUMENT", f"'{prefix}' was given already", "", viable)
+        return Reason("DUPLICATE_ARGUMENT", f"'{prefix}' is already given", "", viable)
     if prefix and given and not whole:
-        return Reason("DUPLICATE_ARGUMENT", f"'{given[0]}' was given already", "", viable)
+        return Reason("DUPLICATE_ARGUMENT", f"'{given[0]}' is already given", "", viable)
     rule = next(
         (p.additional.pointer for p in spec.objects if p.additional and p.additional.schema is False), ""
     )
     if not spec.names and not spec.name_patterns:
         message = none
     else:
-        message = f"no argument that is left begins with '{prefix}'" if prefix else "no argument is left"
+        message = f"no remaining argument begins with '{prefix}'" if prefix else "no argument remains"
     return Reason("UNKNOWN_ARGUMENT", message, rule, viable)

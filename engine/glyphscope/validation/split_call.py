@@ -21,8 +21,8 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.grammar.builder.turn import call_opening
-from glyphscope.notation import shape_keys, write_value
-from glyphscope.notation.write import glyph_key
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.write import glyph_key, write_value
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 

@@ -21,7 +21,7 @@ import msgspec
 
 from glyphscope.events import Notation, RunEvent, SegmentClosed, SegmentOpened, Shape, Violation
 from glyphscope.grammar.builder.turn import WHITE_SPACE, Sign, Signs, call_opening, call_spellings, spellings
-from glyphscope.notation import shape_keys
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.streaming_validator import Limits

@@ -33,7 +33,7 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import grid_layout, hbox, scroll_area, vbox
+from glyphscope_gui.shared.layouts import ScrollArea, grid_layout, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
@@ -54,19 +54,15 @@ class VerdictPill(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._status: Status | None = None
+        self.status: Status | None = None
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def show_status(self, status: Status | None) -> None:
-        self._status = status
+        self.status = status
         words = VERDICTS[status].words if status else tr("not checked")
         self.setAccessibleName(words)
         self.setToolTip(VERDICTS[status].tip if status else "")
         self.update()
-
-    @property
-    def status(self) -> Status | None:
-        return self._status
 
     def sizeHint(self) -> QSize:
         metrics = QFontMetrics(pill_font(self.font()))
@@ -74,8 +70,8 @@ class VerdictPill(QWidget):
         return QSize(widest + 18, metrics.height() + 6)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._status is not None:
-            verdict = VERDICTS[self._status]
+        if self.status is not None:
+            verdict = VERDICTS[self.status]
             words = f"{verdict.sign} {verdict.words}"
             paint_pill(QPainter(self), QRectF(self.rect()), words, verdict.role, self.font())
 
@@ -162,9 +158,6 @@ class ApprovalCard(Card):
         self._needed = None
         self.hide()
 
-    def shut_down(self) -> None:
-        self._background.close()
-
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments as edited. Raises ValueError while a field is not JSON."""
@@ -210,7 +203,7 @@ class ApprovalCard(Card):
         self.reason.returnPressed.connect(self._deny)
 
     def _lay_out(self, body: QWidget) -> None:
-        self._scroll = scroll_area(parent=body)
+        self._scroll = ScrollArea(parent=body)
         self._most = MOST_HEIGHT
         buttons = hbox((self.reason, 1), self.deny_button, self.wider_button, self.allow_button, spacing=8)
         column = vbox(self.title, self.identity, self.claims, self._scroll, buttons, parent=body, spacing=8)

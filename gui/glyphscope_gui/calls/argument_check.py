@@ -9,7 +9,7 @@ from typing import Any
 
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import steps_of
-from glyphscope.validation import ValueValidator
+from glyphscope.validation.value import ValueValidator
 from glyphscope_gui.shared.language import tr
 
 

@@ -44,15 +44,13 @@ class AbPresenter(QObject):
         page.stop_button.clicked.connect(self.ab.stop)
         page.openRequested.connect(self._open)
         self.ab.changed.connect(self._show)
+        self.ab.grew.connect(self._show_turn)
         self.ab.runningChanged.connect(lambda _running: self._show())
         self.ab.ended.connect(context.recorder.keep)
         self._runs.ended.connect(lambda applied: self._ran(applied.state))
         self._runs.phaseChanged.connect(lambda _phase: self._show_turn())
         self._show_sources()
         self._show()
-
-    def close(self) -> None:
-        self._background.close()
 
     # -- requests of the user ----------------------------------------------------------------------------------
 
@@ -187,6 +185,7 @@ class AbPresenter(QObject):
                 run=len(self.ab.states) + 1,
                 runs=2 * len(made.seeds),
             )
+            words = f"{words}, {self.ab.progress_words}"
         elif self.ab.is_running or free:
             words = self._last_words()
         else:

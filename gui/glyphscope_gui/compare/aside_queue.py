@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.runs import PreparedRequest, RunState, reduce_event
 from glyphscope_gui.runs.run_controller import Applied, Aside, RunController
+from glyphscope_gui.shared.language import tr
 
 AsideJob: TypeAlias = tuple[Any, PreparedRequest | RunRequest]
 """A key of the owner's, and the request."""
@@ -111,11 +112,12 @@ class AsideQueue(QObject):
 
 
 class AsideRuns(QObject):
-    """The outcome of the runs of a queue. `changed` is emitted when a run began or ended, or all were cleared; `ended`
-    carries the events of a run that ended. `why` says why no further run begins.
+    """The outcome of the runs of a queue. `changed` is emitted when a run began or ended, or all were cleared, `grew`
+    when the text of a run did; `ended` carries the events of a run that ended. `why` says why no further run begins.
     """
 
     changed = Signal()
+    grew = Signal()
     ended = Signal(object)
     runningChanged = Signal(bool)
 
@@ -124,6 +126,7 @@ class AsideRuns(QObject):
         self._stopped_words = stopped_words
         self._queue = AsideQueue(runs, self)
         self._queue.began.connect(lambda _key: self.changed.emit())
+        self._queue.grew.connect(lambda _applied: self.grew.emit())
         self._queue.ended.connect(self._end)
         self._queue.runningChanged.connect(self.runningChanged)
         self.why = ""
@@ -131,6 +134,12 @@ class AsideRuns(QObject):
     @property
     def is_running(self) -> bool:
         return self._queue.is_running
+
+    @property
+    def progress_words(self) -> str:
+        """The progress of the run that is running, in words."""
+        tokens = len(self._queue.state.tokens)
+        return tr("%n token(s)", "", tokens) if tokens else tr("reading the prompt…")
 
     def stop(self) -> None:
         """Stop the current run, and begin no other; the results so far stay."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QTabBar, QWidget
 
@@ -73,12 +73,7 @@ class _Words(QScrollArea):
 
 
 class CompareColumn(FollowsSize, QFrame):
-    """`variantChosen` carries a Variant; the other signals ask for what their names say."""
-
-    variantChosen = Signal(object)
-    removeRequested = Signal()
-    openRequested = Signal()
-    settingsRequested = Signal()
+    """One column. `ComparePage` connects its buttons, which say what they ask for."""
 
     def __init__(self, number: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,10 +87,8 @@ class CompareColumn(FollowsSize, QFrame):
         self.pill = Pill(self)
         self.picker = VariantPicker(self)
         settings = QAction(_SETTINGS, self)
-        settings.triggered.connect(self.settingsRequested)
         self.settings_button = IconButton("more", settings, self)
         remove = QAction(tr("Remove this column"), self, toolTip=tr("Remove this column"))
-        remove.triggered.connect(self.removeRequested)
         self.remove_button = IconButton("remove", remove, self)
         self.tabs = named(QTabBar(self, expanding=False, drawBase=False), words=tr("Stage shown"))
         self._verdict = ColumnVerdict("", "open")
@@ -114,8 +107,6 @@ class CompareColumn(FollowsSize, QFrame):
         self.choice.grew.connect(self._grow_stage)
         self.tabs.tabBarClicked.connect(self._choose_stage)
         self.tabs.currentChanged.connect(self._choose_stage)
-        self.picker.chosen.connect(self.variantChosen)
-        self.open_button.clicked.connect(self.openRequested)
 
     def _fit(self) -> None:
         self._arrange_figures(self.width() >= WIDE)

@@ -64,15 +64,14 @@ class Grown:
 
 class Comparison(QObject):
     """`arranged` is emitted when the columns change; `changed` carries the place of a column whose phase changed
-    or whose run is gone, `grew` a Grown, `ended` the events of a column's run that ended or was stopped,
-    `runningChanged` whether a comparison runs.
+    or whose run is gone, `grew` a Grown, `ended` the events of a column's run that ended or was stopped. `queue` says
+    whether a comparison runs.
     """
 
     arranged = Signal()
     changed = Signal(object)
     grew = Signal(object)
     ended = Signal(object)
-    runningChanged = Signal(bool)
 
     def __init__(
         self, runs: RunController, variants: Sequence[Variant], parent: QObject | None = None
@@ -86,7 +85,6 @@ class Comparison(QObject):
         self.queue.began.connect(self._begin)
         self.queue.grew.connect(lambda applied: self.grew.emit(Grown(self.queue.key, applied)))
         self.queue.ended.connect(self._end)
-        self.queue.runningChanged.connect(self.runningChanged)
         self.arrange(variants)
 
     # -- the columns -------------------------------------------------------------------------------------------

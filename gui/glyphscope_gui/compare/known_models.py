@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.models import FoundModel, find_models
+from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.opening import model_name_of
 from glyphscope.text.figures import byte_size
 from glyphscope_gui.context import AppContext
@@ -53,10 +53,6 @@ class KnownModels(QObject):
             len(models),
             size=size,
         )
-
-    def close(self) -> None:
-        """Wait for the search to end."""
-        self._background.close()
 
     # -- inside ------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,6 @@ class ComparePage(FollowsSize, QWidget):
     `variantChosen` also the Variant.
     """
 
-    runRequested = Signal()
     presetChosen = Signal(str)
     variantChosen = Signal(object, object)
     removeRequested = Signal(object)
@@ -61,8 +60,6 @@ class ComparePage(FollowsSize, QWidget):
         self.words = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title"), "compareWords")
         self._border_was_moved = False
         self._lay_out()
-        self.prompt_edit.submitted.connect(self.runRequested)
-        self.run_button.clicked.connect(self.runRequested)
         self.setFocusProxy(self.prompt_edit)
 
     def show_columns(self, count: int) -> None:
@@ -158,10 +155,13 @@ class ComparePage(FollowsSize, QWidget):
 
     def _make_column(self, place: int) -> None:
         view = CompareColumn(place + 1, self)
-        view.variantChosen.connect(lambda variant: self.variantChosen.emit(place, variant))
-        view.removeRequested.connect(lambda: self.removeRequested.emit(place))
-        view.openRequested.connect(lambda: self.openRequested.emit(place))
-        view.settingsRequested.connect(lambda: self.settingsRequested.emit(place))
+        view.picker.chosen.connect(lambda variant: self.variantChosen.emit(place, variant))
+        for button, request in (
+            (view.remove_button, self.removeRequested),
+            (view.open_button, self.openRequested),
+            (view.settings_button, self.settingsRequested),
+        ):
+            button.clicked.connect(lambda _checked=False, request=request: request.emit(place))
         self._row.addWidget(view, 1)
         self.columns.append(view)
         self._order_tabs()

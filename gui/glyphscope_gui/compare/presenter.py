@@ -96,11 +96,6 @@ class ComparePresenter(Page):
         if isinstance(place, PromptsPlace):
             self.tabs.show_prompts()
 
-    def close(self) -> None:
-        self._progress_timer.stop()
-        self.models.close()
-        self.ab.close()
-
     # -- connections -------------------------------------------------------------------------------------------
 
     def _connect_comparison(self) -> None:
@@ -109,11 +104,12 @@ class ComparePresenter(Page):
         comparison.changed.connect(self._changed)
         comparison.grew.connect(self._grew)
         comparison.ended.connect(self.context.recorder.keep)
-        comparison.runningChanged.connect(self._running_changed)
+        comparison.queue.runningChanged.connect(self._running_changed)
 
     def _connect_view(self) -> None:
         view, comparison = self.view, self.comparison
-        view.runRequested.connect(self._run_columns)
+        for asked in (view.prompt_edit.submitted, view.run_button.clicked):
+            asked.connect(self._run_columns)
         view.stop_button.clicked.connect(comparison.stop)
         view.add_button.clicked.connect(self._add)
         view.presetChosen.connect(self._choose_preset)
@@ -122,7 +118,7 @@ class ComparePresenter(Page):
         view.openRequested.connect(self._open)
         view.settingsRequested.connect(self._show_settings)
         view.settings.changed.connect(self._set)
-        view.settings.resetRequested.connect(self._reset)
+        view.settings.reset_button.clicked.connect(self._reset)
 
     def _connect_context(self) -> None:
         self._runs.phaseChanged.connect(self._show_turn)

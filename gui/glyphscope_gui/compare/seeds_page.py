@@ -44,11 +44,10 @@ FIRST_WORDS = tr(
 
 
 class SeedsPage(FollowsSize, QWidget):
-    """`sourceChosen` carries the place of a setting in the list, `openRequested` a seed and where to open its run: the
+    """`openRequested` carries a seed and where to open its run: the
     Parting (the token at which answers diverge), or None for its beginning.
     """
 
-    sourceChosen = Signal(int)
     openRequested = Signal(int, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -109,7 +108,6 @@ class SeedsPage(FollowsSize, QWidget):
     def _make_settings(self) -> None:
         tip = tr("The settings of the playground, or of a column in “Side by side”")
         self.source = choice_box(self, "seedsSource", tr("Setting"), tip=tip, least=22)
-        self.source.activated.connect(self.sourceChosen)
         self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.seeds = named(
             LineEdit("1-20", self), "seedsEdit", tr("Seeds"), tip=tr("1-20, or 1,3,7-9; one run per seed")

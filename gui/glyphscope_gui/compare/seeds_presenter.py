@@ -70,12 +70,13 @@ class SeedsPresenter(QObject):
         self._chosen = 0
         """The setting: 0 for the playground's, or a column's number from 1."""
         self.seed_runs = SeedRuns(context.runs, self)
-        page.sourceChosen.connect(self._choose)
+        page.source.activated.connect(self._choose)
         for asked in (page.seeds.returnPressed, page.run_button.clicked):
             asked.connect(self.run)
         page.stop_button.clicked.connect(self.seed_runs.stop)
         page.openRequested.connect(self._open)
         self.seed_runs.changed.connect(self._show)
+        self.seed_runs.grew.connect(self._show_turn)
         self.seed_runs.runningChanged.connect(self._running_changed)
         self.seed_runs.ended.connect(context.recorder.keep)
         self._runs.phaseChanged.connect(lambda _phase: self._show_turn())
@@ -178,9 +179,8 @@ class SeedsPresenter(QObject):
         self._page.show_running(running=runs.is_running, free=free)
         if runs.is_running and runs.seed is not None:
             at, count = len(runs.events) + 1, len(runs.seeds)
-            self._page.turn.setText(
-                tr("Seed {seed}: run {run} of {runs}", seed=runs.seed, run=at, runs=count)
-            )
+            words = tr("Seed {seed}: run {run} of {runs}", seed=runs.seed, run=at, runs=count)
+            self._page.turn.setText(f"{words}, {runs.progress_words}")
             self._context.status.set_activity(tr("Seeds: run {run} of {runs}", run=at, runs=count))
         elif runs.is_running or free:
             self._page.turn.setText(

@@ -30,10 +30,9 @@ _MOST_SEED = 2**31 - 1
 
 
 class VariantSettings(SettingsPopup):
-    """A popup. `changed` carries the name and value of a setting that the user changed, `resetRequested` nothing."""
+    """A popup. `changed` carries the name and value of a setting that the user changed."""
 
     changed = Signal(str, object)
-    resetRequested = Signal()
 
     WIDTH = 520
 
@@ -43,7 +42,6 @@ class VariantSettings(SettingsPopup):
         self.reset_button = push_button(
             tr("Use the playground’s settings"), self, name="compareResetButton", role="link"
         )
-        self.reset_button.clicked.connect(self.resetRequested)
         self._make_fields()
         self._lay_out()
 

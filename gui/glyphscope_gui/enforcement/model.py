@@ -98,7 +98,7 @@ class EnforcementModel(TableModel[EnforcementRow]):
         self.titles = (tr("Constraint"), *(title for _, title, _ in engines))
         self.tips = ("", *(tip for _, _, tip in engines))
 
-    def row_of(self, tool: str, argument: str | None) -> int:
+    def first_of(self, tool: str, argument: str | None) -> int:
         """The first constraint of an argument; -1 for none."""
         for number, row in enumerate(self._rows):
             if row.tool == tool and (argument is None or row.pointer.startswith(f"/properties/{argument}")):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.proof import EngineName, Proof, iterate_proofs
+from glyphscope.proof.engines import EngineName
+from glyphscope.proof.prove import Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
 
 OURS: tuple[EngineName, ...] = ("mask", "gbnf")

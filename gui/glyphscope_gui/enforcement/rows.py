@@ -9,7 +9,7 @@ from typing import Any
 from glyphscope.errors import NotationError
 from glyphscope.events import Notation
 from glyphscope.notation.read import parse_value
-from glyphscope.proof import Proof
+from glyphscope.proof.prove import Proof
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.text.shorten import shorten

@@ -46,7 +46,7 @@ class EnforcementTable(PlainTable):
 
     def show_argument(self, tool: str, argument: str | None) -> None:
         """Bring an argument's constraints into sight."""
-        row = self._model.row_of(tool, argument)
+        row = self._model.first_of(tool, argument)
         if row >= 0:
             self.selectRow(row)
             self.scrollTo(self._model.index(row, 0), self.ScrollHint.PositionAtTop)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.events import AnyEvent
-from glyphscope.notation import shape_keys
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.runs.token_place import TokenPlace

@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFontMetrics, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.results.figures import ArmFigures, Summary
 from glyphscope.evals.statistics import Share
@@ -19,7 +19,7 @@ from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.card import Heading
 from glyphscope_gui.shared.chart import Chart
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import ScrollArea, vbox
 from glyphscope_gui.theme import theme, ui_font
 
 MOST_ARMS = 12
@@ -106,7 +106,7 @@ class ShareChart(Chart):
         return f"{name}\n{_share_words(share)}"
 
 
-class EvalCharts(QScrollArea):
+class EvalCharts(ScrollArea):
     """The charts one below the other; each is written to a file from its menu.
 
     They are made when they are first looked at: together they cost more than all the rest of the page.
@@ -118,11 +118,7 @@ class EvalCharts(QScrollArea):
     savings: BarChart
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        super().__init__(parent=parent)
         self._headings: dict[Chart, Heading] = {}
         self._waiting: tuple[Summary | None, dict[str, str]] | None = None
 

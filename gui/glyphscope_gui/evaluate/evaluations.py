@@ -19,7 +19,7 @@ from glyphscope.evals.running.progress import (
     SampleDone,
     SampleGrew,
 )
-from glyphscope.models import Model, Opening
+from glyphscope.models.interface import Model, Opening
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import sample_words
 from glyphscope_gui.evaluate.worker import Before, EvalJob, EvalThread, Known

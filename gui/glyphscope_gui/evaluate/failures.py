@@ -150,7 +150,6 @@ class EvalFailures(QTreeView):
         self.setIndentation(16)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
         head = self.header()
         head.setStretchLastSection(False)
         head.setSectionsMovable(False)

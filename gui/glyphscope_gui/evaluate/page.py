@@ -16,6 +16,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.slices import Steps
 from glyphscope_gui.theme.sizes import GAP
 
 SETUP, RESULT = "setup", "result"
@@ -24,7 +25,7 @@ SETUP, RESULT = "setup", "result"
 class EvalPage(FollowsSize, QWidget):
     """Arranges the parts; `presenter.py` connects them.
 
-    Empty until `make` is called, when the page is first shown: the program's start does not wait for it.
+    Empty until all of `make` is done, when the page is first shown: the program's start does not wait for it.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -32,11 +33,11 @@ class EvalPage(FollowsSize, QWidget):
         named(self, "evalPage", tr("Evaluate"))
         self._made = False
 
-    def make(self, axes: Sequence[Axis], results: QAbstractItemModel) -> None:
+    def make(self, axes: Sequence[Axis], results: QAbstractItemModel) -> Steps:
         """Make everything on the page."""
         from glyphscope_gui.evaluate.result_view import EvalResultView  # with the library of charts
 
-        self._made = True
+        yield
         self.suites_model, self.models_model = TicksModel(self), TicksModel(self)
         self.notice = NoticeBanner(self)
         self.progress = EvalProgressBar(self)
@@ -73,14 +74,24 @@ class EvalPage(FollowsSize, QWidget):
         )
         self.compare_menu = QMenu(self)
         self.compare_button.setMenu(self.compare_menu)
-        self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self)
-        self.result = EvalResultView(self)
+        yield
+        self.stack = stack(parent=self)
+        self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self.stack)
+        yield
+        self.setup.lay_out()
+        yield
+        self.result = EvalResultView(self.stack)
+        yield
+        self.result.lay_out()
+        yield
         words = tr(
             "No result is open.\n\nSet up an evaluation and press Evaluate, or open an earlier result."
         )
-        self.nothing = PlainLabel(words, self, role="muted", alignment=Qt.AlignmentFlag.AlignCenter)
-        self.stack = stack(self.setup, self.result, self.nothing)
+        self.nothing = PlainLabel(words, self.stack, role="muted", alignment=Qt.AlignmentFlag.AlignCenter)
+        for part in (self.setup, self.result, self.nothing):
+            self.stack.addWidget(part)
         self.views.chosen.connect(self.show_view)
+        self._made = True
         self._lay_out()
         self.show_has_result("")
         self.setFocusProxy(self.views.button(SETUP))

@@ -34,6 +34,7 @@ from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_whe
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.slices import Slices, Steps
 
 PRICE_MS = 150
 """After the last change of the set-up its price is asked for."""
@@ -45,7 +46,7 @@ class EvaluatePresenter(Page):
     """Connects the page with its parts: `reading` (files, prices, results), `evaluations` (the running one),
     `result_presenter` (the result that is shown), `comparing` and `suite_editing`.
 
-    The contents of the view, and the last three with them, are made when the page is first shown.
+    The contents of the view, and the last three with them, are made by `making` when the page is first shown.
     """
 
     id = PageId.EVALUATE
@@ -64,6 +65,7 @@ class EvaluatePresenter(Page):
         """The price of the set-up; None while it is computed."""
         self._is_made = False
         """Whether the page was shown, and so has contents."""
+        self.making = Slices(self)
         self._run_shown: OpenedRun | None = None
         """The run of a sample that the playground is about to show."""
         self._allowed: set[PythonFile] = set()
@@ -79,24 +81,26 @@ class EvaluatePresenter(Page):
         if self._is_made and self.view.setup.isVisible():
             self.view.setup.go.click()
 
+    def complete(self) -> None:
+        """Load the modules that take long: the page is made in slices, but a module is loaded in one piece."""
+        self.reading.load_charts()
+
     def close(self) -> None:
         """Stop an evaluation that runs; it can be resumed."""
-        self._price_timer.stop()
-        if self._is_made:
-            self.result_presenter.close()
+        self.making.stop()
         self.evaluations.close()
-        self.reading.close()
+        super().close()
 
     @property
     def is_busy(self) -> bool:
-        return self.evaluations.is_busy or self.reading.is_busy or self._price_timer.isActive()
+        return self.making.is_busy or self.evaluations.is_busy or super().is_busy
 
     # -- connections -------------------------------------------------------------------------------------------
 
-    def _make(self) -> None:
+    def _make(self) -> Steps:
         """Make everything on the page."""
         page = self.view
-        page.make(axes(), self._results)
+        yield from page.make(axes(), self._results)
         self.result_presenter = EvalResultPresenter(page, self.reading, self)
         self.comparing = ResultComparing(
             self.context, page, self.reading, self.result_presenter, self._results
@@ -106,7 +110,10 @@ class EvaluatePresenter(Page):
         self._connect_evaluations()
         self._connect_reading()
         page.setup.show_matrix({**PRESETS[0].changes, "trials": 1, "seed": 1, "jobs": 1, "savings": 0.0})
-        page.setFocus()
+        if page.window().focusWidget() in (page, None):  # else the user has chosen another
+            page.setFocus()
+        self._is_made = True
+        self._look_again()
 
     def _connect_setup(self) -> None:
         page, setup = self.view, self.view.setup
@@ -149,12 +156,15 @@ class EvaluatePresenter(Page):
     # -- setting up --------------------------------------------------------------------------------------------
 
     def _page_shown(self, page: PageId) -> None:
-        """Read suites and models when the page is first shown, and the list of results each time."""
         if page is not PageId.EVALUATE:
             return
-        first, self._is_made = not self._is_made, True
-        if first:
-            self._make()
+        if self._is_made:
+            self._look_again()
+        elif not self.making.is_busy:
+            self.making.start(self._make())
+
+    def _look_again(self) -> None:
+        """Read suites and models that may be new, and the list of results."""
         self.reading.find_suites(self.context.services.places.suites, self._suites_found)
         self._show_open_model(self.context.project.model)
         self.reading.list(self.context.services.results, self._listed)

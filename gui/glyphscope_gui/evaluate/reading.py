@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -91,9 +92,11 @@ class EvalReading(QObject):
         super().__init__(parent)
         self._background = Background(self)
 
-    @property
-    def is_busy(self) -> bool:
-        return self._background.is_busy
+    def load_charts(self) -> None:
+        """Import the modules of a result's view."""
+        self._start(
+            "charts", lambda: import_module("glyphscope_gui.evaluate.result_view"), lambda _module: None
+        )
 
     def open(self, path: Path, then: Callable[[Opened], object]) -> None:
         """Read a result's samples and sum them up."""
@@ -152,9 +155,6 @@ class EvalReading(QObject):
         """Plan a result again, to make its missing samples."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("plan", lambda: _job_of(folder), then)
-
-    def close(self) -> None:
-        self._background.close()
 
     # -- inside ------------------------------------------------------------------------------------------------
 

@@ -94,9 +94,6 @@ class EvalResultPresenter(QObject):
         if not self._growing.isActive():
             self._growing.start()
 
-    def close(self) -> None:
-        self._growing.stop()
-
     # -- choices of the user -----------------------------------------------------------------------------------
 
     def _cell_chosen(self, row: int, column: int) -> None:

@@ -22,7 +22,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import holder, splitter, vbox
+from glyphscope_gui.shared.layouts import fill_splitter, holder, splitter, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
@@ -62,7 +62,6 @@ class EvalResultView(QWidget):
         self.population.setWordWrap(True)
         self.population.setContentsMargins(PAD - 5, 6, PAD - 5, 2)
         self._wide: bool | None = None
-        self._lay_out()
         self.measure.currentIndexChanged.connect(self._measure_changed)
         self.setFocusProxy(self.table)
 
@@ -106,12 +105,19 @@ class EvalResultView(QWidget):
         self.model.set_measure(self.chosen_measure)
         self.table_card.heading.hint.setText(HINT if self.model.measure.is_share else HINT_OF_QUANTITY)
 
-    def _lay_out(self) -> None:
+    def lay_out(self) -> None:
+        """Place the parts, once: a separate step, as it takes as long as making them."""
+        self.columns = splitter(Qt.Orientation.Horizontal, parent=self)
+        self.rows = splitter(Qt.Orientation.Vertical, parent=self.columns)
         upper = holder(vbox((self.table, 1), self.provenance, spacing=0), self)
-        self.table_card = Card(tr("Result"), upper, hint=HINT, actions=(self.measure,), padded=False)
-        self.runs_card = Card(tr("Runs"), self.runs, padded=False)
-        self.rows = splitter(Qt.Orientation.Vertical, (self.table_card, self.runs_card), (5, 3))
-        self.tabs = named(QTabWidget(self, documentMode=True), "evalTabs")
+        self.table_card = Card(
+            tr("Result"), upper, hint=HINT, actions=(self.measure,), padded=False, parent=self.rows
+        )
+        self.runs_card = Card(tr("Runs"), self.runs, padded=False, parent=self.rows)
+        fill_splitter(self.rows, (self.table_card, self.runs_card), (5, 3))
+        side = named(QFrame(self.columns), "card")
+        fill_splitter(self.columns, (self.rows, side), (2, 1))
+        self.tabs = named(QTabWidget(side, documentMode=True), "evalTabs")
         self.tabs.tabBar().setAccessibleName(tr("Details of the result"))
         for part, title in (
             (self.failures, tr("Failures")),
@@ -122,7 +128,5 @@ class EvalResultView(QWidget):
         ):
             self.tabs.addTab(part, title)
         self.show_judge(False)
-        side = named(QFrame(self), "card")
         vbox(self.population, self.tabs, parent=side, margins=(1, 1, 1, 6))
-        self.columns = splitter(Qt.Orientation.Horizontal, (self.rows, side), (2, 1))
         vbox(self.columns, parent=self)

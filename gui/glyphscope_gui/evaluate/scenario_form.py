@@ -9,7 +9,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.suites.call_form import CallForm, assertion_lines, call_of, form_of, with_assertions
+from glyphscope.evals.suites.call_form import (
+    CallChecks,
+    assertion_lines,
+    call_of,
+    form_of,
+    with_assertions,
+)
 from glyphscope.evals.suites.suite import ExpectedCall, Scenario
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.evaluate.assertions_form import AssertionsForm
@@ -89,7 +95,7 @@ class ScenarioForm(QWidget):
         for name in self._tools:
             self.tool_box.addItem(name, name)
         any_calls = scenario.expect.extra_calls and not calls
-        self._show_call(form or CallForm(ANY_CALLS if any_calls else NO_CALL, others=True))
+        self._show_call(form or CallChecks(ANY_CALLS if any_calls else NO_CALL, others=True))
         lines = assertion_lines(scenario.expect)
         self._plain = lines is not None
         self.assertions.show_lines(lines or ())
@@ -126,7 +132,7 @@ class ScenarioForm(QWidget):
         if tool in (NO_CALL, ANY_CALLS):
             return ()
         others, loose = self.others_box.isChecked(), self.loose_box.isChecked()
-        form = CallForm(tool, self.checks.checks(), others, loose)
+        form = CallChecks(tool, self.checks.checks(), others, loose)
         assert self._scenario is not None
         before = self._scenario.expect.calls
         return before if before and form == form_of(before[0]) else (call_of(form),)
@@ -137,7 +143,7 @@ class ScenarioForm(QWidget):
         tool, before = self.tool_box.currentData(), self._scenario.expect
         return tool == ANY_CALLS or (tool != NO_CALL and bool(before.calls) and before.extra_calls)
 
-    def _show_call(self, form: CallForm) -> None:
+    def _show_call(self, form: CallChecks) -> None:
         self.tool_box.setCurrentIndex(max(self.tool_box.findData(form.tool), 0))
         self.checks.show_checks(form.checks, self._arguments(form.tool))
         self.others_box.setChecked(form.others)

@@ -76,7 +76,6 @@ class ScenarioPicker(QWidget):
         self.list.setFrameShape(QListView.Shape.NoFrame)
         self.list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.setMinimumHeight(3 * (self.fontMetrics().height() + 8))
         label = PlainLabel(tr("First"), self, role="muted")
         label.setBuddy(self.first)

@@ -10,10 +10,8 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
-    QFrame,
     QHBoxLayout,
     QListView,
-    QScrollArea,
     QSizePolicy,
     QSpinBox,
     QWidget,
@@ -28,7 +26,16 @@ from glyphscope_gui.evaluate.ticks import TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, Flow, FollowsSize, grid_layout, hbox, holder, vbox
+from glyphscope_gui.shared.layouts import (
+    STRETCH,
+    Flow,
+    FollowsSize,
+    ScrollArea,
+    grid_layout,
+    hbox,
+    holder,
+    vbox,
+)
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
@@ -65,7 +72,6 @@ class EvalSetupView(FollowsSize, QWidget):
         self.results.setFrameShape(QListView.Shape.NoFrame)
         self.results.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.results.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.results.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.add_suite = link(tr("Add file…"), tr("Add a suite: a JSON file; you can also drop it here"))
         self.new_suite = link(tr("New…"), tr("Create a suite"))
         self.edit_suite = link(tr("Edit…"), tr("Edit this suite; a bundled suite is copied"))
@@ -90,7 +96,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.arms_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.go = push_button(tr("Evaluate"), self, name="evalRunButton", role="primary")
         self.go.setAccessibleDescription(tr("Start the evaluation"))
-        self._lay_out()
+        self._row = hbox(parent=self, spacing=GAP)
         self._connect()
         self.setFocusProxy(self.suites)
 
@@ -149,34 +155,52 @@ class EvalSetupView(FollowsSize, QWidget):
         for box in (self.trials, self.seed, self.jobs, self.savings):
             box.valueChanged.connect(lambda _value: self.changed.emit())
 
-    def _lay_out(self) -> None:
-        left, right = QWidget(self), QWidget(self)
-        suites = Card(tr("Suites"), self.suites, actions=(self.new_suite, self.add_suite), padded=False)
-        scenarios = Card(tr("Scenarios"), self.scenarios, actions=(self.edit_suite,), padded=False)
-        results = Card(tr("Results"), self.results, padded=False)
-        questions = Card(tr("Questions"), self._presets())
-        numbers, cost = Card(tr("Repetitions"), self._numbers()), Card(tr("Cost"), self._cost())
-        for side, cards in (
-            (left, ((suites, 2), (scenarios, 3), (results, 2))),
-            (right, ((questions, 0), (numbers, 0), (cost, 1))),
-        ):
-            vbox(*cards, parent=side, spacing=GAP)
-        right.setObjectName("evalRight")
-        self._row = hbox(
-            (left, 5), (self._arms_card(), 6), (_Scrolled(right, self), 5), parent=self, spacing=GAP
+    def lay_out(self) -> None:
+        """Place the parts, once: a separate step, as it takes as long as making them.
+
+        Containers are in their place before they are filled: Qt restyles what is in them at each move.
+        """
+        left, right = QWidget(self), named(QWidget(), "evalRight")
+        arms = Card(
+            tr("Arms"),
+            self._arms(),
+            hint=tr("all combinations of the selected settings"),
+            padded=False,
+            parent=self,
+        )
+        for part, share in ((left, 5), (arms, 6), (_Scrolled(right, self), 5)):
+            self._row.addWidget(part, share)
+        vbox(
+            (
+                Card(
+                    tr("Suites"),
+                    self.suites,
+                    actions=(self.new_suite, self.add_suite),
+                    padded=False,
+                    parent=left,
+                ),
+                2,
+            ),
+            (Card(tr("Scenarios"), self.scenarios, actions=(self.edit_suite,), padded=False, parent=left), 3),
+            (Card(tr("Results"), self.results, padded=False, parent=left), 2),
+            parent=left,
+            spacing=GAP,
+        )
+        vbox(
+            Card(tr("Questions"), self._presets(), parent=right),
+            Card(tr("Repetitions"), self._numbers(), parent=right),
+            (Card(tr("Cost"), self._cost(), parent=right), 1),
+            parent=right,
+            spacing=GAP,
         )
 
-    def _arms_card(self) -> Card:
-        inside = named(QWidget(self), "evalArmsInside")
+    def _arms(self) -> QWidget:
+        inside = named(QWidget(), "evalArmsInside")
+        scrolled = _Scrolled(inside, self)
         label = PlainLabel(tr("Models"), inside, role="muted")
         head = hbox(label, STRETCH, self.add_model, self.add_endpoint)
         vbox(head, self.models, self.judge, (self.axes, 1), parent=inside, margins=(PAD, 10), spacing=10)
-        return Card(
-            tr("Arms"),
-            _Scrolled(inside, self),
-            hint=tr("all combinations of the selected settings"),
-            padded=False,
-        )
+        return scrolled
 
     def _presets(self) -> QWidget:
         flow = Flow(self, gap=8, line_gap=8)
@@ -242,16 +266,11 @@ class _Results(QListView):
             )
 
 
-class _Scrolled(QScrollArea):
+class _Scrolled(ScrollArea):
     """Scrolls vertically where large letters leave too little room, and is never narrower than its content."""
 
     def __init__(self, inside: QWidget, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setWidget(inside)
+        super().__init__(inside, parent)
         self._inside = inside
 
     def minimumSizeHint(self) -> QSize:

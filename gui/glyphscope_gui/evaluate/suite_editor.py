@@ -65,7 +65,6 @@ class SuiteEditor(PlainDialog):
         self._lay_out()
         self.list.currentRowChanged.connect(self._choose)
         self.form.changed.connect(self._check)
-        self.finished.connect(self._background.close)
         ids = [each.id for each in self._scenarios]
         if not ids:
             self._add()

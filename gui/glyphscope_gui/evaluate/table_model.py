@@ -68,7 +68,7 @@ class EvalTableModel(QAbstractTableModel):
         self.result: EvalResult | None = None
         self.measure: MeasureSpec = MEASURES[0]
         self._arms: list[str] = []
-        self._labels: dict[str, str] = {}
+        self.labels: dict[str, str] = {}
         self._tips: dict[str, str] = {}
         self._collapsed: set[_Key] = set()
         self._rows: list[Row] = []
@@ -84,7 +84,7 @@ class EvalTableModel(QAbstractTableModel):
         self.result = result
         arms = result.manifest.arms if result is not None else ()
         self._arms = result.arms if result is not None else []
-        self._labels = arm_labels(arms)
+        self.labels = arm_labels(arms)
         self._tips = {arm.id: _arm_tip(arm.id, arm_parts(arm)) for arm in arms}
         if not again:
             self._collapsed.clear()
@@ -128,11 +128,7 @@ class EvalTableModel(QAbstractTableModel):
         return self._arms[column]
 
     def label(self, arm: str) -> str:
-        return self._labels.get(arm, arm)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self._labels
+        return self.labels.get(arm, arm)
 
     def is_collapsed(self, row: Row) -> bool:
         return _key(row) in self._collapsed

@@ -20,7 +20,7 @@ from glyphscope.evals.results.report import publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, ModelOpened, Progress
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 
 
 @dataclass(frozen=True)

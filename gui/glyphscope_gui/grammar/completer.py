@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QTextCursor
@@ -30,7 +30,7 @@ class GrammarCompleter(QObject):
         self.list.taken.connect(lambda row: self._insert(self.list.item(row).text()))
         editor.installEventFilter(self)
 
-    def set_names(self, names: Sequence[str]) -> None:
+    def set_names(self, names: Iterable[str]) -> None:
         self._names = sorted(names)
 
     @property

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Notation, Shape
-from glyphscope.grammar import Grammar
 from glyphscope.grammar.match.earley import Limits
 from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.proof import boundary_examples
+from glyphscope.grammar.tree import Grammar
+from glyphscope.proof.boundary import boundary_examples
 from glyphscope.proof.renderings import as_written, texts
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.enforcement.model import CUSTOM, Cell, EnforcementRow

@@ -70,7 +70,8 @@ class GrammarEdit(CodeEdit):
         self._shown_problems: tuple[GrammarProblem, ...] = ()
         self._wrong: dict[int, str] = {}
         """By line from 1, the gravest severity of its problems."""
-        self._rule = ""
+        self.rule = ""
+        """The rule that the cursor is in."""
         self.rule_tip: Callable[[str], str] = lambda _name: ""
         super().__init__(parent)
         self.setObjectName("grammarEdit")
@@ -91,7 +92,7 @@ class GrammarEdit(CodeEdit):
         self.rename_field.renamed.connect(self.rename)
         self._in_sight = QTimer(self, singleShot=True, interval=0)
         self._in_sight.timeout.connect(self._color_in_sight)
-        self.updateRequest.connect(self._scrolled)
+        self.updateRequest.connect(lambda _rect, _dy: self._in_sight.start())
         self.cursorPositionChanged.connect(self._follow_cursor)
         self._make_actions()
         self._restyle()
@@ -108,7 +109,7 @@ class GrammarEdit(CodeEdit):
         self.show_problems(())
         self.setPlainText(text)
         self._showing = False
-        self._rule = ""
+        self.rule = ""
         self._in_sight.start()
         self._follow_cursor()
 
@@ -123,20 +124,11 @@ class GrammarEdit(CodeEdit):
             self._in_sight.start()
             self._follow_cursor()
 
-    def set_rule_names(self, names: Sequence[str]) -> None:
-        """Set the names that completion offers."""
-        self.completer.set_names(names)
-
     def _notify(self) -> None:
         if not self._showing:
             self.edited.emit()
 
     # -- rules -------------------------------------------------------------------------------------------------
-
-    @property
-    def rule(self) -> str:
-        """The rule that the cursor is in."""
-        return self._rule
 
     def go_to_rule(self, name: str) -> bool:
         """Move the cursor to a rule's definition; False where it is not defined."""
@@ -166,7 +158,7 @@ class GrammarEdit(CodeEdit):
 
     def start_renaming(self) -> None:
         """Ask for the new name, in place."""
-        name = self._name_at_cursor() or self._rule
+        name = self._name_at_cursor() or self.rule
         if name and not self.isReadOnly():
             self.rename_field.begin(name, self.cursorRect().translated(self.number_width(), 0))
 
@@ -198,8 +190,8 @@ class GrammarEdit(CodeEdit):
 
     def _follow_cursor(self) -> None:
         name = self._rule_of(self.textCursor().block(), self.textCursor().positionInBlock())
-        if name != self._rule:
-            self._rule = name
+        if name != self.rule:
+            self.rule = name
             self.ruleEntered.emit(name)
 
     def _rule_of(self, block: QTextBlock, place: int) -> str:
@@ -308,9 +300,6 @@ class GrammarEdit(CodeEdit):
                 )
             top += height
             block = block.next()
-
-    def _scrolled(self, _rect: QRect, _dy: int) -> None:
-        self._in_sight.start()
 
     def _color_in_sight(self) -> None:
         if self._highlighter is None:

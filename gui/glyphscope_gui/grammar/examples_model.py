@@ -37,38 +37,34 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         super().__init__(document)
         self._document = document
         self._verdicts: Mapping[str, ExampleVerdict] = {}
-        self._shown = document.work.examples
-        self._rows = (*self._shown, None)
+        self.examples = document.work.examples
+        self._rows = (*self.examples, None)
         document.examplesChanged.connect(self._follow)
-
-    @property
-    def examples(self) -> tuple[GrammarExample, ...]:
-        return self._shown
 
     def show_verdicts(self, verdicts: Mapping[str, ExampleVerdict]) -> None:
         """Show the verdicts, by text; a text without one has not been judged."""
         self._verdicts = verdicts
-        self._changed(0, len(self._shown))
+        self._changed(0, len(self.examples))
 
     def passing(self) -> int:
         """How many examples have the expected result."""
         return sum(
             self._verdicts[example.text].accepted == example.matches
-            for example in self._shown
+            for example in self.examples
             if example.text in self._verdicts
         )
 
     def add(self, text: str, matches: bool = True) -> None:
-        self._document.set_examples((*self._shown, GrammarExample(text, matches)))
+        self._document.set_examples((*self.examples, GrammarExample(text, matches)))
 
     def remove(self, row: int) -> None:
-        if 0 <= row < len(self._shown):
-            self._document.set_examples((*self._shown[:row], *self._shown[row + 1 :]))
+        if 0 <= row < len(self.examples):
+            self._document.set_examples((*self.examples[:row], *self.examples[row + 1 :]))
 
     def toggle(self, row: int) -> None:
         """Require that the text is rejected instead of matched, or the reverse."""
-        if 0 <= row < len(self._shown):
-            self._set(row, GrammarExample(self._shown[row].text, not self._shown[row].matches))
+        if 0 <= row < len(self.examples):
+            self._set(row, GrammarExample(self.examples[row].text, not self.examples[row].matches))
 
     # -- the cells ---------------------------------------------------------------------------------------------
 
@@ -115,41 +111,41 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         if role != Qt.ItemDataRole.EditRole or index.column() != TEXT:
             return False
         text = str(value)
-        if index.row() >= len(self._shown):
+        if index.row() >= len(self.examples):
             if text:
                 self.add(text)
             return bool(text)
-        self._set(index.row(), GrammarExample(text, self._shown[index.row()].matches))
+        self._set(index.row(), GrammarExample(text, self.examples[index.row()].matches))
         return True
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _set(self, row: int, example: GrammarExample) -> None:
         """Change one row in place, so that an editor in it stays open."""
-        examples = (*self._shown[:row], example, *self._shown[row + 1 :])
-        if examples == self._shown:
+        examples = (*self.examples[:row], example, *self.examples[row + 1 :])
+        if examples == self.examples:
             return
         self._put(examples)
         self._changed(row, row + 1)
         self._document.set_examples(examples)
 
     def _put(self, examples: tuple[GrammarExample, ...]) -> None:
-        self._shown = examples
+        self.examples = examples
         self._rows = (*examples, None)
 
     def _follow(self) -> None:
         examples = self._document.work.examples
-        if examples == self._shown:
+        if examples == self.examples:
             return
-        before = len(self._shown)
+        before = len(self.examples)
         # the row for a new one becomes the example, with the editor that is in it
-        if examples[:before] == self._shown:
+        if examples[:before] == self.examples:
             self.beginInsertRows(NO_INDEX, before + 1, len(examples))
             self._put(examples)
             self.endInsertRows()
             self._changed(before, before + 1)
         else:
-            self._shown = examples
+            self.examples = examples
             self.show_rows((*examples, None))
 
 

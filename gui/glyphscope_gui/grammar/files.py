@@ -35,45 +35,35 @@ class GrammarFiles(QObject):
 
     def ask_to_open(self) -> None:
         start, name = self._document.work.path, "openGrammarDialog"
-        ask_for_file(
-            self._window,
-            tr("Open a grammar"),
-            lambda path: self.open(str(path)),
-            _FILTER,
-            start=start,
-            name=name,
-        )
+        ask_for_file(self._window, tr("Open a grammar"), self.open, _FILTER, start=start, name=name)
 
     def ask_where_to_save(self) -> None:
         path = self._document.work.path or "grammar.gbnf"
         ask_where_to_save(
             self._window,
             tr("Save the grammar"),
-            lambda chosen: self.save(str(chosen)),
+            self.save,
             _FILTER,
             start=path,
             suffix="gbnf",
             name="saveGrammarDialog",
         )
 
-    def open(self, path: str) -> None:
+    def open(self, path: Path) -> None:
         """Read a file in the background; where that fails, the open file stays."""
         self._background.start(
-            "open", lambda: read_grammar(Path(path)), lambda read: self._opened(path, *read), self.failed.emit
+            "open", lambda: read_grammar(path), lambda read: self._opened(str(path), *read), self.failed.emit
         )
 
-    def save(self, path: str) -> None:
+    def save(self, path: Path) -> None:
         """Write the text that is shown."""
         try:
-            atomic_write(Path(path), self._document.text.encode("utf-8", "surrogateescape"))
+            atomic_write(path, self._document.text.encode("utf-8", "surrogateescape"))
         except StorageError as error:
             self.failed.emit(error)
             return
         if not self._document.is_generated:
-            self._document.saved_as(path)
-
-    def close(self) -> None:
-        self._background.close()
+            self._document.saved_as(str(path))
 
     def _opened(self, path: str, text: str, trouble: str) -> None:
         self._document.open_text(text, path)

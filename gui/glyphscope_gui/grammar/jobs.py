@@ -31,11 +31,12 @@ class LatestJobs(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._background = Background(self)
+        self._background = Background(self, self._stop)
         self._running: dict[Lane, str] = {}
         self._waiting: dict[Lane, dict[str, _Task]] = {"quick": {}, "slow": {}}
         self._dropped: set[str] = set()
-        self._closed = False
+        self.is_closed = False
+        """Whether no further job is begun."""
 
     def start(
         self,
@@ -46,16 +47,11 @@ class LatestJobs(QObject):
         lane: Lane = "quick",
     ) -> None:
         """A slot always belongs to the same lane."""
-        if self._closed:
+        if self.is_closed:
             return
         self._dropped.discard(slot)
         self._waiting[lane][slot] = _Task(work, done, failed)
         self._next(lane)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether any work is under way."""
-        return bool(self._running)
 
     def drop(self, slot: str) -> None:
         """Remove the waiting job, and drop the result of a running one."""
@@ -64,17 +60,15 @@ class LatestJobs(QObject):
         if slot in self._running.values():
             self._dropped.add(slot)
 
-    def close(self) -> None:
-        """Start no more jobs, and wait for the running ones."""
-        self._closed = True
-        for waiting in self._waiting.values():
-            waiting.clear()
-        self._background.close()
-
     # -- inside ------------------------------------------------------------------------------------------------
 
+    def _stop(self) -> None:
+        self.is_closed = True
+        for waiting in self._waiting.values():
+            waiting.clear()
+
     def _next(self, lane: Lane) -> None:
-        if lane in self._running or not self._waiting[lane] or self._closed:
+        if lane in self._running or not self._waiting[lane] or self.is_closed:
             return
         slot = next(iter(self._waiting[lane]))
         task = self._waiting[lane].pop(slot)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from glyphscope.events import RunRequest
-from glyphscope.proof import Proof
+from glyphscope.proof.prove import Proof
 from glyphscope.registry.pointer import steps_of
 from glyphscope.sessions import GrammarExample
 from glyphscope.text.figures import duration
@@ -70,11 +70,6 @@ class GrammarPresenter(Page):
     def header(self) -> frozenset[HeaderPart]:
         return frozenset({HeaderPart.MODEL, HeaderPart.CALL, HeaderPart.RUN})
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether an answer about the text is under way, or waited for."""
-        return self.bench.is_busy or self.run_rules.is_busy
-
     def run(self) -> None:
         """A run is seen on the playground."""
         self.context.navigator.show(PageId.PLAYGROUND)
@@ -87,14 +82,9 @@ class GrammarPresenter(Page):
     def go_to(self, place: Place) -> None:
         match place:
             case FilePlace(path):
-                self.files.open(str(path))
+                self.files.open(path)
             case RulePlace(rule, grammar):
                 self.run_rules.show_rule(rule, grammar)
-
-    def close(self) -> None:
-        self.bench.close()
-        self.files.close()
-        self.run_rules.close()
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -112,7 +102,7 @@ class GrammarPresenter(Page):
         page.custom_link.clicked.connect(document.return_to_custom_text)
         page.open_link.clicked.connect(self.files.ask_to_open)
         page.save_link.clicked.connect(self.files.ask_where_to_save)
-        page.fileDropped.connect(self.files.open)
+        page.fileDropped.connect(lambda path: self.files.open(Path(path)))
         page.use_link.clicked.connect(self._use)
         page.help_link.clicked.connect(page.help.show)
         self.files.opened.connect(self._opened)
@@ -137,7 +127,7 @@ class GrammarPresenter(Page):
             source.stepRequested.connect(page.step.set_text)
         for source in (page.samples, page.differences):
             source.exampleRequested.connect(self.examples.add)
-        page.step.ruleChosen.connect(page.edit.go_to_rule)
+        page.step.rules.linkActivated.connect(page.edit.go_to_rule)
         page.railroad.ruleChosen.connect(page.edit.go_to_rule)
         page.railroad.failed.connect(self.context.show_error)
         page.again_link.clicked.connect(self.bench.sample_again)
@@ -244,7 +234,7 @@ class GrammarPresenter(Page):
     def _show_checked(self, found: Checked) -> None:
         page = self.view
         page.edit.show_problems(found.problems)
-        page.edit.set_rule_names(tuple(found.rules))
+        page.edit.completer.set_names(found.rules)
         page.diagnostics.set_room(page.edit_card.height())
         page.diagnostics.show_problems(found.problems)
         self._summary = summary_words(found)

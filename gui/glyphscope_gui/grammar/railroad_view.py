@@ -88,7 +88,7 @@ class RailroadView(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._drawing: RailroadDrawing | None = None
+        self.drawing: RailroadDrawing | None = None
         self._renderer = QSvgRenderer(self)
         self._zoom = 0.0
         """0 where the diagram is fitted to the view."""
@@ -100,14 +100,10 @@ class RailroadView(QScrollArea):
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
-    @property
-    def drawing(self) -> RailroadDrawing | None:
-        return self._drawing
-
     def show_drawing(self, drawing: RailroadDrawing | None) -> None:
         """A rule's diagram; None when there is none."""
-        other = drawing is None or self._drawing is None or drawing.rule != self._drawing.rule
-        self._drawing = drawing
+        other = drawing is None or self.drawing is None or drawing.rule != self.drawing.rule
+        self.drawing = drawing
         if other:
             self._chosen = -1
             self.horizontalScrollBar().setValue(0)
@@ -132,10 +128,10 @@ class RailroadView(QScrollArea):
         """How large the diagram is shown; 1 is its own size."""
         if self._zoom:
             return self._zoom
-        if self._drawing is None:
+        if self.drawing is None:
             return 1.0
         room = self.viewport().size()
-        fitting = min(room.width() / self._drawing.width, room.height() / max(self._drawing.height, 1))
+        fitting = min(room.width() / self.drawing.width, room.height() / max(self.drawing.height, 1))
         return min(max(fitting, LEAST_FIT), self._usual())
 
     def set_zoom(self, zoom: float) -> None:
@@ -154,10 +150,10 @@ class RailroadView(QScrollArea):
 
     def box_at(self, place: QPointF) -> RailroadBox | None:
         """The box at a place of the canvas."""
-        if self._drawing is None:
+        if self.drawing is None:
             return None
         x, y = place.x() / self.zoom, place.y() / self.zoom
-        for box in self._drawing.boxes:
+        for box in self.drawing.boxes:
             if box.x <= x <= box.x + box.width and box.y <= y <= box.y + box.height:
                 return box
         return None
@@ -166,10 +162,10 @@ class RailroadView(QScrollArea):
         painter = QPainter(canvas)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(canvas.rect(), theme().color("panel"))
-        if self._drawing is None:
+        if self.drawing is None:
             return
         zoom = self.zoom
-        self._renderer.render(painter, QRectF(0, 0, self._drawing.width * zoom, self._drawing.height * zoom))
+        self._renderer.render(painter, QRectF(0, 0, self.drawing.width * zoom, self.drawing.height * zoom))
         links = self._links()
         if self.hasFocus() and 0 <= self._chosen < len(links):
             box = links[self._chosen]
@@ -182,26 +178,26 @@ class RailroadView(QScrollArea):
 
     def ask_where_to_save(self) -> None:
         """As SVG or PNG, by the name's ending."""
-        if self._drawing is None:
+        if self.drawing is None:
             return
-        start, name = f"{self._drawing.rule}.svg", "saveRailroadDialog"
+        start, name = f"{self.drawing.rule}.svg", "saveRailroadDialog"
         ask_where_to_save(
             self, tr("Save the diagram"), self.save, _FILTER, start=start, suffix="svg", name=name
         )
 
     def save(self, path: Path) -> None:
         """Write the diagram; `failed` carries a StorageError."""
-        if self._drawing is None:
+        if self.drawing is None:
             return
-        data = self._png() if path.suffix.lower() == ".png" else self._drawing.svg
+        data = self._png() if path.suffix.lower() == ".png" else self.drawing.svg
         try:
             atomic_write(path, data)
         except StorageError as error:
             self.failed.emit(error)
 
     def _png(self) -> bytes:
-        assert self._drawing is not None
-        wide, high = self._drawing.width, self._drawing.height
+        assert self.drawing is not None
+        wide, high = self.drawing.width, self.drawing.height
         scale = min(PNG_SCALE, (MOST_PIXELS / (wide * high)) ** 0.5)
         image = QImage(QSize(round(wide * scale), round(high * scale)), QImage.Format.Format_ARGB32)
         image.fill(theme().color("panel"))
@@ -254,7 +250,7 @@ class RailroadView(QScrollArea):
             None,
             (tr("Save the diagram…"), self.ask_where_to_save),
         )
-        menu.actions()[-1].setEnabled(self._drawing is not None)
+        menu.actions()[-1].setEnabled(self.drawing is not None)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -273,14 +269,14 @@ class RailroadView(QScrollArea):
         return max(self.fontMetrics().height() / 15, 0.8)
 
     def _links(self) -> list[RailroadBox]:
-        return [box for box in self._drawing.boxes if box.rule] if self._drawing else []
+        return [box for box in self.drawing.boxes if box.rule] if self.drawing else []
 
     def _fit(self) -> None:
-        if self._drawing is None:
+        if self.drawing is None:
             self._canvas.resize(0, 0)
             return
         zoom = self.zoom
-        self._canvas.resize(round(self._drawing.width * zoom), round(self._drawing.height * zoom))
+        self._canvas.resize(round(self.drawing.width * zoom), round(self.drawing.height * zoom))
         self._canvas.update()
 
 

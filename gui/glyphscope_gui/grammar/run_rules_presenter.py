@@ -19,7 +19,7 @@ class RunRulesPresenter(QObject):
     """Goes to rules of the shown run, shows their costs, and asks the model for its vocabulary."""
 
     def __init__(self, context: AppContext, view: GrammarPage, bench: GrammarBench) -> None:
-        super().__init__(context.window)
+        super().__init__(view)
         self._context = context
         self._view = view
         self._bench = bench
@@ -35,14 +35,6 @@ class RunRulesPresenter(QObject):
         self.tokens.crashed.connect(context.show_error)
         context.navigator.shown.connect(lambda _page: self._ask_vocabulary())
         context.runs.modelStatusChanged.connect(self._model_changed)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether anything is running, or waited for."""
-        return self.tokens.is_busy
-
-    def close(self) -> None:
-        self.tokens.close()
 
     def show_rule(self, name: str, grammar: str | None) -> None:
         """Go to a rule of the shown run as soon as its text is here; `grammar` is the run's custom text, if any."""

@@ -26,10 +26,9 @@ LONGEST = 200_000
 
 
 class GrammarStep(QWidget):
-    """`moved` carries the text and the character the cursor is at; `ruleChosen` a rule's name."""
+    """`moved` carries the text and the character the cursor is at; a link in `rules` is a rule's name."""
 
     moved = Signal(str, int)
-    ruleChosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +51,6 @@ class GrammarStep(QWidget):
         self.edit.textChanged.connect(self._changed)
         self.edit.cursorPositionChanged.connect(self._cursor_moved)
         self.slider.valueChanged.connect(self._slid)
-        self.rules.linkActivated.connect(self.ruleChosen)
         self._restyle()
         self.show_view(None, "")
         self.show_tokens(None)

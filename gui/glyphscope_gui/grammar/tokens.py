@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.grammar import Grammar
 from glyphscope.grammar.match.tokens import TokenTrie
-from glyphscope.models import Vocabulary
+from glyphscope.grammar.tree import Grammar
+from glyphscope.models.interface import Vocabulary
 from glyphscope_gui.grammar import work
 from glyphscope_gui.grammar.jobs import LatestJobs
 
@@ -32,11 +32,6 @@ class GrammarTokens(QObject):
         self._later = QTimer(self, singleShot=True, interval=REST_MS)
         self._later.timeout.connect(self._start)
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether an answer is under way, or waited for."""
-        return self._jobs.is_busy or self._later.isActive()
-
     def set_vocabulary(self, vocabulary: Vocabulary | None) -> None:
         """Of the open model; its trie is made in the background. None, or one without tokens: no answers."""
         if vocabulary is not None and vocabulary is self._vocabulary:
@@ -60,12 +55,6 @@ class GrammarTokens(QObject):
             self._place = (text, at)
             self._changed()
 
-    def close(self) -> None:
-        """Stop, and wait for what runs."""
-        self._round += 1
-        self._later.stop()
-        self._jobs.close()
-
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _made(self, trie: TokenTrie) -> None:
@@ -87,7 +76,9 @@ class GrammarTokens(QObject):
             return
         self._jobs.start(
             "tokens",
-            lambda: work.step_tokens(grammar, text, at, trie, lambda: self._round != mine),
+            lambda: work.step_tokens(
+                grammar, text, at, trie, lambda: self._jobs.is_closed or self._round != mine
+            ),
             self.answered.emit,
             self._failed,
         )

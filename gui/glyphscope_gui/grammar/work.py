@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar import Grammar, GrammarOptions, Origin, build_call_grammar
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
@@ -19,7 +19,8 @@ from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.match.earley import Limits
 from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
-from glyphscope.models import Vocabulary
+from glyphscope.grammar.tree import Grammar, Origin
+from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.grammar.examples_model import ExampleVerdict
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems

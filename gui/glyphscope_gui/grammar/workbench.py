@@ -12,8 +12,8 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from glyphscope.events import RunRequest
-from glyphscope.grammar import Grammar, Origin
-from glyphscope.proof import Proof
+from glyphscope.grammar.tree import Grammar, Origin
+from glyphscope.proof.prove import Proof
 from glyphscope_gui.enforcement import proving
 from glyphscope_gui.grammar import work
 from glyphscope_gui.grammar.custom_enforcement import custom_grammar_rows
@@ -75,7 +75,6 @@ class GrammarBench(QObject):
         self._registry = registry
         self._jobs = LatestJobs(self)
         self._active = False
-        self._closed = False
         self._checks = 0
         """Checks begun so far: one that is not the newest is cancelled."""
         self._options = RunRequest(prompt="", registry={})
@@ -122,7 +121,7 @@ class GrammarBench(QObject):
 
     def text_changed(self) -> None:
         """Check the edited or newly shown text after a short pause."""
-        if self._active and not self._closed:
+        if self._active and not self._jobs.is_closed:
             self._later.start()
 
     def set_rule(self, name: str) -> None:
@@ -140,23 +139,10 @@ class GrammarBench(QObject):
         self._seed += 1
         self._sample()
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether an answer is under way, or waited for."""
-        timers = (self._later, self._tools_later, self._prove_later)
-        return self._jobs.is_busy or any(timer.isActive() for timer in timers)
-
-    def close(self) -> None:
-        """Stop waiting, and end what runs."""
-        self._closed = True
-        for timer in (self._later, self._tools_later, self._prove_later, self._proof_ticks):
-            timer.stop()
-        self._jobs.close()
-
     # -- the tools' grammar ------------------------------------------------------------------------------------
 
     def _tools_changed(self) -> None:
-        if self._active and not self._closed:
+        if self._active and not self._jobs.is_closed:
             self._tools_later.start()
 
     def _generate(self) -> None:
@@ -178,7 +164,7 @@ class GrammarBench(QObject):
         self._proof_ticks.start()
 
         def cancelled() -> bool:
-            return self._closed or self._round != mine
+            return self._jobs.is_closed or self._round != mine
 
         def done(_nothing: object) -> None:
             self._proof_ticks.stop()
@@ -213,7 +199,7 @@ class GrammarBench(QObject):
     # -- the text ----------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        if self._closed:
+        if self._jobs.is_closed:
             return
         text = self._document.text
         self._checks += 1
@@ -221,7 +207,9 @@ class GrammarBench(QObject):
 
         self.checking.emit()
         self._start(
-            "check", lambda: work.check(text, lambda: self._closed or self._checks != mine), self._checked
+            "check",
+            lambda: work.check(text, lambda: self._jobs.is_closed or self._checks != mine),
+            self._checked,
         )
 
     def _checked(self, found: Checked) -> None:
@@ -334,12 +322,12 @@ class GrammarBench(QObject):
 
     def _superseded(self, found: Checked | None) -> Callable[[], bool]:
         """Whether another text was checked since."""
-        return lambda: self._closed or self.last is not found
+        return lambda: self._jobs.is_closed or self.last is not found
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _is_closed(self) -> bool:
-        return self._closed
+        return self._jobs.is_closed
 
     def _start(
         self,

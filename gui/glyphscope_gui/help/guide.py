@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
 )
-from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QSplitter, QTextBrowser, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QSplitter, QTextBrowser, QWidget
 
 from glyphscope.resources import docs_folder
 from glyphscope_gui.help.commands import Command
@@ -24,6 +24,7 @@ from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_wo
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, vbox
 from glyphscope_gui.shared.markdown import set_markdown
+from glyphscope_gui.shared.plain_dialog import PlainDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import FollowsLooks
 from glyphscope_gui.theme.sizes import GAP, letters
@@ -103,19 +104,16 @@ class GuideText(FollowsLooks, QTextBrowser):
         bar.setValue(round(share * bar.maximum()))
 
 
-class GuideDialog(QDialog):
+class GuideDialog(PlainDialog):
     """Stays beside the window; it deletes itself. Typing in the field finds a text in all pages."""
 
     def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__("guideDialog", tr("Guide"), parent)
         self._commands = commands
         self._history: list[tuple[str, str]] = []
         """The pages to go back to, each with a heading."""
         self.page = ""
-        self.setObjectName("guideDialog")
-        self.setWindowTitle(tr("Guide"))
         self.setModal(False)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
         self.resize((SIZE * letters(self)).boundedTo(self.screen().availableSize()))
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QDialog, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 from glyphscope_gui.help.commands import Command, matching
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP, letters
 
@@ -19,15 +20,12 @@ SIZE = QSize(560, 420)
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
-class CommandPalette(QDialog):
+class CommandPalette(PlainDialog):
     """Enter runs the selected command after the palette has closed. Unavailable commands are grey."""
 
     def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__("commandPalette", tr("Command palette"), parent)
         self._commands = commands
-        self.setObjectName("commandPalette")
-        self.setWindowTitle(tr("Command palette"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.field = named(LineEdit(self, placeholderText=tr("Type a command")), "paletteField")
         self.field.setAccessibleName(tr("Command to find"))
         self.field.installEventFilter(self)

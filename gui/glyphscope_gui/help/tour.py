@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, Shape
-from glyphscope.notation import Style, write_call
+from glyphscope.notation.write import Style, write_call
 from glyphscope.runs import RunState
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import shorten
@@ -104,11 +104,11 @@ def _share_left(state: RunState) -> str:
 
 
 class Tour(QFrame):
-    """One card at a time over the window, beside its target. Esc ends it; it deletes itself."""
+    """One card at a time over the window, beside its target; `place` is its number. Esc ends it; it deletes itself."""
 
     def __init__(self, cards: Sequence[TourCard], window: QWidget, ended: Callable[[], None]) -> None:
         super().__init__(window)
-        self._cards, self._place, self._ended = list(cards), 0, ended
+        self._cards, self.place, self._ended = list(cards), 0, ended
         self._window = window
         named(self, "tourCard", tr("Tour"))
         self.setAutoFillBackground(True)
@@ -123,11 +123,6 @@ class Tour(QFrame):
         self._lay_out()
         window.installEventFilter(self)
         self._show()
-
-    @property
-    def place(self) -> int:
-        """The number of the shown card, from 0."""
-        return self._place
 
     def set_in_sight(self, in_sight: bool) -> None:
         """Hidden while another page than that of its targets is in front."""
@@ -166,22 +161,22 @@ class Tour(QFrame):
         )
 
     def _go(self, by: int) -> None:
-        if self._place + by >= len(self._cards):
+        if self.place + by >= len(self._cards):
             self.end()
             return
-        self._place = max(self._place + by, 0)
+        self.place = max(self.place + by, 0)
         self._show()
 
     def _show(self) -> None:
-        card = self._cards[self._place]
+        card = self._cards[self.place]
         self.title.setText(card.title)
         self.words.setText(card.words)
         self.example.setFont(mono_font())
         self.example.setText(card.example)
         self.example.setVisible(bool(card.example.strip()))
-        self.count.setText(tr("{place} of {count}", place=self._place + 1, count=len(self._cards)))
-        self.back_button.setEnabled(self._place > 0)
-        last = self._place == len(self._cards) - 1
+        self.count.setText(tr("{place} of {count}", place=self.place + 1, count=len(self._cards)))
+        self.back_button.setEnabled(self.place > 0)
+        last = self.place == len(self._cards) - 1
         self.next_button.setText(tr("Done") if last else tr("Next"))
         self.setAccessibleDescription(f"{card.title}. {card.words}")
         self.show()
@@ -192,7 +187,7 @@ class Tour(QFrame):
     def _move(self) -> None:
         """Below the target, within the window."""
         window = self._window
-        target = window.findChild(QWidget, self._cards[self._place].target)
+        target = window.findChild(QWidget, self._cards[self.place].target)
         width = min(round(WIDTH * letters(self)), window.width() - 2 * GAP)
         self.setFixedWidth(width)
         self.setFixedHeight(self._column.heightForWidth(width))

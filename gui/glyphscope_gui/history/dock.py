@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import (
@@ -27,6 +28,7 @@ from PySide6.QtWidgets import (
 
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.history.details import RunDetails
 from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import (
@@ -39,7 +41,7 @@ from glyphscope_gui.history.model import (
     when,
 )
 from glyphscope_gui.runs.copy_menu import CopyMenu
-from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.background import Background, end_work
 from glyphscope_gui.shared.cells import paint_row, paint_words
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
@@ -52,6 +54,8 @@ SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
 """How long a deleted run can be taken back; it is deleted for good only then."""
 
+_MOST_SHOWN = 60
+"""Characters of a search that found nothing."""
 _EMPTY = tr("No runs yet.\n\nPress Run: each run is saved here and can be opened again.")
 
 
@@ -97,7 +101,7 @@ class HistoryDock(QWidget):
         self.undo_button = QPushButton(tr("Undo"), self._undo_bar)
         self._undo_bar.hide()
         self._lay_out()
-        self.search_edit.textChanged.connect(self._search)
+        self.search_edit.textChanged.connect(lambda _words: self._timer.start())
         self.undo_button.clicked.connect(self.undo_delete)
         self.details.described.connect(self._describe)
         self.list.selectionModel().currentChanged.connect(lambda *_: self.details.show_run(self._current()))
@@ -112,23 +116,10 @@ class HistoryDock(QWidget):
         self._background.start("rows", lambda: history.rows(words), self._show_rows, self._notify)
 
     def open_current(self) -> None:
-        self._emit_current(self.runOpened)
+        self.ask_with_current(self.runOpened)
 
-    def add_current_to_suite(self) -> None:
-        """Ask for the run as a scenario of a suite."""
-        self._emit_current(self.suiteRequested)
-
-    def save_current(self) -> None:
-        """Ask for the run as a file."""
-        self._emit_current(self.saveRequested)
-
-    def export_current(self, form: ExportForm) -> None:
-        self._emit_current(self.exportRequested, form)
-
-    def copy_current(self, form: ExportForm) -> None:
-        self._emit_current(self.copyRequested, form)
-
-    def _emit_current(self, signal: SignalInstance, *form: ExportForm) -> None:
+    def ask_with_current(self, signal: SignalInstance, *form: ExportForm) -> None:
+        """Emit one of the signals that carry a run, if one is selected."""
         row = self._current()
         if row is not None:
             signal.emit(row.id, *form)
@@ -175,12 +166,11 @@ class HistoryDock(QWidget):
         )
 
     def shut_down(self) -> None:
-        """End what runs in the background; the owner calls it when it closes."""
+        """Save and delete what waits for it; the owner calls it when it closes."""
         self.details.finish()
-        self._timer.stop()
         if self._undo_timer.isActive():
             self._delete_for_good()
-        self._background.close()
+        end_work(self)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -202,8 +192,8 @@ class HistoryDock(QWidget):
         for text, keys, slot in (
             (tr("Open"), ("Return", "Enter"), self.open_current),
             (tr("Pin or unpin"), ("P",), self.pin_current),
-            (tr("Save run…"), ("S",), self.save_current),
-            (tr("Add to a suite…"), ("A",), self.add_current_to_suite),
+            (tr("Save run…"), ("S",), lambda: self.ask_with_current(self.saveRequested)),
+            (tr("Add to a suite…"), ("A",), lambda: self.ask_with_current(self.suiteRequested)),
             (tr("Delete"), ("Del",), self.delete_current),
         ):
             action = QAction(text, view, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
@@ -235,13 +225,10 @@ class HistoryDock(QWidget):
 
     def _show_empty(self) -> None:
         none = self.model.rowCount() == 0
-        words = self.search_edit.text()
+        words = shorten(self.search_edit.text(), _MOST_SHOWN)
         self.empty.setText(tr("No run matches “{words}”.", words=words) if words else _EMPTY)
         self.empty.setVisible(none)
         self.list.setVisible(not none)
-
-    def _search(self, _words: str) -> None:
-        self._timer.start()
 
     def _delete_for_good(self) -> None:
         self._undo_timer.stop()
@@ -276,10 +263,10 @@ class HistoryDock(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(self._actions)
         exports = ExportMenu(tr("Export run"), menu)
-        exports.formChosen.connect(self.export_current)
+        exports.formChosen.connect(partial(self.ask_with_current, self.exportRequested))
         menu.insertMenu(self._actions[-1], exports)
         copies = CopyMenu(menu)
-        copies.copyRequested.connect(self.copy_current)
+        copies.copyRequested.connect(partial(self.ask_with_current, self.copyRequested))
         menu.insertMenu(self._actions[-1], copies)
         menu.popup(self.list.viewport().mapToGlobal(place))
 

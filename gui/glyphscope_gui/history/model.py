@@ -26,9 +26,7 @@ _CONSTRAINTS = {
 class HistoryModel(ListModel[HistoryRow]):
     """Rows as they were loaded; a new load replaces them."""
 
-    def row_of(self, run: str) -> int:
-        """The row of a run; -1 when it is not shown."""
-        return next((place for place, row in enumerate(self._rows) if row.id == run), -1)
+    key = "id"
 
     def words(self, row: HistoryRow, column: int) -> str:
         return row.name or row.title or tr("(no prompt)")

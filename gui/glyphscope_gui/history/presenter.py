@@ -32,10 +32,6 @@ class HistoryPresenter(QObject):
         context.recorder.described.connect(dock.refresh)
         dock.described.connect(context.recorder.described)
 
-    def close(self) -> None:
-        """Wait for what is being written."""
-        self._background.close()
-
     def _open(self, run: str) -> None:
         self._context.recorder.open(run, self._context.runs.show_record)
 

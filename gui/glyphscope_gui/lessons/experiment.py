@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope.evals.align import align, difference_words
 from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
-from glyphscope.lessons import Experiment
 from glyphscope.lessons.asking import MOST_TOKENS, value_at
+from glyphscope.lessons.lesson import Experiment
 from glyphscope.runs import RunState, run_state
 from glyphscope.text.json_values import json_or_text
 from glyphscope.text.shorten import shorten
@@ -185,9 +185,6 @@ class LessonExperiment(QFrame):
                 self._live()
             return True
         return self._shown and self.run.press(key, modifiers)
-
-    def close_down(self) -> None:
-        self.run.close_down()
 
     @property
     def state(self) -> RunState:

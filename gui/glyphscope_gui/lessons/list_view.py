@@ -9,7 +9,9 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.lessons import Lesson, LessonPlace, LessonProgress
+from glyphscope.lessons.lesson import Lesson
+from glyphscope.lessons.library import LessonPlace
+from glyphscope.lessons.progress import LessonProgress
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.words import lesson_facts
 from glyphscope_gui.shared.cells import paint_row
@@ -32,12 +34,10 @@ class LessonRow(NamedTuple):
 
 
 class LessonListModel(ListModel[LessonRow]):
+    key = "place.key"
+
     def add(self, row: LessonRow) -> None:
         self.show_rows([*self._rows, row])
-
-    def row_of(self, key: str) -> int:
-        """Return the row of the lesson with that key; -1 where it is not in the list."""
-        return next((n for n, row in enumerate(self._rows) if row.place.key == key), -1)
 
     def set_progress(self, key: str, progress: LessonProgress) -> None:
         if (place := self.row_of(key)) >= 0:

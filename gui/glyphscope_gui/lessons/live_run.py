@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
-from glyphscope.lessons import varied
+from glyphscope.lessons.reading import varied
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.opened import Opened

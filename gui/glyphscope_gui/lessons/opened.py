@@ -6,7 +6,10 @@ from typing import NamedTuple, TypeVar
 
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import AnyEvent
-from glyphscope.lessons import AnyPart, Lesson, LessonPlace, Prose, Question, Sheet, Step, is_of, sheet
+from glyphscope.lessons.checking import is_of
+from glyphscope.lessons.lesson import AnyPart, Lesson, Prose, Question, Step
+from glyphscope.lessons.library import LessonPlace
+from glyphscope.lessons.questions import Sheet, sheet
 from glyphscope_gui.shared.language import tr
 
 

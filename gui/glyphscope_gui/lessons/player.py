@@ -112,10 +112,6 @@ class LessonPlayer(QObject):
         pace = min(max(tokens_a_second, SLOWEST), FASTEST)
         self._timer.setInterval(round(1000 / pace))
 
-    def close(self) -> None:
-        """Stop playing."""
-        self.pause()
-
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:

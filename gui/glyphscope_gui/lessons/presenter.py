@@ -10,7 +10,9 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.lessons import AnyPart, Lesson, LessonPlace, Question, Sheet, all_lessons
+from glyphscope.lessons.lesson import AnyPart, Lesson, Question
+from glyphscope.lessons.library import LessonPlace, all_lessons
+from glyphscope.lessons.questions import Sheet
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import Lecture
@@ -57,11 +59,6 @@ class LessonsPresenter(Page):
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
         return {MenuId.FILE: [self.open_action], MenuId.VIEW: [self.lecture_action]}
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether something is being read or written."""
-        return self._background.is_busy or self.progress.is_busy
-
     def go_to(self, place: Place) -> None:
         """Open a lesson's file from any folder; it is in the list while it is open."""
         if isinstance(place, FilePlace):
@@ -70,8 +67,7 @@ class LessonsPresenter(Page):
     def close(self) -> None:
         self.lecture.close()
         self.live.stop()
-        self.view.reader.clear()
-        self._background.close()
+        super().close()
         self.progress.close()
 
     # -- slides ------------------------------------------------------------------------------------------------
@@ -202,8 +198,7 @@ class LessonsPresenter(Page):
     def _leave(self, page: PageId) -> None:
         if page is self.id:
             self.lecture.end()
-            for part in self.view.reader.active:
-                part.close_down()
+            self.view.reader.pause()
 
     def _show_list(self, found: list[tuple[LessonPlace, Lesson | GlyphscopeError]]) -> None:
         self.view.model.show_rows([LessonRow(*each, self.progress.of(each[0].key)) for each in found])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.lessons import LessonProgress, Progress
+from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.shared.background import Background
 
@@ -21,11 +21,6 @@ class LessonProgressStore(QObject):
         self._background = Background(self)
         self._is_dirty = False
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether it is being saved."""
-        return self._background.is_busy
-
     def of(self, key: str) -> LessonProgress:
         return self._progress.of(key)
 
@@ -41,8 +36,7 @@ class LessonProgressStore(QObject):
         self._progress.forget(key)
 
     def close(self) -> None:
-        """Wait until the current progress is saved, and save the rest."""
-        self._background.close()
+        """Save what is not saved yet. Call it once no save is under way."""
         if self._is_dirty:
             self._progress.save()
 

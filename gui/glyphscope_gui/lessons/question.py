@@ -6,7 +6,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
-from glyphscope.lessons import Choice, Sheet, judge
+from glyphscope.lessons.questions import Choice, Sheet, judge
 from glyphscope_gui.lessons.characters import CharacterLine
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
@@ -192,9 +192,6 @@ class LessonQuestion(QFrame):
             self._walk(1 if key == Qt.Key.Key_Down else -1)
             return True
         return False
-
-    def close_down(self) -> None:
-        """Nothing runs in it."""
 
     # -- inside ------------------------------------------------------------------------------------------------
 

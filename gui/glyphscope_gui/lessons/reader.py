@@ -11,26 +11,24 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
-    QFrame,
     QLabel,
     QLineEdit,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.lessons import AnyPart, Experiment, Prose, Question, Watch
+from glyphscope.lessons.lesson import AnyPart, Experiment, Prose, Question, Watch
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.opened import Opened
-from glyphscope_gui.lessons.player import first_of_stage
+from glyphscope_gui.lessons.player import LessonPlayer, first_of_stage
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.shared.labels import LessonLabel, named, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, ScrollArea, vbox
 from glyphscope_gui.theme import ui_font
 from glyphscope_gui.theme.sizes import scale
 
@@ -77,17 +75,14 @@ _IN_LECTURE: dict[int, int] = {
 MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
 
 
-class LessonReader(FollowsSize, QScrollArea):
+class LessonReader(FollowsSize, ScrollArea):
     """`pageRequested` carries 1 or -1 for the next step or the one before."""
 
     pageRequested = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent=parent)
         named(self, "lessonReader", tr("The lesson"))
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._lecture: Callable[[QKeyEvent], bool] | None = None
         self.active: list[Active] = []
@@ -136,10 +131,14 @@ class LessonReader(FollowsSize, QScrollArea):
         if self._lecture is not None:
             self._quieten()
 
+    def pause(self) -> None:
+        """Stop playing runs."""
+        for player in self.findChildren(LessonPlayer):
+            player.pause()
+
     def clear(self) -> None:
         """Remove all parts and stop their runs."""
-        for widget in self.active:
-            widget.close_down()
+        self.pause()
         self.active, self._body, self._column = [], None, None
         self._words, self._parts, self._order = [], [], []
         old = self.takeWidget()

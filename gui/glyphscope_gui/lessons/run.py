@@ -194,9 +194,6 @@ class LessonRun(FollowsSize, QFrame):
                 return False
         return True
 
-    def close_down(self) -> None:
-        self.player.close()
-
     def _fit(self) -> None:
         self._arrange(self.width() / scale())
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 from glyphscope.events import ModelInfo, RunRequest, Token
-from glyphscope.lessons import Lesson, LessonProgress, Sheet
+from glyphscope.lessons.lesson import Lesson
+from glyphscope.lessons.progress import LessonProgress
+from glyphscope.lessons.questions import Sheet
 from glyphscope.runs import RunState
 from glyphscope.text.figures import UNKNOWN, count, percent
 from glyphscope_gui.shared.language import tr

@@ -62,7 +62,8 @@ class ServerSource:
         self._logged = logged
         self._asked = asked
         self._lock = threading.Lock()
-        self._server: McpServer | None = None
+        self.server: McpServer | None = None
+        """The running server or the last one; None before the first start."""
         self._stopping = False
         self._closed = False
         self.log_level: LogLevel | None = None
@@ -77,13 +78,8 @@ class ServerSource:
         return self.config.identity
 
     @property
-    def server(self) -> McpServer | None:
-        """The running server or the last one; None before the first start."""
-        return self._server
-
-    @property
     def phase(self) -> Phase:
-        server = self._server
+        server = self.server
         if server is None:
             return "stopped"
         if self._stopping and server.state not in _IDLE:
@@ -91,15 +87,15 @@ class ServerSource:
         return server.state
 
     def tools(self) -> tuple[Tool, ...]:
-        return self._server.tools() if self._server else ()
+        return self.server.tools() if self.server else ()
 
     def claims(self, tool: str) -> dict[str, Any]:
-        return self._server.claims(tool) if self._server else {}
+        return self.server.claims(tool) if self.server else {}
 
     @property
     def questions(self) -> tuple[Question, ...]:
         """The requests that wait for the user."""
-        return self._server.questions if self._server is not None else ()
+        return self.server.questions if self.server is not None else ()
 
     def start(self, sign_in: Callable[[str], None] | None = None) -> bool:
         """Start it, unless it runs already, and return at once; False if it may not be started.
@@ -109,7 +105,7 @@ class ServerSource:
         with self._lock:
             if not self.may_run or self._closed or self.config.disabled:
                 return False
-            running = self._server is not None and self._server.state not in _IDLE
+            running = self.server is not None and self.server.state not in _IDLE
             if running and not self._stopping:  # a server that is stopping is replaced by a new one
                 return True
             server = McpServer(
@@ -119,14 +115,14 @@ class ServerSource:
                 sign_in=sign_in,
             )
             server.log.added = lambda: self._logged(self.name)
-            self._server, self._stopping = server, False
+            self.server, self._stopping = server, False
             server.start()
         return True
 
     def stop(self) -> None:
         """End the process and wait for its exit, up to some seconds: not for the window's thread."""
         with self._lock:
-            server, self._stopping = self._server, True
+            server, self._stopping = self.server, True
         if server is not None:
             self._changed(self.name)
             server.close()
@@ -149,18 +145,18 @@ class ServerSource:
 
     def request(self, method: str, params: dict[str, Any], **limits: Unpack[Limits]) -> Outcome:
         """Send any request, as `McpServer.request`; a server that does not run is not started."""
-        server = self._server
+        server = self.server
         return self._refused("is not running") if server is None else server.request(method, params, **limits)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
         """Set other roots, also for a server that runs."""
         self.config = msgspec.structs.replace(self.config, roots=roots)
-        if self._server is not None:
-            self._server.set_roots(roots)
+        if self.server is not None:
+            self.server.set_roots(roots)
 
     def set_log_level(self, level: LogLevel, *, seconds: float, cancel: threading.Event) -> Outcome:
         """Ask the server that runs for log messages of that level and more severe ones."""
-        server = self._server
+        server = self.server
         if server is None:
             return self._refused("is not running")
         found = server.set_log_level(level, seconds=seconds, cancel=cancel)
@@ -170,7 +166,7 @@ class ServerSource:
 
     def subscribe(self, uri: str, *, on: bool, seconds: float, cancel: threading.Event) -> Outcome:
         """Subscribe to a resource of the server that runs, or end that, as `McpServer.subscribe`."""
-        server = self._server
+        server = self.server
         if server is None:
             return self._refused("is not running")
         return server.subscribe(uri, seconds=seconds, cancel=cancel, on=on)
@@ -199,7 +195,7 @@ class ServerSource:
         if not self.start():
             why = "its command line is not allowed yet" if not self.may_run else "the window is closing"
             return self._refused(f"is not started: {why}")
-        server = self._server
+        server = self.server
         assert server is not None
         while not server.wait(_LOOK):
             if limits["cancel"].is_set():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from glyphscope.events import LoadOptions
-from glyphscope.models import FoundModel
-from glyphscope.models.hub import Unfinished
+from glyphscope.models.finding import FoundModel
+from glyphscope.models.hub.part import Unfinished
 from glyphscope.models.memory import ModelFacts
 from glyphscope_gui.model_picker.getting import ModelGetting
 from glyphscope_gui.model_picker.hub_panel import HubPanel
@@ -18,7 +18,8 @@ from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, Found
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, scroll_area, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, ScrollArea, hbox, vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import letters
 
@@ -30,7 +31,7 @@ MOST_ROWS = 6
 """Models in the list before it scrolls."""
 
 
-class ModelDialog(FollowsSize, QDialog):
+class ModelDialog(FollowsSize, PlainDialog):
     """`chosen` carries the argument of `open_model`. The owner searches, and calls `show_found` with the models.
 
     `modelSelected` carries the path of the model selected in the list: its facts are then shown in `loading`.
@@ -38,15 +39,10 @@ class ModelDialog(FollowsSize, QDialog):
 
     chosen = Signal(str)
     fileRequested = Signal()
-    endpointRequested = Signal()
-    discardRequested = Signal(object)
     modelSelected = Signal(str)
 
     def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("modelDialog")
-        self.setWindowTitle(tr("Models"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__("modelDialog", tr("Models"), parent)
         self.title = PlainLabel(tr("Models"), self, role="heading")
         self.about = words_label(
             tr(
@@ -57,28 +53,28 @@ class ModelDialog(FollowsSize, QDialog):
             ),
             parent=self,
         )
+        self.open_line = OpenModelLine(self)
         self.found = FoundModelsModel(self)
         self.table = named(PlainTable(self.found, stretch=0, parent=self), "foundModels")
         self.table.setAccessibleName(tr("Models on this computer"))
         self.table.activated.connect(self._use_found)
+        self.open_line.unloadRequested.connect(
+            self.table.setFocus
+        )  # not a load option that is edited by accident
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
-        self.open_line = OpenModelLine(self)
         self.loading = LoadPanel(self)
         self.use_button = push_button(tr("Use model"), self, name="modelUseButton", clicked=self._use_found)
         self.use_button.setAccessibleName(tr("Use the selected model"))
         self.nothing = words_label(tr("Looking for models…"), parent=self)
         self.hub = HubPanel(getting, self)
         self.hub.useRequested.connect(self._use)
-        self.hub.discardRequested.connect(self.discardRequested)
         self.hub.grew.connect(self._keep_in_sight)
         self.file_button = push_button(tr("Open a GGUF…"), self, clicked=self.fileRequested)
         self.endpoint_button = QPushButton(tr("Endpoint…"), self)
         self.endpoint_button.setToolTip(
             tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server with an OpenAI-compatible API")
         )
-        self.endpoint_button.clicked.connect(self.endpointRequested)
-        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        self.buttons.rejected.connect(self.reject)
+        self.buttons = self.button_box(Standard.Close)
         for button in self.findChildren(QPushButton):
             button.setAutoDefault(False)  # Enter in the name asks for it, and does nothing else
         self._lay_out()
@@ -156,7 +152,7 @@ class ModelDialog(FollowsSize, QDialog):
             margins=(22, 18, 22, 10),
             spacing=8,
         )
-        self.scroll_area = scroll_area(inner, self)
+        self.scroll_area = ScrollArea(inner, self)
         inner.installEventFilter(self)
         bottom = hbox(self.buttons, margins=(22, 8, 22, 14))
         vbox((self.scroll_area, 1), bottom, parent=self, spacing=0)

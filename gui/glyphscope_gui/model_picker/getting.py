@@ -16,20 +16,11 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.files import available_memory
-from glyphscope.models.hub import (
-    Choice,
-    Download,
-    DownloadResult,
-    Hit,
-    Listing,
-    Lookup,
-    Pick,
-    Progress,
-    Search,
-    Stopped,
-    pick,
-    read_request,
-)
+from glyphscope.models.hub.choosing import Pick, pick
+from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.models.hub.jobs import Download, DownloadResult, Hit, Lookup, Search, Stopped
+from glyphscope.models.hub.names import read_request
+from glyphscope.models.hub.wire import Progress
 from glyphscope_gui.shared.background import Background
 
 PROGRESS_MS = 200
@@ -91,7 +82,7 @@ class ModelGetting(QObject):
         self.looked_at: Looked | None = None
         self.hits: tuple[Hit, ...] = ()
         self.loading: Loaded | None = None
-        self._background = Background(self)
+        self._background = Background(self, self.cancel)
         self._task: Search | Lookup | Download | None = None
         self._samples: deque[tuple[float, int]] = deque()
         """Times and the bytes downloaded then, over the last seconds."""
@@ -153,12 +144,6 @@ class ModelGetting(QObject):
         """Stop the current task at once; a partial download is kept."""
         if self._task is not None:
             self._task.cancel()
-
-    def close(self) -> None:
-        """Stop, and wait until it has stopped."""
-        self.cancel()
-        self._timer.stop()
-        self._background.close()
 
     def _start(
         self, task: Search | Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]

@@ -9,7 +9,9 @@ from PySide6.QtCore import QItemSelection, Signal
 from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.models.hub import Choice, DownloadResult, Hit, Unfinished
+from glyphscope.models.hub.files import Choice
+from glyphscope.models.hub.jobs import DownloadResult, Hit
+from glyphscope.models.hub.part import Unfinished
 from glyphscope.text.figures import byte_size
 from glyphscope.visible import visible
 from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase

@@ -111,5 +111,4 @@ class OpenModelLine(QWidget):
         self.bar.setVisible(loading)
         self.bar.setMaximum(_STEPS if loading and status.progress is not None else 0)
         self.bar.setValue(round((status.progress or 0.0) * _STEPS))
-        self.unload.setVisible(status.phase == "ready")
         self.unload.setEnabled(can_unload)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glyphscope.models import FoundModel
-from glyphscope.models.hub import Choice, Hit
+from glyphscope.models.finding import FoundModel
+from glyphscope.models.hub.files import Choice
+from glyphscope.models.hub.jobs import Hit
 from glyphscope.text.figures import byte_size
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.shared.language import tr
@@ -90,10 +91,6 @@ class ChoicesModel(TableModel[Choice]):
     titles = (tr("File"), tr("Quantisation"), tr("Size"))
     tips = FoundModelsModel.tips[:3]
     figures = frozenset({SIZE})
-
-    def row_of(self, choice: Choice) -> int:
-        """Return the row of a model; -1 where it is not in the list."""
-        return next((row for row, other in enumerate(self._rows) if other is choice), -1)
 
     def words(self, row: Choice, column: int) -> str:
         size = byte_size(row.bytes) if row.bytes else tr("unknown")

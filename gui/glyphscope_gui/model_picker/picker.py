@@ -10,8 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
-from glyphscope.models import FoundModel, find_models
-from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
+from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER, FoundModel, find_models
 from glyphscope.models.opening import model_name_of
 from glyphscope.models.remote import is_address
 from glyphscope.text.figures import byte_size, percent
@@ -122,10 +121,6 @@ class ModelPicker(QToolButton):
         dialog = EndpointDialog(self._path if is_address(self._path) else "", self.window())
         dialog.chosen.connect(self.modelChosen)
         open_once(dialog)
-
-    def shut_down(self) -> None:
-        """Wait for the search to end; the owner calls it when it closes."""
-        self._background.close()
 
     # -- the menu ----------------------------------------------------------------------------------------------
 

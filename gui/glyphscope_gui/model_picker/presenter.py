@@ -8,8 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.events import LoadOptions
-from glyphscope.models import FoundModel, find_models
-from glyphscope.models.hub import DownloadResult, Unfinished, find_unfinished
+from glyphscope.models.finding import FoundModel, find_models
+from glyphscope.models.hub.jobs import DownloadResult
+from glyphscope.models.hub.part import Unfinished, find_unfinished
 from glyphscope.models.memory import ModelFacts, read_facts
 from glyphscope.models.opening import model_name_of
 from glyphscope_gui.context import AppContext
@@ -76,8 +77,8 @@ class ModelPresenter(QObject):
         dialog = self._dialog = ModelDialog(self.getting, self._context.window)
         dialog.chosen.connect(self._context.project.choose_model)
         dialog.fileRequested.connect(self._ask_for_file)
-        dialog.endpointRequested.connect(self._ask_for_endpoint)
-        dialog.discardRequested.connect(self._discard)
+        dialog.endpoint_button.clicked.connect(self._ask_for_endpoint)
+        dialog.hub.discardRequested.connect(self._discard)
         dialog.modelSelected.connect(self._read_facts)
         dialog.loading.optionsChosen.connect(self._remember)
         dialog.open_line.unloadRequested.connect(self._context.actions.unload_model.trigger)
@@ -86,12 +87,6 @@ class ModelPresenter(QObject):
         dialog.show()  # not modal: what the window shows can be used meanwhile
         self._look()
         return dialog
-
-    def close(self) -> None:
-        """Stop a download, whose part so far is kept, and every search."""
-        self.getting.close()
-        self._background.close()
-        self._picker.shut_down()
 
     @property
     def is_busy(self) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from glyphscope.events import LoadOptions
-from glyphscope.models import FoundModel
-from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
+from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER, FoundModel
 from glyphscope.models.memory import Memory, ModelFacts
 from glyphscope.text.figures import byte_size, estimate, parameter_count, percent
 from glyphscope_gui.model_picker.getting import Loaded

@@ -52,7 +52,7 @@ class BranchPresenter(QObject):
     """
 
     def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
-        super().__init__(context.window)
+        super().__init__(view)
         self._context = context
         self._runs = context.runs
         self._page = view
@@ -107,10 +107,6 @@ class BranchPresenter(QObject):
             self._asked_special = True
             self._runs.queries.ask("special tokens", _ONLY_SPECIAL, self._know_special)
         self._show_why_not()
-
-    def close(self) -> None:
-        self.branches.close()
-        self._background.close()
 
     # -- connections -------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ class ConversationPresenter(QObject):
         self._state = RunState()
         self._is_own = True
         view.reply.sendRequested.connect(self._send)
-        view.reply.editRequested.connect(self._edit)
+        view.reply.edit_button.clicked.connect(self._edit)
         view.history_link.clicked.connect(context.panels.reveal_messages)
         view.new_link.clicked.connect(self._start_new)
         self._prompt.changed.connect(self._show_history)

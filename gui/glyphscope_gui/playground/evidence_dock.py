@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
 from glyphscope.registry import ToolRegistry
@@ -38,7 +38,7 @@ from glyphscope_gui.shared.labels import (
 )
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.late_widget import LateWidget
-from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, Flow, ScrollArea, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import FollowsLooks, theme
@@ -70,20 +70,15 @@ def load_charts() -> None:
         import_module(f"glyphscope_gui.playground.{name}")
 
 
-class EvidenceDock(QScrollArea):
+class EvidenceDock(ScrollArea):
     """Sections one below the other, in a scroll area. `tokenChosen` carries the index in its stage of a token chosen in
     the step chart, `ruleChosen` the name of the shown token's rule.
     """
 
     tokenChosen = Signal(object)
-    ruleChosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        super().__init__(parent=parent)
         self._registry: ToolRegistry | None = None
         self._savings: list[Saving] = []
         self._started: RunStarted | None = None
@@ -99,7 +94,6 @@ class EvidenceDock(QScrollArea):
         self.branch_bar.grown.connect(self._show_bar, Qt.ConnectionType.QueuedConnection)
         self.branch_panel = BranchPanel(self)
         self.rule_line = RuleLine(self)
-        self.rule_line.chosen.connect(self.ruleChosen)
         self.expected_note = words_label("")
         self.expected_note.hide()
         self.all_button = push_button("", self, role="link", clicked=self._show_all)

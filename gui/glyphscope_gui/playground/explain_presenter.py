@@ -4,6 +4,7 @@ boundaries.
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 from PySide6.QtCore import QObject
@@ -21,34 +22,24 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.page_ids import PanelId
 
 
-class _Dropped:
-    """A cancel flag for the explanations of a run."""
-
-    def __init__(self) -> None:
-        self.now = False
-
-    def __call__(self) -> bool:
-        return self.now
-
-
 class ExplainPresenter(QObject):
     """Explains only a run that is over."""
 
     def __init__(
         self, context: AppContext, view: RunPage, evidence: EvidenceDock, choice: StageChoice
     ) -> None:
-        super().__init__(context.window)
+        super().__init__(view)
         self._context = context
         self._runs = context.runs
         self._page = view
         self._evidence = evidence
         self._choice = choice
         self._view = evidence.mask_impact
-        self._background = Background(self)
-        self._dropped = _Dropped()
+        self._background = Background(self, self._drop)
+        self._dropped = threading.Event()
+        """Set once the explanation under way is no longer wanted."""
         self._asked: Answered | None = None
         self._over = False
-        self._working = False
         self._runs.modelStatusChanged.connect(self._model_changed)
         choice.shown.connect(self._stage_shown)
         self._view.tokenChosen.connect(view.tokens.choose)
@@ -58,18 +49,17 @@ class ExplainPresenter(QObject):
     @property
     def is_busy(self) -> bool:
         """Whether anything is under way, or waited for."""
-        return self._working or self._asked is not None
+        return self._background.is_busy or self._asked is not None
 
-    def close(self) -> None:
-        self._dropped.now = True
-        self._background.close()
+    def _drop(self) -> None:
+        self._dropped.set()
 
     # -- the run -----------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         self._over = False
-        self._dropped.now = True
-        self._asked, self._working = None, False
+        self._drop()
+        self._asked = None
         self._view.clear()
         self._evidence.mask_impact_section.hide()
 
@@ -84,27 +74,24 @@ class ExplainPresenter(QObject):
 
     def _explain(self, stage: StageState) -> None:
         state = self._runs.state
-        self._dropped.now = True
+        self._drop()
         self._view.clear()
         self._evidence.mask_impact_section.setVisible(bool(stage.tokens))
         if not stage.tokens or state.started is None:
             return
-        dropped = self._dropped = _Dropped()
-        self._working = True
+        dropped = self._dropped = threading.Event()
         self._background.start(
-            "impact", lambda: mask_impact(state, stage, cancel=dropped), self._show, self._failed
+            "impact", lambda: mask_impact(state, stage, cancel=dropped.is_set), self._show, self._failed
         )
         self._ask_cut(stage)
 
     def _failed(self, error: BaseException) -> None:
-        self._working = False
-        if not self._dropped.now:
+        if not self._dropped.is_set():
             self._context.show_error(error)
 
     def _show(self, impact: MaskImpact) -> None:
-        self._working = False
         started = self._runs.state.started
-        if not self._dropped.now and started is not None:
+        if not self._dropped.is_set() and started is not None:
             self._view.show_impact(impact, self._runs.state.registry)
 
     # -- token boundaries --------------------------------------------------------------------------------------

@@ -84,12 +84,6 @@ class PlaygroundPresenter(Page):
             "charts", load_charts, lambda _loaded: self.evidence.make_charts(), self.context.show_error
         )
 
-    def close(self) -> None:
-        self._background.close()
-        self.stages.close()
-        self.branches.close()
-        self.explain.close()
-
     # -- the run -----------------------------------------------------------------------------------------------
 
     def begin(self, state: RunState) -> None:
@@ -152,10 +146,10 @@ class PlaygroundPresenter(Page):
         view, evidence, actions = self.view, self.evidence, self.context.actions
         view.tokenChosen.connect(self._show_token)
         evidence.tokenChosen.connect(view.tokens.choose)
-        view.runRequested.connect(actions.run.trigger)
-        view.continueRequested.connect(actions.continue_aborted.trigger)
-        view.copyRequested.connect(self._copy)
-        view.renderedRequested.connect(self.context.panels.reveal_rendered_prompt)
+        view.prompt_edit.submitted.connect(actions.run.trigger)
+        view.banner.button.clicked.connect(actions.continue_aborted.trigger)
+        view.copy_menu.copyRequested.connect(self._copy)
+        view.rendered_link.clicked.connect(self.context.panels.reveal_rendered_prompt)
 
     def _connect_actions(self) -> None:
         view, actions = self.view, self.context.actions

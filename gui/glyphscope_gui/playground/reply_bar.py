@@ -14,16 +14,15 @@ _LINES = 3
 
 
 class ReplyBar(QWidget):
-    """Hidden until a run has an answer. `sendRequested` carries the text, `editRequested` nothing."""
+    """Hidden until a run has an answer. `sendRequested` carries the text."""
 
     sendRequested = Signal(str)
-    editRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.edit = named(SubmitEdit(_LINES, self), "replyEdit", tr("Continue the conversation"))
+        self.edit = named(SubmitEdit(_LINES, self), "replyEdit", tr("Reply"))
         self.edit.setAccessibleDescription(tr("Your next message. Control and Enter sends it."))
-        self.edit.setPlaceholderText(tr("Continue the conversation…"))
+        self.edit.setPlaceholderText(tr("Reply… Ctrl + Enter sends"))
         self.edit.bar_when_full()
         self.send_button = push_button(tr("Send"), self, name="replySend", clicked=self._send)
         self.send_button.setToolTip(
@@ -39,7 +38,6 @@ class ReplyBar(QWidget):
         hbox((self.edit, 1), self.send_button, self.edit_button, parent=self, margins=(8, 4, 8, 6), spacing=8)
         self.edit.textChanged.connect(self._show_whether)
         self.edit.submitted.connect(self._send)
-        self.edit_button.clicked.connect(self.editRequested)
         self._can_send = True
         self._show_whether()
         self.hide()

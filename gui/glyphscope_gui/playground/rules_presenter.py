@@ -22,7 +22,7 @@ class RulesPresenter(QObject):
         rules.found.connect(self._show_rules)
         rules.refused.connect(evidence.show_refusal)
         view.tokens.ruleChosen.connect(self.show_rule)
-        evidence.ruleChosen.connect(self.show_rule)
+        evidence.rule_line.chosen.connect(self.show_rule)
 
     def show_rule(self, name: str) -> None:
         """Go to a rule on the grammar page."""

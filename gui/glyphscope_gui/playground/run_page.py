@@ -59,15 +59,10 @@ class RunPage(FollowsSize, QWidget):
     """Shows one run: its timeline, and of one stage the stream, the fields and the tokens, or the details of
     a row of the timeline.
 
-    `tokenChosen` carries a token's index in that stage or None, `copyRequested` the form to copy (an ExportForm); the
-    other signals are requests of the user.
+    `tokenChosen` carries a token's index in that stage or None.
     """
 
     tokenChosen = Signal(object)
-    runRequested = Signal()
-    continueRequested = Signal()
-    renderedRequested = Signal()
-    copyRequested = Signal(str)
 
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -99,9 +94,6 @@ class RunPage(FollowsSize, QWidget):
         self.new_link.setToolTip(tr("Start a new conversation: send this message without the earlier ones"))
         self._border_was_moved = self._asking = False
         self._lay_out()
-        self.prompt_edit.submitted.connect(self.runRequested)
-        self.rendered_link.clicked.connect(self.renderedRequested)
-        self.banner.continueRequested.connect(self.continueRequested)
         self.stream.tokenChosen.connect(self.tokens.choose)
         self.tokens.tokenChosen.connect(self._choose)
         self.timeline.appeared.connect(self._share_room)
@@ -256,7 +248,6 @@ class RunPage(FollowsSize, QWidget):
 
     def _make_copying(self) -> None:
         self.copy_menu = CopyMenu(self)
-        self.copy_menu.copyRequested.connect(self.copyRequested)
         shown = named(QAction(tr("Copy what is &shown"), self), "copyShown")
         shown.triggered.connect(self.copy_shown)
         self.stream.copying = (shown, self.copy_menu.menuAction())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.notation import Sizes
+from glyphscope.notation.write import Sizes
 from glyphscope_gui.playground.size_words import STYLES
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series

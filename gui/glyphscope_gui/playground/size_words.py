@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.events import Notation
-from glyphscope.notation import Sizes
+from glyphscope.notation.write import Sizes
 from glyphscope_gui.shared.language import tr
 
 STYLES = {

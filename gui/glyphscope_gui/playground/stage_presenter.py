@@ -20,7 +20,7 @@ class StagePresenter(QObject):
     """`choice` is the shown stage."""
 
     def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
-        super().__init__(context.window)
+        super().__init__(view)
         self._context = context
         self._runs = runs = context.runs
         self._view = view
@@ -30,7 +30,7 @@ class StagePresenter(QObject):
             choice.grew.connect(each.grow_stage)
         choice.shown.connect(self._show_pinned)
         view.timeline.rowChosen.connect(self._row_chosen)
-        view.timeline.followRequested.connect(self._follow)
+        view.timeline.follow_link.clicked.connect(self._follow)
         runs.asked.connect(self._asked)
         view.approval.decided.connect(runs.reply)
         view.question.answered.connect(runs.reply)
@@ -38,9 +38,6 @@ class StagePresenter(QObject):
     def finish(self) -> None:
         self.choice.pinned = False
         self._show_pinned()
-
-    def close(self) -> None:
-        self._view.approval.shut_down()
 
     # -- stages ------------------------------------------------------------------------------------------------
 

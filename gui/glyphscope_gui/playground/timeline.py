@@ -171,12 +171,10 @@ class TimelineTable(PlainTable):
 class Timeline(Card):
     """The card, hidden until a run has more to show than one stage's text.
 
-    `rowChosen` as the table's; `followRequested`: the user wants to see the newest stage again; `appeared`:
-    it became visible, or has more rows.
+    `rowChosen` as the table's; `appeared`: it became visible, or has more rows.
     """
 
     rowChosen = Signal(object)
-    followRequested = Signal()
     appeared = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -189,7 +187,6 @@ class Timeline(Card):
             tr("Timeline"), self.table, actions=(self.gauges, self.follow_link), padded=False, parent=parent
         )
         self.model.setParent(self)
-        self.follow_link.clicked.connect(self.followRequested)
         self.follow_link.hide()
         self.table.rowChosen.connect(self.rowChosen)
         self.hide()

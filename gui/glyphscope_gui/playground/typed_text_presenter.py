@@ -26,7 +26,7 @@ class TypedTextPresenter(QObject):
         self._page = view
         self._bar = bar
         self._rules = context.rules
-        bar.tokensRequested.connect(self._ask)
+        bar.field.tokensRequested.connect(self._ask)
         self._rules.judged.connect(self._judged)
 
     # -- inside ------------------------------------------------------------------------------------------------

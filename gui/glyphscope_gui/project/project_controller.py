@@ -34,7 +34,7 @@ from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument
 from glyphscope_gui.project.recorded_settings import UseSettings, with_settings_of
 from glyphscope_gui.project.registry_document import RegistryDocument, RegistryState
 from glyphscope_gui.project.settings_store import SettingsStore
-from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.background import Background, end_work
 from glyphscope_gui.shared.language import tr
 
 FIRST_PROMPT = "Search for AI news, 10 results"
@@ -262,16 +262,13 @@ class ProjectController(QObject):
 
     def close(self) -> None:
         """The window closes, and the user has decided about unsaved edits: the journal is removed."""
-        self._timer.stop()
-        self._state_timer.stop()
-        self.background.close()
+        end_work(self, self.prompt)
         if self._keeps_unsaved and self.is_dirty:
             with suppress(StorageError):  # what was journalled before is still there
                 self._journal.write(self.project(), self.path, self._digest)
             self._journal.release()
         else:
             self._journal.clear()
-        self.prompt.shut_down()
 
     # -- inside ------------------------------------------------------------------------------------------------
 

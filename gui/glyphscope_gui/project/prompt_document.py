@@ -11,7 +11,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Message, Notation, RunRequest, Shape
-from glyphscope.prompting import PromptPreset, RenderedMessages, presets, render_messages
+from glyphscope.prompting.messages import RenderedMessages, render_messages
+from glyphscope.prompting.presets import PromptPreset, presets
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.background import Background
 
@@ -56,9 +57,9 @@ class PromptDocument(QObject):
     ) -> None:
         super().__init__(parent)
         self._presets = {preset.name: preset for preset in presets()}
-        self._state = self._known(state or PromptState())
+        self.state = self._known(state or PromptState())
         self._before: PromptState | None = None
-        self._context = context
+        self.context = context
         self.messages: RenderedMessages | None = None
         self.problem = ""
         self._background = Background(self)
@@ -67,16 +68,8 @@ class PromptDocument(QObject):
         self._timer.start()
 
     @property
-    def state(self) -> PromptState:
-        return self._state
-
-    @property
     def user(self) -> str:
-        return self._state.user
-
-    @property
-    def context(self) -> PromptContext:
-        return self._context
+        return self.state.user
 
     @property
     def presets(self) -> tuple[PromptPreset, ...]:
@@ -85,8 +78,8 @@ class PromptDocument(QObject):
     @property
     def system_template(self) -> str:
         """The template in use: the user's, or the preset's."""
-        own = self._state.system
-        return self._presets[self._state.preset].system_template if own is None else own
+        own = self.state.system
+        return self._presets[self.state.preset].system_template if own is None else own
 
     def template_of(self, request: RunRequest) -> str:
         """The template that a request is sent with; "" for a preset that is not known here."""
@@ -96,11 +89,11 @@ class PromptDocument(QObject):
     @property
     def is_edited(self) -> bool:
         """Whether the system template differs from the preset's."""
-        return self._state.system is not None
+        return self.state.system is not None
 
     def request_fields(self) -> dict[str, Any]:
         """The prompt's part of a RunRequest, by its field names."""
-        state = self._state
+        state = self.state
         return {
             "prompt": state.user,
             "preset": state.preset,
@@ -117,33 +110,33 @@ class PromptDocument(QObject):
     # -- edits -------------------------------------------------------------------------------------------------
 
     def set_user(self, text: str) -> None:
-        self.set_state(replace(self._state, user=text))
+        self.set_state(replace(self.state, user=text))
 
     def set_system(self, template: str) -> None:
         """The user's own template; equal to the preset's, it is the preset's."""
-        own = None if template == self._presets[self._state.preset].system_template else template
-        self.set_state(replace(self._state, system=own))
+        own = None if template == self._presets[self.state.preset].system_template else template
+        self.set_state(replace(self.state, system=own))
 
     def set_preset(self, name: str) -> None:
         """Another preset; a template of the user's own goes, so ask before where it would be lost."""
-        self.set_state(replace(self._state, preset=name, system=None))
+        self.set_state(replace(self.state, preset=name, system=None))
 
     def reset_to_preset(self) -> None:
-        self.set_state(replace(self._state, system=None))
+        self.set_state(replace(self.state, system=None))
 
     def set_system_prompt(self, text: str) -> None:
-        self.set_state(replace(self._state, system_prompt=text))
+        self.set_state(replace(self.state, system_prompt=text))
 
     def set_message(self, place: int, message: Message) -> None:
         """Edit one message of the history."""
-        history = self._state.history
-        self.set_state(replace(self._state, history=(*history[:place], message, *history[place + 1 :])))
+        history = self.state.history
+        self.set_state(replace(self.state, history=(*history[:place], message, *history[place + 1 :])))
 
     def set_conversation(
         self, history: Sequence[Message], user: str | None = None, system_prompt: str | None = None
     ) -> None:
         """Replace the messages; None keeps what is there. `undo` brings all of it back."""
-        kept = self._state
+        kept = self.state
         self._change(
             replace(
                 kept,
@@ -163,17 +156,17 @@ class PromptDocument(QObject):
         self._change(self._known(state), before=None)
 
     def _change(self, state: PromptState, before: PromptState | None) -> None:
-        if state == self._state:
+        if state == self.state:
             return
-        self._state, self._before, self.messages = state, before, None
+        self.state, self._before, self.messages = state, before, None
         self.changed.emit(state)
         self._timer.start()
 
     def set_context(self, context: PromptContext) -> None:
         """The tools or the way of writing changed: the prompt follows."""
-        if context == self._context:
+        if context == self.context:
             return
-        self._context, self.messages = context, None
+        self.context, self.messages = context, None
         self._timer.start()
 
     # -- rendering ---------------------------------------------------------------------------------------------
@@ -181,18 +174,13 @@ class PromptDocument(QObject):
     def render(self) -> None:
         """Render the present state in the background; `failed` is emitted at the end, after `rendered` on success."""
         self._timer.stop()
-        context = self._context
+        context = self.context
         request = RunRequest(
             registry={}, notation=context.notation, shape=context.shape, **self.request_fields()
         )
         self._background.start(
             "render", partial(render_messages, request, context.registry), self._rendered, self._not_rendered
         )
-
-    def shut_down(self) -> None:
-        """End what is being rendered; the owner calls it when it closes."""
-        self._timer.stop()
-        self._background.close()
 
     def _rendered(self, messages: RenderedMessages) -> None:
         self.messages, self.problem = messages, ""

@@ -24,27 +24,23 @@ class SettingsStore(QObject):
     def __init__(self, path: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._path = path
-        self._value, self.notice = load_settings(path)
+        self.value, self.notice = load_settings(path)
         self._failing = False
         self._timer = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
         self._timer.timeout.connect(self._write)
 
-    @property
-    def value(self) -> Settings:
-        return self._value
-
     def options_of(self, model: str) -> LoadOptions:
         """How a model is loaded. Any thread: the value is replaced, never changed."""
-        return self._value.load_options_of(model)
+        return self.value.load_options_of(model)
 
     def update(self, **changes: Any) -> None:
         """Change fields of the settings, by name."""
-        self.replace(msgspec.structs.replace(self._value, **changes))
+        self.replace(msgspec.structs.replace(self.value, **changes))
 
     def replace(self, value: Settings) -> None:
-        if value == self._value:
+        if value == self.value:
             return
-        self._value = value
+        self.value = value
         self.changed.emit(value)
         self._timer.start()
 
@@ -56,7 +52,7 @@ class SettingsStore(QObject):
     def _write(self) -> None:
         self._timer.stop()
         try:
-            save_settings(self._path, self._value)
+            save_settings(self._path, self.value)
         except StorageError as error:
             if not self._failing:
                 self.failed.emit(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
@@ -25,9 +25,7 @@ _SYSTEM_LINES = 5
 
 
 class ConversationEditor(QWidget):
-    """`templateRequested` is a press on the link to the template."""
-
-    templateRequested = Signal()
+    """The system prompt and the messages, edited one at a time."""
 
     def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,7 +37,6 @@ class ConversationEditor(QWidget):
         self.system_edit.bar_when_full()
         self.system_tokens = PlainLabel(self, role="muted", objectName="systemTokens")
         self.template_link = named(ElidedLink(self), "templateLink")
-        self.template_link.clicked.connect(self.templateRequested)
         self.model = MessagesModel(self)
         self.list = MessageList(self.model, self)
         self.editor = MessageEditor(self)
@@ -100,7 +97,7 @@ class ConversationEditor(QWidget):
         )
         self.list.selectionModel().currentChanged.connect(lambda now, _before: self._chosen(now.row()))
         self.editor.edited.connect(self._edited)
-        self.editor.removeRequested.connect(self._remove)
+        self.editor.remove_button.clicked.connect(self._remove)
         self.list.removeRequested.connect(self._remove)
         self.add_button.clicked.connect(self._add)
         self.undo_button.clicked.connect(document.undo)

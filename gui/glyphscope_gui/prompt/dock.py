@@ -8,8 +8,8 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QTabWidget, QWidget
 
 from glyphscope.events import Message, RunRequest
-from glyphscope.prompting import RenderedMessages
 from glyphscope.prompting.costs import Cost
+from glyphscope.prompting.messages import RenderedMessages
 from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.changes import PromptChanges
@@ -25,7 +25,7 @@ from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, scroll_area, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import ScrollArea, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.prompt_words import cached_words
 from glyphscope_gui.theme import mono_font
@@ -129,14 +129,6 @@ class PromptDock(QWidget):
         self.messages_stack.setCurrentIndex(int(request is not None))
         self._show_state(self._document.state)
 
-    def show_conversation(self) -> None:
-        """Show the tab of the system prompt and the messages."""
-        self.tabs.setCurrentIndex(MESSAGES)
-
-    def show_rendered(self) -> None:
-        """Show the tab of the whole prompt."""
-        self.tabs.setCurrentIndex(RENDERED)
-
     def show_messages(self) -> None:
         """Show the messages of a prompt that could not be counted; the same ones as a run sent them stay."""
         if self._document.messages is not None:
@@ -161,7 +153,7 @@ class PromptDock(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _connect(self, document: PromptDocument) -> None:
-        self.conversation.templateRequested.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
+        self.conversation.template_link.clicked.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
         self.preset_combo.activated.connect(
             lambda _place: document.set_preset(self.preset_combo.currentData())
         )
@@ -258,7 +250,7 @@ class PromptDock(QWidget):
 
 def _scrolled(page: QWidget) -> QScrollArea:
     """With large letters a page has not all the height that it needs."""
-    area = scroll_area(page)
+    area = ScrollArea(page)
     for ground in (area.viewport(), page):
         ground.setAutoFillBackground(False)  # the dock's own is seen
     return area

@@ -21,10 +21,9 @@ _LINES = 6
 
 
 class MessageEditor(QWidget):
-    """`edited` carries the Message as the user changed it, `removeRequested` nothing."""
+    """`edited` carries the Message as the user changed it."""
 
     edited = Signal(object)
-    removeRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +50,6 @@ class MessageEditor(QWidget):
         self.id_edit.textEdited.connect(lambda text: self._notify(tool_call_id=text.strip()))
         self.edit.textChanged.connect(lambda: self._notify(content=self.edit.toPlainText()))
         self.calls_edit.textChanged.connect(self._calls_typed)
-        self.remove_button.clicked.connect(self.removeRequested)
 
     def show_message(self, message: Message, problem: str, *, is_next: bool) -> None:
         """`is_next`: the user message that is sent next, which keeps its role."""

@@ -53,10 +53,6 @@ class PromptPresenter(QObject):
         context.actions.run.changed.connect(self._show_run)
         self._show_run()
 
-    def close(self) -> None:
-        self._ask.stop()
-        self.watch.close()
-
     # -- what runs report --------------------------------------------------------------------------------------
 
     def _model_changed(self, status: ModelStatus) -> None:

@@ -100,9 +100,6 @@ class PromptWatch(QObject):
         previous = next(iter((self._last or self._previous).values()), None)
         self._start(_Job(prompt, "now", previous=previous, read=self._read))
 
-    def close(self) -> None:
-        self._background.close()
-
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _note(self, events: tuple[AnyEvent, ...]) -> None:

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, 
 
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs import RunState
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
@@ -85,10 +84,6 @@ class Header(FollowsSize, QFrame):
         """The open model, which decides what can be set; None while none is open."""
         self.settings.show_model(model)
         self.sampling.show_model(model)
-
-    def show_run(self, run: RunState) -> None:
-        """Show the effect of the sampling filters in the run that ended last."""
-        self.sampling.show_run(run)
 
     def show_parts(self, parts: frozenset[HeaderPart]) -> None:
         """Only these: what the page in front uses."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
@@ -36,9 +36,7 @@ class StopMark(QWidget):
 
 
 class AbortBanner(QFrame):
-    """Hidden until a run aborts. `continueRequested`: the user asks for the rest of the answer."""
-
-    continueRequested = Signal()
+    """Hidden until a run aborts; its `button` asks for the rest of the answer."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +50,6 @@ class AbortBanner(QFrame):
         self.measured = PlainLabel(self, role="hint")
         self.button = push_button(tr("Continue aborted run"), self, name="continueButton")
         self.button.setToolTip(tr("Continue in the background to measure the tokens that stopping saved"))
-        self.button.clicked.connect(self.continueRequested)
         self._lay_out()
         self.hide()
 

@@ -28,7 +28,7 @@ from glyphscope.events import (
     ToolKnown,
     Violation,
 )
-from glyphscope.notation import shape_keys
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import readable, to_pointer

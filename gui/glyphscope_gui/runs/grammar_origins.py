@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from glyphscope.grammar import Origin
+from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
 from glyphscope.text.shorten import json_excerpt

@@ -131,9 +131,6 @@ class Recorder(QObject):
             self.failed.emit,
         )
 
-    def close(self) -> None:
-        self._background.close()
-
     def _run_saved(self, row: object) -> None:
         self._last_error = ""
         self.runSaved.emit(row)

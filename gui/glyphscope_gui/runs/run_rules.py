@@ -5,6 +5,7 @@ One job at a time, as the run's grammar is fed by one only; results of an older 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,34 +40,31 @@ class _Run:
         """Whether the run has ended, and its costs were not reported yet."""
         self.trouble = ""
         """Why the tokens from `given` on could not be read."""
-        self.dropped = False
-        """Whether another run replaced it: its jobs are cancelled."""
+        self.dropped = threading.Event()
+        """Set once another run replaced it: its jobs are cancelled."""
 
     def read(self, tokens: Sequence[Token]) -> list[Any]:
         """Read tokens, in the job's thread. Raises GlyphscopeError."""
-        return self._made().read(tokens, self._is_dropped)
+        return self._made().read(tokens, self.dropped.is_set)
 
     def judge(self, index: int, text: str) -> Any:
         """Check a text in the place of that token, in the job's thread. Raises GlyphscopeError."""
         one = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
         if self.tokens[index].start > LONGEST_TEXT:
             return Refusal(index, "", ("",))
-        return self._made().refusals(self.tokens[:index], (one,), self._is_dropped)
+        return self._made().refusals(self.tokens[:index], (one,), self.dropped.is_set)
 
     def refuse(self, index: int) -> Any:
         """The reasons of the masked alternatives of that token, in the job's thread. Raises GlyphscopeError."""
         rows = self.tokens[index].step.alternatives
         if self.tokens[index].start > LONGEST_TEXT:
             return Refusal(index, "", ("",) * len(rows))
-        return self._made().refusals(self.tokens[:index], rows, self._is_dropped)
+        return self._made().refusals(self.tokens[:index], rows, self.dropped.is_set)
 
     def _made(self) -> RuleReader:
         if self.reader is None:
             self.reader = RuleReader(self.request, self.registry)
         return self.reader
-
-    def _is_dropped(self) -> bool:
-        return self.dropped
 
 
 class RunRules(QObject):
@@ -86,14 +84,13 @@ class RunRules(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._background = Background(self)
+        self._background = Background(self, self._drop)
         self._run: _Run | None = None
         self._requested: int | None = None
         """The token whose refusals are requested."""
         self._typed: tuple[int, str] | None = None
         """A token, and the text to check in its place."""
         self._working = False
-        self._closed = False
         self._later = QTimer(self, singleShot=True, interval=BATCH_MS)
         self._later.timeout.connect(self._next)
 
@@ -138,18 +135,11 @@ class RunRules(QObject):
         self._typed = index, text
         self._next()
 
-    def close(self) -> None:
-        """Stop, and wait for the running job."""
-        self._closed = True
-        self._drop()
-        self._later.stop()
-        self._background.close()
-
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _drop(self) -> None:
         if self._run is not None:
-            self._run.dropped = True
+            self._run.dropped.set()
         self._run, self._requested, self._typed = None, None, None
 
     def _begin(self, request: RunRequest, state: RunState) -> None:
@@ -164,7 +154,7 @@ class RunRules(QObject):
 
     def _next(self) -> None:
         run = self._run
-        if run is None or self._working or self._closed:
+        if run is None or self._working:
             return
         if self._requested is not None and self._requested < len(run.tokens):
             index, self._requested = self._requested, None

@@ -28,18 +28,14 @@ class ShownRecord(QObject):
         super().__init__(parent)
         self._project = project
         self.started: RunStarted | None = None
-        self._state = RunState()
+        self.state = RunState()
+        """Of the recorded run, with its tools."""
         self._using = False
         runs.began.connect(self._begin)
         runs.applied.connect(self._apply)
         project.optionsChanged.connect(self.leave)
         project.tools.changed.connect(self.leave)
         project.prompt.changed.connect(self.leave)
-
-    @property
-    def state(self) -> RunState:
-        """The recorded run, with its tools."""
-        return self._state
 
     def leave(self, _change: object = None) -> None:
         """Show the settings of the project again; the run stays in sight."""
@@ -57,7 +53,7 @@ class ShownRecord(QObject):
             self.leave()
 
     def _begin(self, state: RunState) -> None:
-        self._state = state
+        self.state = state
 
     def _apply(self, applied: Applied) -> None:
         if applied.kind == "continuation" or not (began := applied.of(RunStarted)):

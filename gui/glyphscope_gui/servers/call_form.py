@@ -23,7 +23,7 @@ from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, grid_layout, scroll_area, vbox
+from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, grid_layout, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 
 LABEL = 98
@@ -64,7 +64,7 @@ class CallForm(QStackedWidget):
         named(self, "callForm", tr("Arguments of the call"))
         self._tool: Tool | None = None
         self._rows: list[_Row] = []
-        self._scroll = scroll_area(parent=self)
+        self._scroll = ScrollArea(parent=self)
         self.editor = named(JsonEditor(self), "callJsonEdit", tr("Arguments as JSON"), description=TAB_WORDS)
         self.editor.textEdited.connect(lambda _text: self.changed.emit())
         self.addWidget(self._scroll)

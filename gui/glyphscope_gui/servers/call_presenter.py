@@ -38,7 +38,7 @@ class CallPresenter(QObject):
     def __init__(
         self, context: AppContext, panel: ToolPanel, work: Callable[[str, str, dict[str, Any]], Work | None]
     ) -> None:
-        super().__init__(context.window)
+        super().__init__(panel)
         self._work = work
         self._panel = panel
         self.jobs = ToolCalls(self)
@@ -48,7 +48,7 @@ class CallPresenter(QObject):
         self._answers: dict[_Place, CallView] = {}
         panel.edited.connect(self._judge)
         panel.callRequested.connect(self._call)
-        panel.cancelRequested.connect(self.jobs.cancel)
+        panel.cancel_button.clicked.connect(self.jobs.cancel)
         self._background = Background(self)
         self._error = context.show_error
         panel.result.saveRequested.connect(self._choose_file)
@@ -69,10 +69,6 @@ class CallPresenter(QObject):
         if self._panel.show_row(row, claims, self._drafts.get(place), again=place != self._shown):
             self._panel.result.show_view(self._answers.get(place))
         self._shown = place
-
-    def close(self) -> None:
-        self.jobs.close()
-        self._background.close()
 
     def save(self, path: Path, data: bytes) -> None:
         """Write binary content of a result to a file."""

@@ -64,12 +64,9 @@ class ConsentBox(QFrame):
 
 
 class ServerCard(Card):
-    """`acted` carries start, sign in, stop, restart, remove, allow, ping, request, roots or instructions;
-    `enabledChanged` the user's choice.
-    """
+    """`acted` carries start, sign in, stop, restart, remove, allow, ping, request, roots or instructions."""
 
     acted = Signal(str)
-    enabledChanged = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
@@ -147,7 +144,6 @@ class ServerCard(Card):
         ):
             button.clicked.connect(lambda _on=False, what=what: self.acted.emit(what))
         self.consent.allowed.connect(lambda: self.acted.emit("allow"))
-        self.enabled_box.clicked.connect(self.enabledChanged)
 
     def show_demo(self, count: int) -> None:
         """Show the demo tools, which are part of the program: there is nothing to start."""

@@ -30,27 +30,19 @@ class DebugPresenter(QObject):
     """Acts on the server that is shown, which `current` names."""
 
     def __init__(self, context: AppContext, view: ServersPage, current: Callable[[], str]) -> None:
-        super().__init__(context.window)
+        super().__init__(view)
         self._context = context
         self._servers = context.services.servers
         self._view = view
         self._current = current
-        self._background = Background(self)
         self._cancel = threading.Event()
+        self._background = Background(self, self._cancel.set)
         self._shown = ""
         self._leveled: object = None
         view.card.acted.connect(self._act)
         view.log.resendRequested.connect(self.ask_to_send)
         view.log.levelChosen.connect(self._set_level)
-        view.tools.changesRequested.connect(self._show_changes)
-
-    @property
-    def is_busy(self) -> bool:
-        return self._background.is_busy
-
-    def close(self) -> None:
-        self._cancel.set()
-        self._background.close()
+        view.tools.changes_link.clicked.connect(self._show_changes)
 
     def show(self) -> None:
         """Show the server's current state."""

@@ -18,7 +18,7 @@ class DemoEffectsPresenter(QObject):
     """Shows the effects while the page is visible, and catches up when it is shown again."""
 
     def __init__(self, context: AppContext, effects: DemoEffects) -> None:
-        super().__init__(context.window)
+        super().__init__(effects)
         self._context = context
         self._effects = effects
         self._demo = context.services.servers.demo
@@ -26,9 +26,6 @@ class DemoEffectsPresenter(QObject):
         context.services.servers.effectsChanged.connect(self._changed)
         context.navigator.shown.connect(self._page_shown)
         effects.fileChosen.connect(self._read)
-
-    def close(self) -> None:
-        self._background.close()
 
     # -- inside ------------------------------------------------------------------------------------------------
 

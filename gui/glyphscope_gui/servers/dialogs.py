@@ -196,7 +196,6 @@ class ImportServersDialog(PlainDialog):
         self._later = QTimer(self, singleShot=True, interval=READ_MS)
         self._later.timeout.connect(self._read_text)
         self.text_edit.textChanged.connect(self._later.start)
-        self.finished.connect(self._end)
         self._show(FoundServers())
 
     def read_file(self, path: Path) -> None:
@@ -270,7 +269,3 @@ class ImportServersDialog(PlainDialog):
         count = len(self.ticked)
         self.add_button.setEnabled(count > 0)
         self.add_button.setText(tr("Add") if count < 2 else tr("Add %n server(s)", "", count))
-
-    def _end(self, _result: int) -> None:
-        self._later.stop()
-        self._background.close()

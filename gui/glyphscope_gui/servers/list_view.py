@@ -39,9 +39,6 @@ class ServersListModel(ListModel[str]):
         servers.listChanged.connect(self._reset)
         servers.stateChanged.connect(self._state_changed)
 
-    def row_of(self, name: str) -> int:
-        return self._rows.index(name) if name in self._rows else -1
-
     def words(self, row: str, column: int) -> str:
         return DEMO_TITLE if row == DEMO else row
 
@@ -112,7 +109,7 @@ class ServerList(QListView):
     def __init__(self, model: ServersListModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = model
-        self._name = ""
+        self.current = ""
         self.setModel(model)
         named(self, "serverList", tr("Servers"))
         self.setItemDelegate(_ServerDelegate(self))
@@ -125,10 +122,6 @@ class ServerList(QListView):
         self.selectionModel().currentChanged.connect(self._current_changed)
         model.modelReset.connect(self._keep)
 
-    @property
-    def current(self) -> str:
-        return self._name
-
     def choose(self, name: str) -> None:
         self.setCurrentIndex(self._model.index(self._model.row_of(name), 0))
 
@@ -137,10 +130,10 @@ class ServerList(QListView):
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         name = self._model.row(current.row())
-        if name is not None and name != self._name:
-            self._name = name
+        if name is not None and name != self.current:
+            self.current = name
             self.chosen.emit(name)
 
     def _keep(self) -> None:
         """Select the same server after the list has changed; where it is gone, the first."""
-        self.choose(self._name if self._model.row_of(self._name) >= 0 else DEMO)
+        self.choose(self.current if self._model.row_of(self.current) >= 0 else DEMO)

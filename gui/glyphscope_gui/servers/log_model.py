@@ -32,6 +32,7 @@ class ServersLogModel(FilteredModel[Entry]):
         tr("The message as JSON; secrets from the configuration are redacted"),
     )
     figures = frozenset({SIZE})
+    key = "number"
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -67,9 +68,6 @@ class ServersLogModel(FilteredModel[Entry]):
         if level != self._least:
             self._least = level
             self._show_all(self._all)
-
-    def row_of(self, number: int) -> int:
-        return next((row for row, entry in enumerate(self._rows) if entry.number == number), -1)
 
     def text(self) -> str:
         """Return all visible messages, one a line."""

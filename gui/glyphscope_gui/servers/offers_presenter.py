@@ -35,7 +35,7 @@ class OffersPresenter(QObject):
     """Shows what `show` is given; a request goes to the server that is shown."""
 
     def __init__(self, context: AppContext, view: ServersPage) -> None:
-        super().__init__(context.window)
+        super().__init__(view)
         self._servers = context.services.servers
         self._view = view
         self._shown = ""
@@ -45,16 +45,16 @@ class OffersPresenter(QObject):
         """The shown offers by `KIND ADDRESS`."""
         self.resources = CallPresenter(context, view.resource, self._work)
         self.prompts = CallPresenter(context, view.prompt, self._work)
-        self._background = Background(self)
         self._cancel = threading.Event()
         self._completing = threading.Event()
+        self._background = Background(self, self._stop)
         self._error = context.show_error
         self._read: tuple[str, Updates] = ("", Updates())
         """The resource that was read again last, and its updates by then."""
         self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
         self._again.timeout.connect(self._read_again)
         self.resources.jobs.ended.connect(lambda _view: self._show_subscription())
-        view.resource.subscribeRequested.connect(self._subscribe)
+        view.resource.subscribe_box.clicked.connect(self._subscribe)
         view.resource.edited.connect(self._show_subscription)
         for panel, calls, offers in (
             (view.resource, self.resources, view.resources),
@@ -62,18 +62,6 @@ class OffersPresenter(QObject):
         ):
             offers.chosen.connect(partial(self._chosen, calls))
             panel.form.valuesRequested.connect(partial(self._complete, panel.form, offers))
-
-    @property
-    def is_busy(self) -> bool:
-        return self.resources.is_busy or self.prompts.is_busy or self._background.is_busy
-
-    def close(self) -> None:
-        self._cancel.set()
-        self._completing.set()
-        self._again.stop()
-        self._background.close()
-        self.resources.close()
-        self.prompts.close()
 
     def show(self, name: str, ready: bool) -> None:
         """Show the current lists of that server; `ready`: it can be called."""
@@ -99,6 +87,10 @@ class OffersPresenter(QObject):
         self._say(view.prompts, "prompts", offers, ready, tr("The server offers no prompts."))
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        self._cancel.set()
+        self._completing.set()
 
     def _say(self, shown: OfferList, kind: str, offers: Offers, ready: bool, none: str) -> None:
         found = [visible(words) for of, words in offers.problems if of == kind]

@@ -11,7 +11,7 @@ from glyphscope_gui.servers.demo_effects import DemoEffects
 from glyphscope_gui.servers.list_view import ServerList, ServersListModel
 from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
-from glyphscope_gui.servers.offer_list import OfferList, OfferModel
+from glyphscope_gui.servers.offer_list import OfferList, OfferModel, PromptModel
 from glyphscope_gui.servers.question_card import QuestionCard
 from glyphscope_gui.servers.tool_model import ServersToolModel
 from glyphscope_gui.servers.tool_panel import PROMPT, RESOURCE, ToolPanel
@@ -54,7 +54,7 @@ class ServersPage(FollowsSize, QWidget):
         self.kinds = named(Segmented(KINDS, small=True), "offerKinds", tr("Tools, resources or prompts"))
         self.resources = OfferList(OfferModel(self), tr("Resources of the server"), self)
         self.resource = ToolPanel(RESOURCE, self)
-        self.prompts = OfferList(OfferModel(self), tr("Prompts of the server"), self)
+        self.prompts = OfferList(PromptModel(self), tr("Prompts of the server"), self)
         self.prompt = ToolPanel(PROMPT, self)
         self.log = ServerLog(ServersLogModel(self), self)
         self.effects = DemoEffects(self)

@@ -57,13 +57,13 @@ class ServersPresenter(Page):
         self.calls = CallPresenter(context, self.view.panel, self._call_of)
         self.offers = OffersPresenter(context, self.view)
         self.questions = QuestionsPresenter(context, self.view.question)
-        self.debug = DebugPresenter(context, self.view, lambda: self._shown)
+        self.debug = DebugPresenter(context, self.view, lambda: self.current)
         self.effects = DemoEffectsPresenter(context, self.view.effects)
         self.proofs = ToolProofs(self)
         self.sign_in = SignInPresenter(context, self.view.notice)
         self._listed: tuple[Any, ...] = ()
         """The server whose tools are listed, its process, its tools and their problems: one that differs is shown."""
-        self._shown = ""
+        self.current = ""
         """The name of the server that is shown."""
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._settle.timeout.connect(self._prove)
@@ -75,30 +75,8 @@ class ServersPresenter(Page):
         self.view.list.choose(DEMO)
 
     def close(self) -> None:
-        self._settle.stop()
-        self._printed.stop()
-        self.calls.close()
-        self.offers.close()
-        self.questions.close()
-        self.debug.close()
-        self.effects.close()
-        self.proofs.close()
-
-    @property
-    def current(self) -> str:
-        """The server that is shown."""
-        return self._shown
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a proof or a call is running, or about to."""
-        return (
-            self._settle.isActive()
-            or self.proofs.is_busy
-            or self.calls.is_busy
-            or self.offers.is_busy
-            or self.debug.is_busy
-        )
+        self.questions.stop()
+        super().close()
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -111,13 +89,13 @@ class ServersPresenter(Page):
         view.add_button.clicked.connect(self.ask_to_add)
         view.import_button.clicked.connect(self.ask_to_import)
         view.card.acted.connect(self._act)
-        view.card.enabledChanged.connect(lambda on: servers.set_enabled(self._shown, on))
+        view.card.enabled_box.clicked.connect(lambda on: servers.set_enabled(self.current, on))
         view.log.views.chosen.connect(lambda _view: self._show_printed())
 
     def _connect_tools(self) -> None:
         view = self.view
         view.tools.chosen.connect(self._tool_chosen)
-        view.tools.importRequested.connect(self._import)
+        view.tools.import_button.clicked.connect(self._import)
         view.tools.model.tickedChanged.connect(self._settle.start)
         self.proofs.proved.connect(self._proved)
         self.proofs.crashed.connect(self.context.show_error)
@@ -157,12 +135,12 @@ class ServersPresenter(Page):
             else:
                 names.append(self._servers.add(server.name, server.entry, allowed=may))
         if names:
-            self._shown = "" if self._shown in names else self._shown
+            self.current = "" if self.current in names else self.current
             self.view.list.choose(names[0])
             self._show_server(names[0])
 
     def _act(self, what: str) -> None:
-        name = self._shown
+        name = self.current
         if what == "allow":
             self._servers.allow(name)
             self._servers.start(name)
@@ -194,7 +172,7 @@ class ServersPresenter(Page):
 
     def _show_server(self, name: str) -> None:
         """Show another server, and clear the views of the one before."""
-        self._shown, self._listed = name, ()
+        self.current, self._listed = name, ()
         view = self.view
         view.tools.forget()
         view.show_demo(name == DEMO)
@@ -209,7 +187,7 @@ class ServersPresenter(Page):
             self._printed.start()
 
     def _state_changed(self, name: str) -> None:
-        if name == self._shown:
+        if name == self.current:
             self._show_card()
             self._show_tools()
             self._show_printed()
@@ -224,16 +202,16 @@ class ServersPresenter(Page):
 
     def _show_tools(self) -> None:
         """Replace the list only by a different one: a server may report a change at any moment."""
-        view, source = self.view, self._servers.source(self._shown)
+        view, source = self.view, self._servers.source(self.current)
         known, server = self._known, self._server
         tools = source.tools() if source is not None else ()
         problems = server.tool_problems if server is not None else ()
-        listed = (self._shown, id(server), tools, problems)
+        listed = (self.current, id(server), tools, problems)
         ready = known is None or (known.source is not None and known.source.phase == "ready")
         view.panel.set_ready(ready)
-        self.offers.show(self._shown, ready)
+        self.offers.show(self.current, ready)
         if listed != self._listed:
-            keep = bool(self._listed) and self._listed[0] == self._shown
+            keep = bool(self._listed) and self._listed[0] == self.current
             self._listed = listed
             warnings = {problem.tool: problem.message for problem in problems if problem.usable}
             rows = [ToolRow(tool.name, tool, warnings.get(tool.name, "")) for tool in tools]
@@ -251,7 +229,9 @@ class ServersPresenter(Page):
             return tr("No tools.")
         words = {
             "ready": tr("The server lists no tools."),
-            "starting": tr("Starting…\nA launcher may have to download the server first."),
+            "starting": tr("Starting…\nA launcher may have to download the server first.")
+            if known.source.config.command
+            else tr("Starting…"),
             "stopping": tr("Stopping…"),
         }
         if known.question is not None and known.enabled:
@@ -262,20 +242,20 @@ class ServersPresenter(Page):
 
     @property
     def _known(self) -> KnownServer | None:
-        return self._servers.get(self._shown)
+        return self._servers.get(self.current)
 
     @property
     def _server(self) -> McpServer | None:
         """The running server of the shown configuration, or the last one."""
-        source = self._servers.server_source(self._shown)
+        source = self._servers.server_source(self.current)
         return source.server if source is not None else None
 
     def _claims(self, tool: str) -> dict[str, Any]:
-        source = self._servers.source(self._shown)
+        source = self._servers.source(self.current)
         return source.claims(tool) if source is not None else {}
 
     def _in_registry(self, tool: Tool) -> str:
-        return registry_words(tool, self._shown, self._document.registry, self._sources)
+        return registry_words(tool, self.current, self._document.registry, self._sources)
 
     @property
     def _sources(self) -> dict[str, str]:
@@ -293,7 +273,7 @@ class ServersPresenter(Page):
 
     def _log_grew(self, name: str) -> None:
         server = self._server
-        if name == self._shown and server is not None:
+        if name == self.current and server is not None:
             self.view.log.show_entries(server.log.entries)
 
     def _show_printed(self) -> None:
@@ -304,7 +284,7 @@ class ServersPresenter(Page):
     # -- tools: proofs and import ------------------------------------------------------------------------------
 
     def _tool_chosen(self, row: ToolRow | None) -> None:
-        self.calls.show(self._shown, row, self._claims(row.name) if row else {})
+        self.calls.show(self.current, row, self._claims(row.name) if row else {})
         self._show_checks()
         self._settle.start()
 
@@ -322,7 +302,7 @@ class ServersPresenter(Page):
 
     def _few(self) -> tuple[Tool, ...]:
         """The tools of a server that has few enough for all to be proved."""
-        source = self._servers.source(self._shown)
+        source = self._servers.source(self.current)
         tools = source.tools() if source is not None else ()
         return tools if len(tools) <= FEW else ()
 
@@ -346,7 +326,7 @@ class ServersPresenter(Page):
         tools = self.view.tools.model.ticked
         if not tools:
             return
-        server = self._shown
+        server = self.current
         taken = clashes(tools, server, self._document.registry, self._sources)
         if not taken:
             self._do_import(tools, server, rename=False)
@@ -393,6 +373,6 @@ class ServersPresenter(Page):
         if page is not PageId.SERVERS:
             self._printed.stop()
             return
-        if self._shown != DEMO:
+        if self.current != DEMO:
             self._printed.start()
         self._settle.start()

@@ -23,7 +23,7 @@ class QuestionsPresenter(QObject):
     """Shows the oldest open request of all servers."""
 
     def __init__(self, context: AppContext, card: QuestionCard) -> None:
-        super().__init__(context.window)
+        super().__init__(card)
         self._context = context
         self._servers = context.services.servers
         self._card = card
@@ -35,7 +35,7 @@ class QuestionsPresenter(QObject):
         card.refuse_all.clicked.connect(self._refuse_all)
         card.edited.connect(self._judge)
         card.generateRequested.connect(self._generate)
-        card.stopRequested.connect(self._stop)
+        card.stopRequested.connect(self.stop)
         self.jobs.judged.connect(card.show_check)
         self.jobs.crashed.connect(context.show_error)
 
@@ -44,10 +44,6 @@ class QuestionsPresenter(QObject):
         """Return the pending requests, the oldest of each server first."""
         sources = [known.source for known in self._servers.known if known.source is not None]
         return [question for source in sources for question in source.questions]
-
-    def close(self) -> None:
-        self._cancel.set()
-        self.jobs.close()
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -107,7 +103,8 @@ class QuestionsPresenter(QObject):
             partial(self._failed, question),
         )
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End what the model generates."""
         self._cancel.set()
 
     def _generated(self, question: Question, answer: Answer) -> None:

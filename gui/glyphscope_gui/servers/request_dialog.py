@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
 from glyphscope.tools.mcp.log import HIDDEN, Entry
 from glyphscope_gui.servers.call_outcome import raw_view
@@ -17,6 +17,7 @@ from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import splitter, vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 
 METHODS = (
@@ -55,7 +56,7 @@ def params_of(entry: Entry) -> dict[str, Any] | None:
         return None
 
 
-class RequestDialog(QDialog):
+class RequestDialog(PlainDialog):
     """`work` makes the request of a method and its params; None where the server cannot be asked now."""
 
     def __init__(
@@ -65,10 +66,7 @@ class RequestDialog(QDialog):
         parent: QWidget | None = None,
         entry: Entry | None = None,
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("requestDialog")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Request to {server}", server=server))
+        super().__init__("requestDialog", tr("Request to {server}", server=server), parent)
         self._work = work
         self.jobs = ToolCalls(self, raw_view)
         self.method_box = named(QComboBox(self, editable=True), "requestMethod")
@@ -77,11 +75,11 @@ class RequestDialog(QDialog):
         self.params_edit = named(JsonEditor(self), "requestParams", tr("Params as JSON"), minimumHeight=70)
         self.problem = words_label(role="problem", parent=self)
         self.response = CallResult(self)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons = self.button_box(Standard.Close)
         self.send_button = push_button(tr("Send"), self, name="sendRequestButton", role="primary")
         self.cancel_button = QPushButton(tr("Cancel request"), self)
-        buttons.addButton(self.send_button, QDialogButtonBox.ButtonRole.ActionRole)
-        buttons.addButton(self.cancel_button, QDialogButtonBox.ButtonRole.ActionRole)
+        for button in (self.send_button, self.cancel_button):
+            buttons.addButton(button, Role.ActionRole)
         form = QFormLayout(horizontalSpacing=14)
         form.addRow(tr("Method"), self.method_box)
         form.addRow(tr("Params"), self.params_edit)
@@ -93,7 +91,6 @@ class RequestDialog(QDialog):
         self._fill(entry)
         self.send_button.clicked.connect(self.send)
         self.cancel_button.clicked.connect(self.jobs.cancel)
-        buttons.rejected.connect(self.reject)
         self.method_box.editTextChanged.connect(self._check)
         self.params_edit.textChanged.connect(self._check)
         self.jobs.began.connect(self._began)
@@ -113,10 +110,6 @@ class RequestDialog(QDialog):
             self.problem.setText(tr("The server is no longer in the list."))
         else:
             self.jobs.call(work)
-
-    def done(self, result: int) -> None:
-        self.jobs.close()
-        super().done(result)
 
     # -- inside ------------------------------------------------------------------------------------------------
 

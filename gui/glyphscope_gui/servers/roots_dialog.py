@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QPushButton, QWidget
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtWidgets import QListWidget, QPushButton, QWidget
 
 from glyphscope.tools.mcp.config import MOST_ROOTS
 from glyphscope.visible import visible
@@ -14,18 +14,16 @@ from glyphscope_gui.shared.dialogs import ask_for_folder
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 
 
-class RootsDialog(QDialog):
+class RootsDialog(PlainDialog):
     """`chosen` carries the folders as a tuple of absolute paths."""
 
     chosen = Signal(object)
 
     def __init__(self, server: str, roots: Sequence[str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("rootsDialog")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Roots of {server}", server=server))
+        super().__init__("rootsDialog", tr("Roots of {server}", server=server), parent)
         self._roots = list(roots)
         note = words_label(
             tr(
@@ -38,16 +36,12 @@ class RootsDialog(QDialog):
         self.problem = words_label(role="problem", parent=self)
         self.add_button = QPushButton(tr("Add a folder…"), self)
         self.remove_button = push_button(tr("Remove"), self, name="removeRootButton", clicked=self._remove)
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
-        )
+        buttons = self.button_box(Standard.Ok | Standard.Cancel)
         row = hbox(self.add_button, self.remove_button, STRETCH)
         parts = (note, (self.list, 1), row, self.problem, buttons)
         vbox(*parts, parent=self, margins=(18, 16, 18, 14), spacing=10)
         self.add_button.clicked.connect(self._ask)
         self.list.currentRowChanged.connect(lambda row: self.remove_button.setEnabled(row >= 0))
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
         self._show()
 
     def sizeHint(self) -> QSize:

@@ -35,10 +35,9 @@ class SignInPresenter(QObject):
 
     def _open(self, name: str, address: str) -> None:
         if not QDesktopServices.openUrl(QUrl(address)):
-            shown = visible(address, spaces=True)
-            words = tr("No browser was found. Open this address yourself: {address}", address=shown)
-            copy = lambda: self._copy(name, address)  # noqa: E731
-            self._notice.show_words(words, tr("Copy address"), copy, error=True)
+            words = tr("No browser was found. Copy the address and open it in a browser on this computer.")
+            self._notice.show_words(words, tr("Copy address"), lambda: self._copy(name, address), error=True)
+            self._notice.label.setToolTip(plain_tip(visible(address, spaces=True)))
 
     def _copy(self, name: str, address: str) -> None:
         QGuiApplication.clipboard().setText(address)

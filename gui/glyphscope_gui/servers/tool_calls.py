@@ -50,7 +50,7 @@ class ToolCalls(QObject):
     ) -> None:
         super().__init__(parent)
         self._view = view
-        self._background = Background(self)
+        self._background = Background(self, self.cancel)
         self._cancel: threading.Event | None = None
         self._last_report: tuple[float, float | None, str] | None = None
         self._since = 0.0
@@ -90,12 +90,6 @@ class ToolCalls(QObject):
     def cancel(self) -> None:
         if self._cancel is not None:
             self._cancel.set()
-
-    def close(self) -> None:
-        self.cancel()
-        self._look.stop()
-        self._judge_later.stop()
-        self._background.close()
 
     # -- inside ------------------------------------------------------------------------------------------------
 

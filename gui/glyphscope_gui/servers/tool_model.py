@@ -43,6 +43,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
         tr("The annotations from the server; they are not verified"),
         tr("Whether the tool is in the registry"),
     )
+    key = "name"
     tickedChanged = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -96,9 +97,6 @@ class ServersToolModel(FilteredModel[ToolRow]):
         self._ticked = self._ticked | names if ticked else self._ticked - names
         self._changed(column=NAME)
         self.tickedChanged.emit()
-
-    def row_of(self, name: str) -> int:
-        return next((number for number, row in enumerate(self._rows) if row.name == name), -1)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)

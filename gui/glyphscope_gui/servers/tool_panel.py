@@ -88,13 +88,9 @@ PROMPT = PanelWords(
 
 
 class ToolPanel(FollowsSize, Card):
-    """`callRequested` carries the arguments, a dict; `edited`: they may have changed. `subscribeRequested` carries
-    whether the server should report updates of the shown resource.
-    """
+    """`callRequested` carries the arguments, a dict; `edited`: they may have changed."""
 
     callRequested = Signal(object)
-    cancelRequested = Signal()
-    subscribeRequested = Signal(bool)
     edited = Signal()
 
     def __init__(self, words: PanelWords = TOOL, parent: QWidget | None = None) -> None:
@@ -103,7 +99,7 @@ class ToolPanel(FollowsSize, Card):
         body = QWidget()
         super().__init__(words.noun, body, actions=(self.views,), parent=parent)
         self.views.setVisible(words.has_schema)
-        self._tool: Tool | None = None
+        self.tool: Tool | None = None
         self._busy = False
         self._server_ready = False
         self._fitted_height = 0
@@ -122,10 +118,6 @@ class ToolPanel(FollowsSize, Card):
         self.form.messageChanged.connect(self._notify)
         self.show_row(None, {})
 
-    @property
-    def tool(self) -> Tool | None:
-        return self._tool
-
     def show_row(
         self,
         row: ToolRow | None,
@@ -139,9 +131,9 @@ class ToolPanel(FollowsSize, Card):
         Return False where nothing changed: the tool is shown already, with the same schema, and not `again`.
         """
         tool = row.tool if row else None
-        if not again and row is not None and tool is not None and self._tool == tool:
+        if not again and row is not None and tool is not None and self.tool == tool:
             return False
-        self._tool = tool
+        self.tool = tool
         self._stack.setVisible(tool is not None)
         name = visible(row.name[:60], spaces=True) if row else ""
         title = f"{self._panel_words.noun} {name}" if row else self._panel_words.noun
@@ -170,7 +162,7 @@ class ToolPanel(FollowsSize, Card):
         self.checks.setVisible(bool(rows))
         self.no_checks.setVisible(not rows)
         self.no_checks.setText(
-            tr("Testing…") if rows is None and self._tool else tr("The schema has no constraints.")
+            tr("Testing…") if rows is None and self.tool else tr("The schema has no constraints.")
         )
 
     def show_view(self, name: str) -> None:
@@ -236,7 +228,7 @@ class ToolPanel(FollowsSize, Card):
 
     def show_state(self) -> None:
         """Enable and show what can be done with the tool now: call it, cancel the call, or edit its arguments."""
-        can = self._tool is not None
+        can = self.tool is not None
         self.call_button.setEnabled(can and self._server_ready)
         buttons = (self.call_button, self.cancel_button)
         shown, hidden = reversed(buttons) if self._busy else buttons
@@ -248,7 +240,7 @@ class ToolPanel(FollowsSize, Card):
         self.progress.setVisible(self._busy)
         self.words.setVisible(not self._busy)
         takes = self._panel_words.has_schema or (
-            self._tool is not None and bool(self._tool.parameters["properties"])
+            self.tool is not None and bool(self.tool.parameters["properties"])
         )
         self.example_button.setVisible(takes)
         self.json_button.setVisible(takes)
@@ -286,12 +278,10 @@ class ToolPanel(FollowsSize, Card):
         self.words.setProperty("role", "problem")
         self.bar = named(QProgressBar(body, textVisible=False), "", tr("Progress of the call"))
         self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
-        self.cancel_button.clicked.connect(self.cancelRequested)
         self.subscribe_box = named(QCheckBox(tr("Subscribe"), body), "subscribeBox")
         self.subscribe_box.setToolTip(
             tr("Let the server report updates, and read the resource again after each")
         )
-        self.subscribe_box.clicked.connect(self.subscribeRequested)
         self.updates = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.show_subscription(None, can=False)
         self.example_button.clicked.connect(self._fill_in)
@@ -347,14 +337,14 @@ class ToolPanel(FollowsSize, Card):
             self._fit()
 
     def _fill_in(self) -> None:
-        if self._tool is None:
+        if self.tool is None:
             return
-        found = example_arguments(self._tool.parameters)
+        found = example_arguments(self.tool.parameters)
         if found is None:
             self._notify(tr("No example was found."))
             return
         as_json = self.form.is_json
-        self.form.show_tool(self._tool, found)
+        self.form.show_tool(self.tool, found)
         if as_json:
             self.form.set_json(True)
         self._show_json_button()

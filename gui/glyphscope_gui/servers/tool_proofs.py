@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.proof import Proof, iterate_proofs
+from glyphscope.proof.prove import Proof, iterate_proofs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.enforcement.model import EnforcementRow
 from glyphscope_gui.enforcement.proving import prove
@@ -43,7 +43,7 @@ class ToolProofs(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._background = Background(self)
+        self._background = Background(self, self._stop)
         self._found: dict[_Key, tuple[EnforcementRow, ...]] = {}
         self._notation: Notation = "glyph"
         self._shape: Shape = "flat"
@@ -51,10 +51,6 @@ class ToolProofs(QObject):
         self._queue: list[_Job] = []
         self._at_work: _Job | None = None
         self._cancelled = threading.Event()
-
-    @property
-    def is_busy(self) -> bool:
-        return self._at_work is not None or bool(self._queue)
 
     def rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
         """A row a constraint, of every engine or at least of the mask; None while neither is known."""
@@ -84,12 +80,11 @@ class ToolProofs(QObject):
             self._cancelled.set()
         self._next()
 
-    def close(self) -> None:
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
         self._queue = []
         self._cancelled.set()
-        self._background.close()
-
-    # -- inside ------------------------------------------------------------------------------------------------
 
     def _next(self) -> None:
         if self._at_work is not None or not self._queue:

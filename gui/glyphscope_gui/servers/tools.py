@@ -2,59 +2,45 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.tools.mcp.changes import ToolChanges
+from glyphscope.tools.mcp.listing import ToolChanges
+from glyphscope_gui.servers.filtered_list import FilteredList
 from glyphscope_gui.servers.tool_model import (
     ANNOTATIONS,
     ENFORCEMENT,
     IN_REGISTRY,
-    NAME,
     ServersToolModel,
     ToolRow,
 )
 from glyphscope_gui.servers.words import changes_words
 from glyphscope_gui.shared.cells import PillDelegate
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button, show_words
+from glyphscope_gui.shared.labels import ElidedLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox, vbox
-from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 470
 """Pixels from which on there is room for a tool's annotations."""
 ROOMY = 340
 """Pixels from which on there is room for the whole text of the import button."""
-FILTER_FROM = 13
-"""Tools from which on there is a search field."""
 
 
-class ServerTools(FollowsSize, QWidget):
-    """`chosen` carries the ToolRow that is shown beside, or None; `importRequested` is for the ticked ones,
-    `changesRequested` for the differences of the last two lists.
-    """
+class ServerTools(FilteredList[ToolRow]):
+    """`chosen` carries a ToolRow, or None."""
 
-    chosen = Signal(object)
-    importRequested = Signal()
-    changesRequested = Signal()
+    model: ServersToolModel
 
     def __init__(self, model: ServersToolModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.model = model
-        self._name = ""
-        self.filter_edit = LineEdit(self, placeholderText=tr("Find tools"), clearButtonEnabled=True)
+        super().__init__(model, tr("Find tools"), parent)
         named(self.filter_edit, "serverToolFilter", tr("Find tools of the server"))
-        self.table = named(PlainTable(model, NAME, self), "serverToolTable", tr("Tools of the server"))
+        named(self.table, "serverToolTable", tr("Tools of the server"))
         self.table.setItemDelegateForColumn(ENFORCEMENT, PillDelegate(self.table))
-        self.table.fit_rows(11, least=3)
-        self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="problem")
         self.changes = named(ElidedLabel(self, Qt.TextElideMode.ElideRight), "toolChanges")
         self.changes_link = link(tr("Differences"), tr("Show the changes of the tool list as text"), self)
         self.changes_link.setObjectName("toolChangesLink")
-        self.changes_link.clicked.connect(self.changesRequested)
         self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
         self.all_button = push_button(tr("Select all"), self, role="link", clicked=self._tick_all)
         self.import_button = push_button(tr("Import into the registry"), self, name="importToolsButton")
@@ -62,41 +48,15 @@ class ServerTools(FollowsSize, QWidget):
             tr("Add the selected tools to the project; runs call them on this server")
         )
         self._lay_out()
-        self.filter_edit.textChanged.connect(model.set_filter)
-        self.table.selectionModel().currentChanged.connect(self._current_changed)
-        self.import_button.clicked.connect(self.importRequested)
         model.tickedChanged.connect(self._show_ticked)
-        model.modelReset.connect(self._keep)
+        model.modelReset.connect(self._show_ticked)
         self._show_ticked()
-
-    @property
-    def current(self) -> ToolRow | None:
-        return self.model.row(self.table.currentIndex().row())
-
-    def choose(self, name: str) -> None:
-        row = self.model.row_of(name)
-        if row >= 0:
-            self.table.setCurrentIndex(self.model.index(row, NAME))
-
-    def show_words(self, empty: str, problem: str) -> None:
-        """The text in place of an empty list, and the problems of the list."""
-        none = self.model.rowCount() == 0 and not self.filter_edit.text()
-        self.empty.setText(empty)
-        self.empty.setVisible(none)
-        self.table.setVisible(not none)
-        show_words(self.problem, problem)
-        self.filter_edit.setVisible(self.model.rowCount() >= FILTER_FROM or bool(self.filter_edit.text()))
 
     def show_changes(self, changes: ToolChanges | None) -> None:
         """Show the changes in the server's latest list of tools."""
         self.changes.setText(changes_words(changes) if changes else "")
         for widget in (self.changes, self.changes_link):
             widget.setVisible(bool(changes))
-
-    def forget(self) -> None:
-        """Clear the choice and the search, for another server."""
-        self._name = ""
-        self.filter_edit.clear()
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -124,21 +84,6 @@ class ServerTools(FollowsSize, QWidget):
         table.fit_column(IN_REGISTRY, tr("imported, changed") if wide else tr("imported"))
         table.give_way(ANNOTATIONS, ENFORCEMENT, IN_REGISTRY)
         self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
-
-    def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
-        row = self.model.row(current.row())
-        if row is not None:
-            self._name = row.name
-            self.chosen.emit(row)
-
-    def _keep(self) -> None:
-        """Select the same tool in another list; the first one where there was none."""
-        at = self.model.row_of(self._name) if self._name else 0
-        if 0 <= at < self.model.rowCount():
-            self.table.setCurrentIndex(self.model.index(at, NAME))
-        else:
-            self.chosen.emit(None)
-        self._show_ticked()
 
     def _tick_all(self) -> None:
         shown = self.model.rowCount()

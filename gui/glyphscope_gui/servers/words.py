@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from glyphscope.text.shorten import listed
-from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.tools.mcp.listing import ToolChanges
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 from glyphscope_gui.mcp.server_source import KnownServer

@@ -14,6 +14,7 @@ from glyphscope_gui.settings.network_contacts import Contact
 from glyphscope_gui.settings.places_section import places_section
 from glyphscope_gui.settings.privacy_section import HistoryClearer, PromptClearer, privacy_section
 from glyphscope_gui.settings.sections import appearance, limits, new_projects
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.labels import PlainLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, vbox
@@ -59,8 +60,7 @@ class SettingsDialog(FollowsSize, QDialog):
         self._make_pages()
         self._lay_out()
         self.clearer.cleared.connect(lambda _count: self.historyCleared.emit())
-        for clearer in (self.clearer, self.prompt_clearer):
-            self.finished.connect(clearer.close_down)
+        self.finished.connect(lambda _result: end_work(self))
         store.changed.connect(self._follow)
 
     def focusNextPrevChild(self, forward: bool) -> bool:

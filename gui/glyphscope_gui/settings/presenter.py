@@ -45,9 +45,6 @@ class SettingsPresenter(QObject):
         servers = [each.source.config for each in known if each.source is not None]
         return contacts(models, servers)
 
-    def close(self) -> None:
-        self._reopen.stop()
-
     def _changed(self, settings: Settings) -> None:
         before, self._before = self._before, settings
         look = (settings.theme, settings.font_size, settings.code_font)

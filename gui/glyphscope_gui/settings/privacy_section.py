@@ -46,10 +46,6 @@ class HistoryClearer(QWidget):
         self.note = words_label(parent=self)
         hbox(self.button, (self.note, 1), parent=self, spacing=12)
 
-    def close_down(self) -> None:
-        """Wait for what still runs."""
-        self._background.close()
-
     def clear(self, *, keep_pinned: bool) -> None:
         self.button.setEnabled(False)
         history = self._history
@@ -88,10 +84,6 @@ class PromptClearer(QWidget):
         self.note = words_label(parent=self, name="storedPrompts")
         hbox(self.button, (self.note, 1), parent=self, spacing=12)
         self._show(stored_files(folder))  # a few dozen at most
-
-    def close_down(self) -> None:
-        """Wait for what still runs."""
-        self._background.close()
 
     def clear(self) -> None:
         folder = self._folder

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QObject, QThread, Signal
+from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 
 class _Outcome(NamedTuple):
@@ -51,10 +51,14 @@ class _Job(NamedTuple):
 
 
 class Background(QObject):
-    """Starts work and calls back in its own thread. A newer job of the same `slot` makes the older's outcome void."""
+    """Starts work and calls back in its own thread. A newer job of the same `slot` makes the older's outcome void.
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    `cancel` ends the work of the jobs early, before `close` waits for them.
+    """
+
+    def __init__(self, parent: QObject | None = None, cancel: Callable[[], object] = lambda: None) -> None:
         super().__init__(parent)
+        self.cancel = cancel
         self._numbers = itertools.count()
         self._jobs: dict[int, _Job] = {}
         self._newest: dict[str, int] = {}
@@ -89,7 +93,8 @@ class Background(QObject):
                 self._end(number)
 
     def close(self) -> None:
-        """Wait for all running jobs without reporting their outcomes. Call it when the owner closes."""
+        """Cancel all running jobs and wait for them, without reporting their outcomes."""
+        self.cancel()
         self._newest.clear()
         for number in list(self._jobs):
             self._end(number)
@@ -108,3 +113,23 @@ class Background(QObject):
             job.failed(outcome.error)
         else:
             job.done(outcome.value)
+
+
+def is_working(*owners: QObject) -> bool:
+    """Whether these or anything in them works in the background, or is about to."""
+    return any(
+        any(work.is_busy for work in owner.findChildren(Background))
+        or any(timer.isSingleShot() and timer.isActive() for timer in owner.findChildren(QTimer))
+        for owner in owners
+    )
+
+
+def end_work(*owners: QObject) -> None:
+    """Stop the timers of these and of everything in them, cancel their work in the background, and wait for it."""
+    works = [work for owner in owners for work in owner.findChildren(Background)]
+    for timer in (timer for owner in owners for timer in owner.findChildren(QTimer)):
+        timer.stop()
+    for work in works:
+        work.cancel()
+    for work in works:
+        work.close()

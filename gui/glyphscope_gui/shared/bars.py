@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.shared.chart import Chart
@@ -29,23 +29,30 @@ class Series(NamedTuple):
 
 
 class BarChart(FollowsSize, Chart):
-    """Bars from zero, their figures above them, no axis but the names of the groups."""
+    """Bars from zero, their figures above them, no axis but the names of the groups. Drawn only in sight."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
         self._groups: Sequence[str] = ()  # pyqtgraph resizes it while it is made
         self._series: Sequence[Series] = ()
-        self._upright = False
+        self._upright: bool | None = None
+        """Whether the figures are written upright in the drawing; None where there is none of these bars."""
         super().__init__(name, words, height, parent)
         self.hideAxis("left")
 
     def show_series(self, groups: Sequence[str], series: Sequence[Series]) -> None:
         self._groups, self._series = groups, series
         self.setAccessibleDescription("; ".join(self._row_words(row) for row in self.table()[1:]))
-        self.draw()
+        self._upright = None
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
 
     def draw(self) -> None:
         self.clear()
-        if not self._groups:
+        self._upright = None
+        if not self._groups or not self.isVisible():
             return
         self._upright = not self._fits()
         width = _GROUP / len(self._series)
@@ -74,7 +81,7 @@ class BarChart(FollowsSize, Chart):
         self.setYRange(0, top * (1.3 if self._upright else 1.16), padding=0)
 
     def _fit(self) -> None:
-        if self._groups and self._upright == self._fits():
+        if self._groups and self.isVisible() and self._upright is not (not self._fits()):
             self.draw()
 
     def _fits(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtCore import QBuffer, QIODevice, QPointF, QSize, Qt
+from PySide6.QtCore import SIGNAL, SLOT, QBuffer, QIODevice, QObject, QPointF, QSize, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFontMetrics,
@@ -51,6 +51,8 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
         self.getViewBox().setDefaultPadding(0.02)
         self.viewport().setAutoFillBackground(False)
         self.setStyleSheet("background: transparent; border: none;")
+        # without such a connection, Qt paints the whole window at once for each change of a scene
+        QObject.connect(self.scene(), SIGNAL("changed(QList<QRectF>)"), self.viewport(), SLOT("update()"))
         self._dress_axes()
 
     def sizeHint(self) -> QSize:

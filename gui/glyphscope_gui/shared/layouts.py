@@ -123,23 +123,24 @@ def holder(layout: QLayout, parent: QWidget | None = None) -> QWidget:
     return made
 
 
-def stack(*pages: QWidget) -> QStackedWidget:
+def stack(*pages: QWidget, parent: QWidget | None = None) -> QStackedWidget:
     """The first page is shown."""
-    made = QStackedWidget()
+    made = QStackedWidget(parent)
     for page in pages:
         made.addWidget(page)
     return made
 
 
-def scroll_area(inside: QWidget | None = None, parent: QWidget | None = None) -> QScrollArea:
-    """Return a frameless area that scrolls vertically only; Tab skips it and stops at the widgets inside."""
-    made = QScrollArea(parent, widgetResizable=True)
-    made.setFrameShape(QFrame.Shape.NoFrame)
-    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    if inside is not None:
-        made.setWidget(inside)
-    return made
+class ScrollArea(QScrollArea):
+    """Has no frame and scrolls vertically only; Tab skips it and stops at the widgets inside."""
+
+    def __init__(self, inside: QWidget | None = None, parent: QWidget | None = None) -> None:
+        super().__init__(parent, widgetResizable=True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        if inside is not None:
+            self.setWidget(inside)
 
 
 class FollowsSize(WidgetMixin):
@@ -196,14 +197,24 @@ class Flow(QWidget):
 
 
 def splitter(
-    way: Qt.Orientation, parts: Iterable[QWidget], shares: Iterable[int], *, of_cards: bool = True
+    way: Qt.Orientation,
+    parts: Iterable[QWidget] = (),
+    shares: Iterable[int] = (),
+    *,
+    of_cards: bool = True,
+    parent: QWidget | None = None,
 ) -> QSplitter:
     """`shares` are each part's shares of additional room; none can be collapsed. Cards have a gap between them."""
-    made = QSplitter(way, childrenCollapsible=False)
+    made = QSplitter(way, parent, childrenCollapsible=False)
     if of_cards:
         made.setObjectName("centreSplitter")
         made.setHandleWidth(GAP)
-    for place, (part, share) in enumerate(zip(parts, shares, strict=True)):
-        made.addWidget(part)
-        made.setStretchFactor(place, share)
+    fill_splitter(made, parts, shares)
     return made
+
+
+def fill_splitter(empty: QSplitter, parts: Iterable[QWidget], shares: Iterable[int]) -> None:
+    """Put the parts into a splitter that is in its place: Qt restyles all that is in it when it is moved."""
+    for place, (part, share) in enumerate(zip(parts, shares, strict=True)):
+        empty.addWidget(part)
+        empty.setStretchFactor(place, share)

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel, push_button, set_role, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
+from glyphscope_gui.shared.plain_text import plain_tip
+
+NARROWEST = 200
+"""Pixels that the words need at least, however long one of them is."""
+
+
+class _Words(PlainLabel):
+    """An address or a path is one long word: it is cut off in place of making the page wider; the tip has all of it."""
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self.setToolTip(plain_tip(self.text()))
+
+    def minimumSizeHint(self) -> QSize:
+        least = super().minimumSizeHint()
+        return QSize(min(least.width(), NARROWEST), least.height())
 
 
 class NoticeBanner(QFrame):
@@ -18,7 +34,7 @@ class NoticeBanner(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("noticeBanner")
-        self.label = PlainLabel(self, wordWrap=True)
+        self.label = _Words(self, wordWrap=True)
         self.sign = PlainLabel("✕", self, role="verdict-impossible", accessibleName=tr("Error"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.action = push_button("", self, role="link", clicked=self._act)

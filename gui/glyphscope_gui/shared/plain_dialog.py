@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QWidget
 
+from glyphscope_gui.shared.background import end_work
+
 Standard = QDialogButtonBox.StandardButton
 Role = QDialogButtonBox.ButtonRole
 
 
 class PlainDialog(QDialog):
-    """Opened with `open()`; it deletes itself when it is closed. `name` is for style sheets and tests."""
+    """Ends its work in the background and deletes itself when it is closed. `name` is for style sheets and tests."""
 
     def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName(name)
         self.setWindowTitle(title)
-        self.finished.connect(self.deleteLater)
+        self.finished.connect(self._end)
 
     def button_box(self, standard: Standard, *buttons: tuple[QPushButton, Role]) -> QDialogButtonBox:
-        """The buttons below: a standard one that rejects, and these, whose roles accept, or do something else. A button
+        """The buttons below: a standard one or two, and these, whose roles accept, or do something else. A button
         that looks primary is the default.
         """
         box = QDialogButtonBox(self)
@@ -26,7 +28,11 @@ class PlainDialog(QDialog):
             box.addButton(button, role)
             if button.property("role") == "primary":
                 button.setDefault(True)
-        box.addButton(standard)
+        box.setStandardButtons(standard)
         box.accepted.connect(self.accept)
         box.rejected.connect(self.reject)
         return box
+
+    def _end(self) -> None:
+        end_work(self)
+        self.deleteLater()

@@ -179,16 +179,16 @@ class ChoiceSetting(LeavesWheel, QComboBox):
 
 
 class FlagSetting(QCheckBox):
-    """On or off."""
+    """On or off; anything but True is off."""
 
     edited = Signal(object)
 
-    def __init__(self, words: str, parent: QWidget | None = None) -> None:
+    def __init__(self, words: str = "", parent: QWidget | None = None) -> None:
         super().__init__(words, parent)
         self.clicked.connect(lambda checked: self.edited.emit(bool(checked)))
 
-    def show_value(self, value: bool) -> None:
-        self.setChecked(value)
+    def show_value(self, value: Any) -> None:
+        self.setChecked(value is True)
 
 
 class TextSetting(LineEdit):

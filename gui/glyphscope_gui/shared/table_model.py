@@ -5,6 +5,7 @@ and the roles of custom delegates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
@@ -31,6 +32,8 @@ class TableModel(QAbstractTableModel, Generic[Row]):
     """An explanation of each title; empty where the titles explain themselves."""
     figures: frozenset[int] = frozenset()
     """The columns that are aligned to the right."""
+    key = ""
+    """The member that identifies a row in other rows too, as `place.key`; without one, the row itself."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -43,6 +46,13 @@ class TableModel(QAbstractTableModel, Generic[Row]):
     def row(self, place: int) -> Row | None:
         """None where there is no such row."""
         return self._rows[place] if 0 <= place < len(self._rows) else None
+
+    def key_of(self, row: Row) -> Any:
+        return attrgetter(self.key)(row) if self.key else row
+
+    def row_of(self, key: object) -> int:
+        """The place of the row with that key; -1 where there is none."""
+        return next((place for place, row in enumerate(self._rows) if self.key_of(row) == key), -1)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         """Other rows; nothing stays selected."""
@@ -145,6 +155,11 @@ class FilteredModel(TableModel[Row]):
 
     def searched(self, row: Row) -> str:
         raise NotImplementedError
+
+    @property
+    def total(self) -> int:
+        """The number of all rows, with the hidden ones."""
+        return len(self._all)
 
     def fits(self, row: Row) -> bool:
         return self._filter in self.searched(row).lower()

@@ -156,8 +156,8 @@ class GrowingEdit(FollowsSize, WrappingEdit):
         lines = self.document().documentLayout().documentSize().height()
         lines = min(max(lines, 1), self._max_lines)
         around = 2 * self.frameWidth() + self.viewportMargins().bottom()
-        if self.isVisible():
-            around = self.height() - self.viewport().height()
+        if self.isVisible():  # the viewport may be of the size from before
+            around = max(around, self.height() - self.viewport().height())
         return round(lines * self.fontMetrics().lineSpacing() + 2 * self.document().documentMargin()) + around
 
     def _make_room(self) -> None:
@@ -171,17 +171,30 @@ class GrowingEdit(FollowsSize, WrappingEdit):
 
 
 class SubmitEdit(GrowingEdit):
-    """`submitted` on Ctrl+Enter."""
+    """`submitted` on Ctrl+Enter, which is also the window's shortcut for Run: here the field has it."""
 
     submitted = Signal()
 
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and _submits(event):
+            event.accept()
+            return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        if _submits(event):
             event.accept()
             self.submitted.emit()
         else:
             super().keyPressEvent(event)
+
+
+def _submits(event: QEvent) -> bool:
+    return (
+        isinstance(event, QKeyEvent)
+        and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        and bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+    )
 
 
 class ReadBox(GrowingEdit):

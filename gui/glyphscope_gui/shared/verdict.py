@@ -188,16 +188,12 @@ class Pill(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._words, self._role = "", _PLAIN
+        self.words, self._role = "", _PLAIN
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.hide()
 
-    @property
-    def words(self) -> str:
-        return self._words
-
     def set_words(self, words: str, role: str, tip: str = "") -> None:
-        self._words, self._role = words, role if f"{role}-soft" in theme().roles else _PLAIN
+        self.words, self._role = words, role if f"{role}-soft" in theme().roles else _PLAIN
         self.setToolTip(tip)
         named(self, "", words, description=tip)
         self.setVisible(bool(words))
@@ -206,8 +202,8 @@ class Pill(QWidget):
 
     def sizeHint(self) -> QSize:
         metrics = QFontMetrics(pill_font(self.font()))
-        return QSize(metrics.horizontalAdvance(self._words) + 18, metrics.height() + 6)
+        return QSize(metrics.horizontalAdvance(self.words) + 18, metrics.height() + 6)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._words:
-            paint_pill(QPainter(self), QRectF(self.rect()), self._words, self._role, self.font())
+        if self.words:
+            paint_pill(QPainter(self), QRectF(self.rect()), self.words, self._role, self.font())

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
-from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions.files import atomic_write
@@ -24,6 +23,7 @@ from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font
@@ -102,14 +102,11 @@ def _indents(text: str) -> int:
     return total
 
 
-class WholeTextDialog(QDialog):
+class WholeTextDialog(PlainDialog):
     """Opened with `show()`; it deletes itself. The text is there once `is_ready`."""
 
     def __init__(self, whole: Whole, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("wholeText")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(one_line(whole.title)[:LONGEST_TITLE])
+        super().__init__("wholeText", one_line(whole.title)[:LONGEST_TITLE], parent)
         self._whole = whole
         self._sent = _ready("")
         self._formatted: _Ready | None = None
@@ -169,10 +166,6 @@ class WholeTextDialog(QDialog):
             self._failed,
         )
 
-    def done(self, result: int) -> None:
-        self._background.close()
-        super().done(result)
-
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_parts(self, note: str) -> None:
@@ -195,9 +188,9 @@ class WholeTextDialog(QDialog):
         self.counts = PlainLabel(self, role="hint")
         self.previous_button = QPushButton(tr("Previous part"), self)
         self.next_button = QPushButton(tr("Next part"), self)
-        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        self.save_button = self.buttons.addButton(tr("&Save as…"), QDialogButtonBox.ButtonRole.ActionRole)
-        self.copy_button = self.buttons.addButton(tr("&Copy"), QDialogButtonBox.ButtonRole.ActionRole)
+        self.buttons = self.button_box(Standard.Close)
+        self.save_button = self.buttons.addButton(tr("&Save as…"), Role.ActionRole)
+        self.copy_button = self.buttons.addButton(tr("&Copy"), Role.ActionRole)
         self.copy_button.setToolTip(tr("Copy the whole text"))
         for button in self.findChildren(QPushButton):
             button.setAutoDefault(False)

@@ -24,6 +24,7 @@ from glyphscope_gui.runs.shown_record import ShownRecord
 from glyphscope_gui.services import Services
 from glyphscope_gui.settings.presenter import SettingsPresenter
 from glyphscope_gui.shared.actions import Actions
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, holder, vbox
@@ -40,7 +41,7 @@ from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.shell.status_line import StatusLine
 from glyphscope_gui.shell.window_presenter import WindowPresenter
 from glyphscope_gui.theme import ThemeManager
-from glyphscope_gui.theme.sizes import is_crowded, letters
+from glyphscope_gui.theme.sizes import letters
 
 LEFT, RIGHT = 292, 336
 """Widths the sides begin with, in logical pixels at the usual font size."""
@@ -51,6 +52,8 @@ FRAMED_MS = 200
 """Until then the window system has made the frame, as a rule."""
 NARROW = 1200
 """Below this width of the window the sides begin smaller."""
+BOTH_SIDES = 965
+"""The width of the window, at the usual text size, from which on a page has room between both sides."""
 
 
 class MainWindow(FollowsSize, QMainWindow):
@@ -61,6 +64,8 @@ class MainWindow(FollowsSize, QMainWindow):
         self.services = services
         self._leaving = False
         """Whether the user has decided about unsaved edits: the window may close."""
+        self._joined = False
+        """Whether both sides share one place because there was no room for two, and not because the user wanted it."""
         self._shut = False
         self._framed = QTimer(self, singleShot=True, interval=FRAMED_MS)
         self._framed.timeout.connect(self._stay_on_screen)
@@ -87,6 +92,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self._make_presenters()
         self._restore()
         themes.changed.connect(self._restyle)
+        self.navigator.shown.connect(lambda _page: self._make_room())  # its docks are as they were left
 
     def page(self, page: PageId) -> Page:
         return self.pages[page]
@@ -107,15 +113,15 @@ class MainWindow(FollowsSize, QMainWindow):
         if self._shut:
             return
         self._shut = True
-        self._framed.stop()
         for page in reversed(self.pages.values()):
             page.close()
         self.services.settings.update(
             geometry=_text(self.saveGeometry()), state=_text(self.navigator.first_state())
         )
-        context = self.context
-        for part in (*reversed(self._presenters), self.panels, context.runs, context.rules, context.recorder):
-            part.close()
+        self.help.close()
+        self.panels.history.shut_down()
+        self.context.runs.close()
+        end_work(self)
         self.services.close()
 
     def show_error(self, error: BaseException) -> None:
@@ -155,11 +161,17 @@ class MainWindow(FollowsSize, QMainWindow):
         return focus_next(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
 
     def fit_sides(self) -> None:
-        """The sides as wide as suits the window and the font; with large letters only one side."""
+        """The sides as wide as suits the window and the font; only one of them where there is no room for both."""
         left = list(self.panels.docks.values())
-        if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
+        joined = bool(self.tabifiedDockWidgets(self.right))
+        if self._is_cramped and not joined:
+            self._joined = True
             self.tabifyDockWidget(left[-1], self.right)
             left[0].raise_()
+        elif self._joined and not self._is_cramped:
+            self._joined = False
+            if joined:
+                self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.right)
         scale = letters(self) * (0.74 if self.width() < NARROW else 1)
         widths = [round(LEFT * scale), round(RIGHT * scale)]
         self.resizeDocks([left[0], self.right], widths, Qt.Orientation.Horizontal)
@@ -257,8 +269,6 @@ class MainWindow(FollowsSize, QMainWindow):
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
         self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
-        presenters = (self.presenter, self.record, self.models, self.settings, self.prompts, self.help)
-        self._presenters = (self.reading, *presenters, self.history)
 
     def _restore(self) -> None:
         """Size and places of the last time, or those that suit a first start."""
@@ -300,6 +310,8 @@ class MainWindow(FollowsSize, QMainWindow):
         fitting = inside_screen(self.geometry(), self.frameGeometry(), self.screen().availableGeometry())
         if fitting != self.geometry():
             self.setGeometry(fitting)
+        if self.navigator.is_cut_off:
+            self.fit_sides()  # those that were stored are of a larger window
 
     def _restyle(self, _theme: object) -> None:
         """Update explicit sizes after a change of theme or text size."""
@@ -307,9 +319,14 @@ class MainWindow(FollowsSize, QMainWindow):
         self._make_room()
 
     def _make_room(self) -> None:
-        """Only one side, where the window became too narrow for its letters, or they too large for it."""
-        if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
+        """One side where the window became too narrow for its letters, or they too large for it; then both again."""
+        one_side = bool(self.tabifiedDockWidgets(self.right))
+        if one_side != self._is_cramped and (self._joined or not one_side) and not self.right.isHidden():
             self.fit_sides()
+
+    @property
+    def _is_cramped(self) -> bool:
+        return self.width() < BOTH_SIDES * letters(self)
 
     def _leave(self) -> None:
         self._leaving = True

@@ -126,6 +126,12 @@ class Navigation(QObject):
         """The page that is shown."""
         return self.pages[self._current]
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the page that is shown is wider than its place."""
+        area = self.stack.currentWidget()
+        return isinstance(area, QScrollArea) and area.horizontalScrollBar().maximum() > 0
+
     def first_state(self) -> QByteArray:
         """The arrangement of the docks beside the first page, which the settings keep."""
         first = next(iter(self.pages))
@@ -151,7 +157,9 @@ class Navigation(QObject):
         focused = window.focusWidget()
         if focused is not None and self.stack.isAncestorOf(focused):
             self._focus[before] = focused
+            focused.clearFocus()  # else Qt seeks the next widget for it, through the whole window
         self._states[before] = window.saveState()
+        painted = window.updatesEnabled()  # not while the theme changes
         window.setUpdatesEnabled(False)
         try:
             if page in self._states:
@@ -162,7 +170,7 @@ class Navigation(QObject):
             self._current = page
             self.stack.setCurrentIndex(list(self.pages).index(page))
         finally:
-            window.setUpdatesEnabled(True)
+            window.setUpdatesEnabled(painted)
         self.rail.show_page(page)
         had = self._focus.pop(page, None)  # a field in a table may be gone by now
         (had if had is not None and isValid(had) else self.page.widget).setFocus()

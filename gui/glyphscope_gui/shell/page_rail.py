@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QFontMetrics
@@ -53,7 +54,6 @@ class PageRail(FollowsLooks, QToolBar):
     def show_page(self, page: PageId) -> None:
         """Mark a page as the one that is shown, without a signal."""
         self.actions_[page].setChecked(True)
-        self._color()
 
     def set_slim(self, slim: bool) -> None:
         """Without words, where the window is narrow; the tips say them."""
@@ -71,6 +71,7 @@ class PageRail(FollowsLooks, QToolBar):
         button.setProperty("role", "page")
         button.setDefaultAction(action)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        action.toggled.connect(partial(self._color, page.id))
         self.actions_[page.id] = action
         self._buttons[page.id] = button
         return button
@@ -94,15 +95,16 @@ class PageRail(FollowsLooks, QToolBar):
             button.setFixedWidth(width)
 
     def _restyle(self) -> None:
-        self._color()
+        for page, action in getattr(self, "actions_", {}).items():
+            self._color(page, action.isChecked())
         self._fit()
 
-    def _color(self) -> None:
-        for name, action in getattr(self, "actions_", {}).items():
-            role = "accent" if action.isChecked() else "text-muted"
-            action.setIcon(theme().icon(_drawing(name), role, size=round(16 * scale())))
+    def _color(self, page: PageId, chosen: bool) -> None:
+        role = "accent" if chosen else "text-muted"
+        self.actions_[page].setIcon(theme().icon(_drawing(page), role, size=round(16 * scale())))
 
 
+@cache
 def _drawing(page: PageId) -> str:
     """The icon of a page: its own, or the one of any page."""
     own = f"page-{page}"

@@ -40,9 +40,6 @@ class ReadAheadPresenter(QObject):
         runs.began.connect(self._run_began)
         runs.aside.connect(self._forget)
 
-    def close(self) -> None:
-        self._pause.stop()
-
     def _model_changed(self, status: ModelStatus) -> None:
         self._forget()
         if status.phase == "ready":

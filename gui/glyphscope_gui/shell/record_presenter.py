@@ -134,10 +134,6 @@ class RecordPresenter(QObject):
         started = self._shown
         self._panels.show_record(None if started is None else started.request, self._registry())
 
-    def close(self) -> None:
-        """Shows nothing more; the owner calls it when it closes."""
-        self._later.stop()
-
     def _registry(self) -> ToolRegistry | None:
         """The tools of the shown record, without any where they cannot be used; None without a record."""
         started = self._shown

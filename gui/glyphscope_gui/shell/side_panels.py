@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMainWindow
 from glyphscope.events import RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.history.dock import HistoryDock
-from glyphscope_gui.prompt.dock import PromptDock
+from glyphscope_gui.prompt.dock import MESSAGES, RENDERED, PromptDock
 from glyphscope_gui.services import Services
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.language import tr
@@ -38,10 +38,6 @@ class SidePanels(QObject):
             self.docks[panel] = DockFrame(panel.value, title, widget, window)
         self.tools.tree.itemSelected.connect(self._tool_selected)
 
-    def close(self) -> None:
-        self.history.shut_down()
-        self.tools.shut_down()
-
     def reveal(self, panel: PanelId) -> None:
         dock = self.docks[panel]
         dock.show()
@@ -55,11 +51,11 @@ class SidePanels(QObject):
 
     def reveal_rendered_prompt(self) -> None:
         self.reveal(PanelId.PROMPT)
-        self.prompt.show_rendered()
+        self.prompt.tabs.setCurrentIndex(RENDERED)
 
     def reveal_messages(self) -> None:
         self.reveal(PanelId.PROMPT)
-        self.prompt.show_conversation()
+        self.prompt.tabs.setCurrentIndex(MESSAGES)
 
     def show_record(self, request: RunRequest | None, registry: ToolRegistry | None) -> None:
         """Tools and prompt of a record, to read; None for those of the project again."""

@@ -63,9 +63,6 @@ class WindowPresenter(QObject):
         self._status.set_note(self._context.settings.notice)
         self._runs.open_model(self._project.model)
 
-    def close(self) -> None:
-        self._figures.stop()
-
     # -- connections -------------------------------------------------------------------------------------------
 
     def _connect_runs(self) -> None:
@@ -131,7 +128,7 @@ class WindowPresenter(QObject):
 
     def _ended(self, applied: Applied) -> None:
         self._status.set_note(outcome_words(applied.state))
-        self._header.show_run(self._runs.state)
+        self._header.sampling.show_run(self._runs.state)
         self._show_figures()
 
     def _show_not_started(self, result: NotStarted) -> None:

@@ -23,7 +23,7 @@ class MarkedText(FollowsLooks, WrappingEdit):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._text = ""
+        self.text = ""
         self._differs: Spans = ()
         self._chosen: Spans = ()
         self.setReadOnly(True)
@@ -33,21 +33,17 @@ class MarkedText(FollowsLooks, WrappingEdit):
         self.setFont(mono_font(-0.5))
         self.setStyleSheet("QPlainTextEdit:!focus { border-color: transparent; }")
 
-    @property
-    def text(self) -> str:
-        return self._text
-
     def show_text(self, text: str, differs: Spans = (), chosen: Spans = ()) -> None:
         """Another text, from the first marked stretch on in sight."""
         text = text[:_LONGEST]
-        if text != self._text:
-            self._text = text
+        if text != self.text:
+            self.text = text
             self.setPlainText(visible(text, lines=True, single=True))
         self._differs, self._chosen = differs, chosen
         self._restyle()
         first = min((start for start, _ in (*chosen, *differs)), default=0)
         cursor = self.textCursor()
-        cursor.setPosition(to_utf16(self._text, min(first, len(self._text))))
+        cursor.setPosition(to_utf16(self.text, min(first, len(self.text))))
         self.setTextCursor(cursor)
         self.ensureCursorVisible()
 
@@ -61,10 +57,10 @@ class MarkedText(FollowsLooks, WrappingEdit):
     def _stretch(
         self, span: tuple[int, int], role: str, line: QTextCharFormat.UnderlineStyle
     ) -> QTextEdit.ExtraSelection | None:
-        start, end = (min(place, len(self._text)) for place in span)
+        start, end = (min(place, len(self.text)) for place in span)
         if start >= end:
             return None
-        places = (to_utf16(self._text, start), to_utf16(self._text, end))
+        places = (to_utf16(self.text, start), to_utf16(self.text, end))
         colors = theme()
         return marked(
             self.document(),

@@ -76,18 +76,10 @@ class TemplatePresenter(Page):
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
         return {MenuId.RUN: [self.readers_action]}
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a template is being rendered."""
-        return self._background.is_busy
-
     def go_to(self, place: Place) -> None:
         """Inspect a file."""
         if isinstance(place, FilePlace):
             self.open(place.path)
-
-    def close(self) -> None:
-        self._background.close()
 
     def open(self, path: Path, vocabulary: Path | None = None) -> None:
         """Inspect the template of that file, whatever model is open; `vocabulary` is a GGUF in that one's place."""
@@ -159,16 +151,13 @@ class TemplatePresenter(Page):
         self._show_source(source)
         self.view.show_words(tr("Rendering the template…"))
         work = partial(_look, source)
-        self._background.start("look", work, partial(self._looked, source), self._failed)
+        self._background.start("look", work, partial(self._looked, source), self.view.show_error)
 
     def _looked(self, source: _Source, found: Inspection) -> None:
         if source == self._source:
             self._unproved = found
             self._show(found)
             self._prove(TURNS)
-
-    def _failed(self, error: BaseException) -> None:
-        self.view.show_error(error)
 
     def _prove(self, turns: int) -> None:
         source, found = self._source, self._unproved
@@ -177,7 +166,7 @@ class TemplatePresenter(Page):
         self.view.prove_link.setEnabled(False)
         self.view.pill.set_words(*rows.proof_words(found))
         work = partial(_prove, source, found, turns)
-        self._background.start("prove", work, partial(self._proved, source), self._failed)
+        self._background.start("prove", work, partial(self._proved, source), self.view.show_error)
 
     def _proved(self, source: _Source, found: Inspection) -> None:
         if source == self._source:

@@ -100,7 +100,6 @@ class ReadersDialog(PlainDialog):
         self.edit.textChanged.connect(self._timer.start)
         self.states.chosen.connect(self._timer.start)
         self.table.selectionModel().currentRowChanged.connect(self._show_reading)
-        self.finished.connect(self._background.close)
         self._read()
 
     @property

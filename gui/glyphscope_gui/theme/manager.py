@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,6 +14,7 @@ from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from glyphscope.resources import read_text
+from glyphscope_gui.theme.dressing import Dressing, no_collection
 from glyphscope_gui.theme.fonts import (
     MIN_POINTS,
     base_points,
@@ -83,24 +83,8 @@ def _icons() -> QTemporaryDir:
     return QTemporaryDir()
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Suspend Python's cycle collector while Qt iterates over all its widgets.
-
-    Qt iterates over a plain list and calls each widget, which may run Python; if the collector then deletes another
-    widget of that list, Qt's next step reads freed memory.
-    """
-    collected = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collected:
-            gc.enable()
-
-
 class ThemeManager(QObject):
-    """Dresses the application. `changed` carries the new Theme, after the palette and the style sheet are set."""
+    """Dresses the application. `changed` carries the new Theme, once all that is in sight has it."""
 
     changed = Signal(object)
 
@@ -118,22 +102,33 @@ class ThemeManager(QObject):
         self._choice = choice
         self._system_points = window_points()
         if not app.styleSheet():  # a second window: exchanging the style below a sheet crashes Qt
-            with _no_collection():
+            with no_collection():
                 app.setStyle("Fusion")
+        self._dressing = Dressing(app, self)
         choose_mono(code_font)
         self._dress_font(font_size)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
-        self._apply()
+        self._apply(at_once=True)
 
     def choose(self, choice: Choice, font_size: int = 0, code_font: str = "") -> None:
-        """Use that scheme, size of text (points; 0 is the system's) and font of code (empty: the default), at once."""
+        """Use that scheme, size of text (points; 0 is the system's) and font of code (empty: the default).
+
+        Other colours come in slices; other letters at once, as all sizes follow from them.
+        """
         self._choice = choice
-        before, points = (mono_families(), window_points()), self._code_sizes()
+        families, points = mono_families(), window_points()
         choose_mono(code_font)
+        if (families, points) == (mono_families(), font_size or self._system_points):
+            self._apply()
+            return
+        code = self._code_sizes()
         self._dress_font(font_size)
-        self._apply()
-        if before != (mono_families(), window_points()):
-            self._dress_code(points, window_points() - before[1])
+        self._apply(at_once=True)
+        self._dress_code(code, window_points() - points)
+
+    def finish(self) -> None:
+        """Give what is left its new look now."""
+        self._dressing.finish()
 
     @contextmanager
     def undressed(self) -> Iterator[None]:
@@ -142,12 +137,12 @@ class ThemeManager(QObject):
         Pages are built in a fifth of the time. Sizes are those without the sheet meanwhile.
         """
         sheet = self._app.styleSheet()
-        with _no_collection():
+        with no_collection():
             self._app.setStyleSheet("")
         try:
             yield
         finally:
-            with _no_collection():
+            with no_collection():
                 self._app.setStyleSheet(sheet)
 
     def enlarge(self, part: QWidget, points: float) -> None:
@@ -160,14 +155,14 @@ class ThemeManager(QObject):
         if points:
             font = QFont(self._app.font())
             font.setPointSizeF(points)
-        with _no_collection():
+        with no_collection():
             part.setFont(font)
             part.setStyleSheet(self._sheet(points) + _SIZED % points if points else "")
 
     def _code_sizes(self) -> list[tuple[QWidget, float]]:
         """The widgets that were given a font for code once, with its points."""
         found = []
-        with _no_collection():
+        with no_collection():
             for widget in self._app.allWidgets():
                 font = widget.font()
                 if font.fixedPitch() and widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
@@ -176,7 +171,7 @@ class ThemeManager(QObject):
 
     def _dress_code(self, widgets: list[tuple[QWidget, float]], larger: float) -> None:
         """Give those widgets the current families of code, and letters so many points larger."""
-        with _no_collection():
+        with no_collection():
             for widget, points in widgets:
                 font = widget.font()
                 font.setFamilies(mono_families())
@@ -190,14 +185,14 @@ class ThemeManager(QObject):
         font = self._app.font()
         font.setPointSizeF(size or self._system_points)
         font.setFamilies(ui_families())
-        with _no_collection():
+        with no_collection():
             self._app.setFont(font)
 
     def _follow_system(self, _scheme: object) -> None:
         if self._choice == "system":
             self._apply()
 
-    def _apply(self) -> None:
+    def _apply(self, *, at_once: bool = False) -> None:
         global _current  # noqa: PLW0603 - painting code asks for the theme in use; there is one application
         name = self._choice
         if name == "system":
@@ -205,13 +200,11 @@ class ThemeManager(QObject):
             name = "dark" if dark else "light"
         _current = chosen = load_theme(name)
         write_icons(chosen, self._folder())
-        with _no_collection():
-            self._app.setStyleSheet(
-                ""
-            )  # from one sheet to another Qt dresses a widget once for each one above it
-            self._app.setPalette(chosen.palette())
-            self._app.setStyleSheet(self._sheet())
-        self.changed.emit(chosen)
+        if at_once:
+            self._dressing.change_at_once(chosen.palette(), self._sheet())
+            self.changed.emit(chosen)
+        else:
+            self._dressing.change(chosen.palette(), self._sheet(), lambda: self.changed.emit(chosen))
 
     def _folder(self) -> Path:
         return Path(_icons().path()) / theme().name

@@ -15,10 +15,10 @@ from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.settings_grid import FlagSetting
 from glyphscope_gui.tools.keyword_fields import (
     ChoiceField,
     Field,
-    FlagField,
     FormGrid,
     LineField,
     NumberField,
@@ -80,7 +80,7 @@ def keyword_field(keyword: Keyword) -> Field:
         case "values":
             field = ValuesField()
         case "flag":
-            field = FlagField()
+            field = FlagSetting()
         case "format":
             field = ChoiceField(schema.FORMATS, none=tr("any"))
         case "items":
@@ -112,7 +112,7 @@ class ArgumentForm(QWidget):
         self.name_field = LineField()
         self.name_field.setProperty("role", "mono")
         self.type_field = ChoiceField(schema.TYPES)
-        self.required_field = FlagField()
+        self.required_field = FlagSetting()
         self.description_field = TextField()
         grid.add_row(
             tr("Name"), self.name_field, tr("The name of the argument, as the model writes it."), wide=True
@@ -127,13 +127,14 @@ class ArgumentForm(QWidget):
         grid.add_row(
             tr("Description"), self.description_field, tr("The description that the model sees."), wide=True
         )
-        self.name_field.valueEdited.connect(self._rename)
-        self.type_field.valueEdited.connect(self._set_type)
-        self.required_field.valueEdited.connect(self._set_required)
-        self.description_field.valueEdited.connect(partial(self._set_keyword, "description"))
+        self.name_field.edited.connect(self._rename)
+        self.type_field.edited.connect(self._set_type)
+        self.required_field.edited.connect(self._set_required)
+        self.description_field.edited.connect(partial(self._set_keyword, "description"))
         for keyword, row in self.keyword_rows.items():
-            row.field.valueEdited.connect(partial(self._set_keyword, keyword.name))
-            row.field.valueRejected.connect(partial(self._refuse, keyword.label))
+            row.field.edited.connect(partial(self._set_keyword, keyword.name))
+            if isinstance(row.field, LineField):
+                row.field.valueRejected.connect(partial(self._refuse, keyword.label))
 
     def show_item(self, item: Item) -> None:
         """Show this argument, or show it again after an edit."""
@@ -198,12 +199,14 @@ class ArgumentForm(QWidget):
         if isinstance(kind, str):
             self._put(schema.with_type(self._parameters(), self._argument(), kind), "")
 
-    def _set_required(self, needed: bool | None) -> None:
-        self._put(schema.with_required(self._parameters(), self._argument(), bool(needed)), "")
+    def _set_required(self, needed: bool) -> None:
+        self._put(schema.with_required(self._parameters(), self._argument(), needed), "")
 
     def _set_keyword(self, name: str, value: Any) -> None:
         if name == "items" and isinstance(value, str):
             value = {"type": value}
+        elif value is False:  # of a flag that is not set
+            value = None
         self._put(schema.with_keyword(self._parameters(), self._argument(), name, value), name)
 
     def _refuse(self, label: str, reason: str) -> None:

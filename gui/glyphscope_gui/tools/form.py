@@ -66,8 +66,8 @@ class ToolForm(QScrollArea):
         self.setWidget(body)
         body.setAutoFillBackground(False)
         self.viewport().setAutoFillBackground(False)
-        self.tool_page.name_field.valueEdited.connect(self._rename)
-        self.tool_page.description_field.valueEdited.connect(self._describe)
+        self.tool_page.name_field.edited.connect(self._rename)
+        self.tool_page.description_field.edited.connect(self._describe)
         self.argument_form.renaming.connect(self._follow)
         self.argument_form.problemChanged.connect(self._set_refusal)
         for signal in (document.changed, document.textChanged, document.problemsChanged):

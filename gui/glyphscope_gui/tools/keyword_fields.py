@@ -1,7 +1,7 @@
 """The fields of the argument form: each shows one value of a schema and reports the user's edits of it; and
 their rows of label, field and badge.
 
-A field emits `valueEdited` with the new value (None removes the keyword) or `valueRejected` with the reason;
+A field emits `edited` with the new value (None removes the keyword), a LineField also `valueRejected` with the reason;
 it never rewrites the text being typed while that means the same value.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
 from glyphscope.text.json_values import json_or_text
 from glyphscope.visible import visible
@@ -22,8 +22,9 @@ from glyphscope_gui.shared.code_edit import is_undo_key
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import LeavesWheel, grid_layout
+from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.settings_grid import ChoiceSetting, FlagSetting
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 from glyphscope_gui.theme.mixin import WidgetMixin
 
@@ -47,7 +48,7 @@ class _UndoPassedUp(WidgetMixin):
 class LineField(_UndoPassedUp, LineEdit):
     """A text on one line."""
 
-    valueEdited = Signal(object)
+    edited = Signal(object)
     valueRejected = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -86,7 +87,7 @@ class LineField(_UndoPassedUp, LineEdit):
             self.valueRejected.emit(str(error))
         else:
             self.set_refused(False)
-            self.valueEdited.emit(value)
+            self.edited.emit(value)
 
 
 class NumberField(LineField):
@@ -137,8 +138,7 @@ def _is_plain(text: str) -> bool:
 class TextField(_UndoPassedUp, GrowingEdit):
     """A text on up to four lines."""
 
-    valueEdited = Signal(object)
-    valueRejected = Signal(object)
+    edited = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(4, parent)
@@ -155,43 +155,18 @@ class TextField(_UndoPassedUp, GrowingEdit):
 
     def _edited(self) -> None:
         if not self._showing:
-            self.valueEdited.emit(self.toPlainText() or None)
+            self.edited.emit(self.toPlainText() or None)
 
 
-class FlagField(QCheckBox):
-    """True, or not there."""
-
-    valueEdited = Signal(object)
-    valueRejected = Signal(object)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.clicked.connect(self._edited)
-
-    def show_value(self, value: Any) -> None:
-        self.setChecked(value is True)
-
-    def _edited(self, checked: bool) -> None:
-        self.valueEdited.emit(True if checked else None)
-
-
-class ChoiceField(LeavesWheel, QComboBox):
+class ChoiceField(ChoiceSetting):
     """A choice among a few words; the first, `none`, removes the keyword if given. An unknown value is shown too."""
 
-    valueEdited = Signal(object)
-    valueRejected = Signal(object)
-
     def __init__(self, choices: Sequence[str], none: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        if none:
-            self.addItem(none, None)
-        for choice in choices:
-            self.addItem(choice, choice)
+        first = [(None, none, "")] if none else []
+        super().__init__([*first, *((choice, choice, "") for choice in choices)], parent)
         self._own = self.count()
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(4)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.activated.connect(self._edited)
 
     def show_value(self, value: Any) -> None:
         while self.count() > self._own:
@@ -203,11 +178,8 @@ class ChoiceField(LeavesWheel, QComboBox):
             place = self._own
         self.setCurrentIndex(place)
 
-    def _edited(self, place: int) -> None:
-        self.valueEdited.emit(self.itemData(place))
 
-
-Field: TypeAlias = LineField | TextField | FlagField | ChoiceField
+Field: TypeAlias = LineField | TextField | FlagSetting | ChoiceField
 
 
 FieldT = TypeVar("FieldT", bound=QWidget)

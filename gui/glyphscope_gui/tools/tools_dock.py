@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QTabWidget, QToolBu
 
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.icon_button import IconButton
@@ -103,13 +104,8 @@ class ToolsDock(TakesFiles, QWidget):
         if registry is None:
             self._refresh()
 
-    def shut_down(self) -> None:
-        """End what runs in the background; the owner calls it when it closes."""
-        self.actions_.background.close()
-        self.form.background.close()
-
     def closeEvent(self, event: QCloseEvent) -> None:
-        self.shut_down()
+        end_work(self)
         super().closeEvent(event)
 
     def files_dropped(self, paths: list[Path]) -> None:

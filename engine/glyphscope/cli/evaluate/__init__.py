@@ -32,5 +32,3 @@ app.command("report")(report)
 app.command("compare")(compare)
 app.command("export")(export)
 app.command("profiles")(profiles)
-
-__all__ = ["app"]

@@ -29,7 +29,7 @@ from glyphscope.evals.results.report import publish
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
 from glyphscope.evals.suites.reading import STARTER
-from glyphscope.models import EMBEDDED, open_model, require_installed
+from glyphscope.models.opening import EMBEDDED, open_model, require_installed
 from glyphscope.models.remote import is_address
 
 # typer takes several values of a list of choices only as an Enum

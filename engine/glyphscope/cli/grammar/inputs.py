@@ -13,8 +13,9 @@ from glyphscope.cli.inputs import InputError, read_json, read_registry, read_tex
 from glyphscope.cli.options import NotationOption, OrderOption, ShapeOption
 from glyphscope.errors import RegistryError
 from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
-from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar.builder.calls import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import parse_document
 
 

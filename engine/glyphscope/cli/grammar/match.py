@@ -13,10 +13,10 @@ from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, marked, print_json, print_text
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import Grammar
 from glyphscope.grammar.match.earley import ActiveRule
 from glyphscope.grammar.match.report import MatchReport, match_text
 from glyphscope.grammar.match.words import char_words
+from glyphscope.grammar.tree import Grammar
 from glyphscope.text.lines import line_and_column
 from glyphscope.visible import visible
 

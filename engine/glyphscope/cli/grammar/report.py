@@ -10,9 +10,10 @@ from rich.text import Text
 
 from glyphscope.cli.output import PlainTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar import Ordered, Unenforced
 from glyphscope.grammar.builder.contradictions import Contradiction
-from glyphscope.proof import ENGINES, OURS, EngineName, Proof, Report, prove
+from glyphscope.grammar.tree import Ordered, Unenforced
+from glyphscope.proof.engines import ENGINES, OURS, EngineName
+from glyphscope.proof.prove import Proof, Report, prove
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible

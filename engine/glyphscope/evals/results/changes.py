@@ -92,7 +92,7 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
         names = [", ".join(manifest.judges) or "none" for manifest in (before, after)]
         yield f"The judges differ ({names[0]}; {names[1]}): some changes may come from the judge."
     if before.seed != after.seed:
-        yield f"The seeds differ ({before.seed}, {after.seed}): some changes are chance."
+        yield f"The seeds differ ({before.seed}, {after.seed}): some changes may be due to chance."
 
 
 def _pairs(

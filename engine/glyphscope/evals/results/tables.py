@@ -9,10 +9,10 @@ import msgspec
 
 from glyphscope.evals.suites.suite import CheckRow, SizeRow, Suite
 from glyphscope.events import Code
-from glyphscope.notation import Sizes, Style, call_sizes
+from glyphscope.notation.write import Sizes, Style, call_sizes
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.figures import percent
-from glyphscope.validation import CallValidator
+from glyphscope.validation.call import CallValidator
 
 STYLE_WORDS: dict[Style, str] = {
     "json": "JSON, compact",

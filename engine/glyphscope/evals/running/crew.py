@@ -15,7 +15,7 @@ from glyphscope.evals.running.progress import Control, SampleBegun, SampleGrew
 from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.events import AnyEvent
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 
 Maker: TypeAlias = Callable[[Planned, Model, threading.Event, Callable[[SampleGrew], object]], SampleAndRuns]
 """`run_sample` with its other arguments."""

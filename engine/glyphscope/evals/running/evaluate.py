@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -40,7 +40,8 @@ from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.scoring.assertions import Assertors
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import parse_suite, suite_registry
-from glyphscope.models import Model, open_model
+from glyphscope.models.interface import Model
+from glyphscope.models.opening import open_model
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions.files import now
 
@@ -128,16 +129,17 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
         started=now(),
         suites=tuple(suite.used for suite in plan.suites),
         arms=plan.arms,
-        trials=matrix.trials,
-        seed=matrix.seed,
-        jobs=matrix.jobs,
-        savings=matrix.savings,
-        judge=matrix.judge,
+        **_common_settings(matrix),
         planned=plan.cost.samples,
         versions=versions(),
         machine=this_machine(),
     )
     return ResultFolder.create(out, manifest, {suite.suite.name: suite.data for suite in plan.suites})
+
+
+def _common_settings(settings: Matrix | Manifest) -> dict[str, Any]:
+    """The settings of a matrix that its manifest has too."""
+    return {name: getattr(settings, name) for name in ("trials", "seed", "jobs", "savings", "judge")}
 
 
 @dataclass
@@ -246,11 +248,7 @@ def saved_plan(folder: ResultFolder) -> SavedPlan:
     matrix = Matrix(
         suites=tuple(suite.name for suite in manifest.suites),
         models=tuple(dict.fromkeys(arm.model for arm in manifest.arms)),
-        trials=manifest.trials,
-        seed=manifest.seed,
-        jobs=manifest.jobs,
-        savings=manifest.savings,
-        judge=manifest.judge,
+        **_common_settings(manifest),
     )
     return SavedPlan(matrix, suites, manifest.arms, manifest.digest)
 

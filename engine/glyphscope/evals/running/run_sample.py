@@ -22,7 +22,7 @@ from glyphscope.evals.scoring.assertions import NO_ASSERTORS, Assertors, assert_
 from glyphscope.evals.scoring.scorer import Verdict, score
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import AnyEvent, RunRequest, Token
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.sessions.files import now
@@ -166,27 +166,15 @@ def _request(planned: Planned, model: Model) -> RunRequest:
 def _sample(planned: Planned, verdict: Verdict, states: Sequence[RunState]) -> Sample:
     stages = [stage for state in states for stage in state.stages]
     finished = [state.finished for state in states if state.finished is not None]
-    text = verdict.text
     return msgspec.structs.replace(
         _blank(planned),
-        calls=verdict.calls,
-        text=shorten(text, MAX_TEXT),
-        parsed=verdict.parsed,
-        valid=verdict.valid,
-        right_tool=verdict.right_tool,
-        right_arguments=verdict.right_arguments,
-        ok=verdict.ok,
-        failures=verdict.failures,
-        outcome=verdict.outcome,
-        ended=verdict.ended,
+        **{**vars(verdict), "text": shorten(verdict.text, MAX_TEXT)},
         prompt_tokens=sum(stage.prompt.tokens for stage in stages if stage.prompt is not None),
         instructions=_instructions(states[0]),
         decoded=sum(len(stage.tokens) for stage in stages),
         forced=sum(stage.forced for stage in stages),
         characters=sum(len(stage.text) for stage in stages),
         bytes=sum(len(stage.text.encode("utf-8", "replace")) for stage in stages),
-        stopped_at=verdict.stopped_at,
-        stopped_code=verdict.stopped_code,
         first_token_ms=finished[0].first_token_ms if finished else 0.0,
         total_ms=sum(state.worked_ms or 0.0 for state in states),
         model_turns=sum(bool(stage.tokens) for stage in stages),

@@ -18,8 +18,8 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.sample import Judged
 from glyphscope.events import AnyEvent, ModelInfo, RunRequest, Sampling, Token, under_constraint
 from glyphscope.events.encoding import encode_json
-from glyphscope.grammar import build_value_grammar
-from glyphscope.models import Model
+from glyphscope.grammar.builder.calls import build_value_grammar
+from glyphscope.models.interface import Model
 from glyphscope.prompting.messages import SYSTEM_PROMPT, compose
 from glyphscope.prompting.template import Part
 from glyphscope.runs import NonInteractive, RunState, reduce_event
@@ -31,7 +31,7 @@ from glyphscope.strategies.generate import Task, generate
 from glyphscope.strategies.request import generate_under
 from glyphscope.strategies.run import finished
 from glyphscope.text.shorten import shorten
-from glyphscope.validation import ValueValidator
+from glyphscope.validation.value import ValueValidator
 
 LONGEST_REASON = 400
 """Characters of a verdict's reason."""

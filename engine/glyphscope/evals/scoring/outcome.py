@@ -21,7 +21,7 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.runs import RunState, StageState
-from glyphscope.validation import TurnValidator
+from glyphscope.validation.turn import TurnValidator
 
 SYNTAX: frozenset[str] = frozenset(
     {"SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TRUNCATED", "NO_TOOL_CALL", "LIMIT_EXCEEDED"}

@@ -25,7 +25,7 @@ class ArgumentCheck:
 
 
 @dataclass(frozen=True)
-class CallForm:
+class CallChecks:
     """A call of `tool`. `others`: arguments without a check may be there. `folded`: without case and white space."""
 
     tool: str
@@ -34,7 +34,7 @@ class CallForm:
     folded: bool = False
 
 
-def call_of(form: CallForm) -> ExpectedCall:
+def call_of(form: CallChecks) -> ExpectedCall:
     """The expectation that says the same. Arguments of a schema must be there, whatever they are."""
     of = {
         kind: [each for each in form.checks if each.kind == kind] for kind in ("equals", "one_of", "optional")
@@ -53,7 +53,7 @@ def call_of(form: CallForm) -> ExpectedCall:
     )
 
 
-def form_of(call: ExpectedCall) -> CallForm | None:
+def form_of(call: ExpectedCall) -> CallChecks | None:
     """The form that says the same; None where there is none."""
     schema = call.schema or {}
     below: dict[str, Any] = schema.get("properties", {})
@@ -64,7 +64,7 @@ def form_of(call: ExpectedCall) -> CallForm | None:
         *(ArgumentCheck(name, "optional") for name in call.optional if name not in below),
     ]
     others = call.match == "subset" or (call.arguments is None and not call.any_of)
-    form = CallForm(call.tools[0] if call.tools else "", tuple(checks), others, call.folded)
+    form = CallChecks(call.tools[0] if call.tools else "", tuple(checks), others, call.folded)
     return form if _same(call_of(form), call) else None
 
 

@@ -75,11 +75,11 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
             hint="Use a finished run.",
         )
     request = state.started.request
-    if request.grammar is not None or request.history or not request.prompt.strip():
+    if request.grammar is not None or not request.prompt.strip():
         raise SuiteError(
-            "A run with a custom grammar, with earlier messages, or without a user message cannot become a "
-            "scenario.",
+            "A run with a custom grammar or without a user message cannot become a scenario.",
             where=where,
+            hint="Run the tools' own grammar, with a user message.",
         )
     if request.relaxed:
         raise SuiteError(
@@ -125,8 +125,7 @@ def _request(request: RunRequest) -> dict[str, Any]:
     """The members of the request that differ from the defaults, among those allowed in a suite."""
     members: dict[str, Any] = {"strategy": request.strategy}
     for name in REQUEST_MEMBERS:
-        value = msgspec.to_builtins(getattr(request, name))
-        usual = msgspec.to_builtins(_USUAL[name])
+        value, usual = _plain(getattr(request, name)), _plain(_USUAL[name])
         if isinstance(value, dict):
             value = {key: each for key, each in value.items() if each != usual[key]}
             value.pop("answers", None)  # they are the scenario's own
@@ -135,6 +134,11 @@ def _request(request: RunRequest) -> dict[str, Any]:
         if value != usual:
             members[name] = value
     return members
+
+
+def _plain(value: Any) -> Any:
+    """As it is read from a suite's file."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 _BLANK = RunRequest(prompt="", registry={})

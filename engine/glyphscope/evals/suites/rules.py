@@ -26,7 +26,9 @@ from glyphscope.evals.suites.suite import (
     SizeRow,
 )
 from glyphscope.events import NOTATIONS, TOOL_CHOICES, RunRequest
-from glyphscope.prompting import presets, strategy_presets
+from glyphscope.prompting.message_list import ROLES
+from glyphscope.prompting.presets import presets
+from glyphscope.prompting.strategies import strategy_presets
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.patterns import bad_pattern
 from glyphscope.registry.pointer import Path, steps_of
@@ -36,7 +38,7 @@ from glyphscope.strategies.loop.presets import loop_presets
 
 REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "system_prompt", "preset", "loop", "router", "repair", "dispatch", "stop_on",
-    "free_text", "thinking", "tool_choice", "most_calls", "reasoning_budget", "stop",
+    "free_text", "thinking", "tool_choice", "most_calls", "reasoning_budget", "stop", "history",
 )  # fmt: skip
 """Members of a run's request that a suite may contain. The others are the arm's, or have a separate place."""
 
@@ -47,7 +49,7 @@ MAX_TURNS = 64
 MAX_RUBRIC = 20_000
 """Characters of a rubric: it is part of the judge's prompt."""
 
-_OWN_PLACE = {"prompt": '"prompt"', "registry": '"registry"', "history": '"turns"'}
+_OWN_PLACE = {"prompt": '"prompt"', "registry": '"registry"'}
 _UNUSED = ("sources", "approvals")
 _LEAST: dict[tuple[str, ...], tuple[int, str]] = {
     ("max_tokens",): (1, "It is at least 1."),
@@ -152,6 +154,9 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
             yield (*path, "loop", name), "It is more than 0 seconds."
     if wrong := stop_problem(tuple(request.get("stop", ()))):
         yield (*path, "stop"), f"{wrong}."
+    for index, message in enumerate(request.get("history", ())):
+        if message["role"] not in ROLES:
+            yield (*path, "history", index, "role"), f"The role must be one of {', '.join(ROLES)}."
     for at, kind, known in _named():
         names = _member(request, at) or ()
         for index, name in enumerate((names,) if isinstance(names, str) else names):

@@ -132,9 +132,9 @@ class Scenario(_Part, frozen=True, kw_only=True):
     measures the prompt's discipline, not tool calling: figures count it apart. `tools` are those of the registry that
     may be called, all where it is None; a scenario with its own `registry` uses that one in place of the suite's.
     `script` answers calls; `demo`: the demo tools execute the others. `turns` follow the first prompt
-    in one conversation. `request` has members of the run's request that the scenario needs (`strategy`, `stop`,
-    `max_tokens`, `loop`, `router`, `repair`, `system`, `dispatch`): they override the arm's. `answers` are for the
-    router's questions. `note` describes its source and its difficulty.
+    in one conversation. `request` has members of the run's request that the scenario needs (`history`, `strategy`,
+    `stop`, `max_tokens`, `loop`, `router`, `repair`, `system`, `dispatch`): they override the arm's. `answers` are for
+    the router's questions. `note` describes its source and its difficulty.
     """
 
     id: str

@@ -18,7 +18,7 @@ from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notat
 from glyphscope.grammar.patience import limited, note_made
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unenforced, alt, repeat, seq
-from glyphscope.notation import shape_keys
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain

@@ -8,7 +8,7 @@ from glyphscope.events import Shape
 from glyphscope.grammar.builder.calls import GrammarOptions, chosen_tools
 from glyphscope.grammar.builder.schema import join
 from glyphscope.grammar.traversal import bottom_up
-from glyphscope.notation import call_document, shape_keys
+from glyphscope.notation.shapes import call_document, shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -17,8 +17,8 @@ from typing import NamedTuple, TypeAlias
 from glyphscope.events import Notation, Shape
 from glyphscope.grammar import chars
 from glyphscope.grammar.tree import CharClass, Node, alt, intersect, optional, repeat, seq, terminal
-from glyphscope.notation import shape_keys, write_value
-from glyphscope.notation.write import glyph_key
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.write import glyph_key, write_value
 
 
 def call_opening(notation: Notation, shape: Shape) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from glyphscope.errors import ModelError
+from glyphscope.inputs import sync_folder
 from glyphscope.models.hub.files import HubFile
 from glyphscope.models.hub.wire import Phase
 from glyphscope.text.figures import byte_size
@@ -160,8 +161,4 @@ def give_names(parts: list[PartialFile]) -> None:
         for other in part.target.parent.glob(f".{glob.escape(part.target.name)}.*.part"):
             with suppress(OSError):
                 other.unlink()
-        folder = os.open(part.target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(part.target.parent)

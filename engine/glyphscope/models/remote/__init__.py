@@ -13,13 +13,3 @@ This module imports nothing that needs httpx, which is an extra; `model.py` is i
 
 from glyphscope.models.remote.address import Address, is_address, read_address
 from glyphscope.models.remote.keys import ENVIRONMENT, key_addresses, remove_key, set_key
-
-__all__ = [
-    "ENVIRONMENT",
-    "Address",
-    "is_address",
-    "key_addresses",
-    "read_address",
-    "remove_key",
-    "set_key",
-]

@@ -16,7 +16,7 @@ from glyphscope.grammar.match.earley import MatchLimit
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.fields import Constraint
-from glyphscope.validation import ValueValidator
+from glyphscope.validation.value import ValueValidator
 
 _ENFORCED_BY_ALL = frozenset(
     {"SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TYPE_MISMATCH", "CONSTRAINT_ENUM", "UNKNOWN_ARGUMENT"}

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from glyphscope.errors import NotationError
-from glyphscope.notation import write_call
+from glyphscope.notation.write import write_call
 from glyphscope.runs.transforms.base import Act, Changed, Form, Surface, transform
 from glyphscope.text.json_values import JsonValue, json_or_text, json_values
 

@@ -2,5 +2,3 @@
 
 from glyphscope.sessions.exports.forms import ExportForm, export
 from glyphscope.sessions.exports.recorded_run import RecordedRun
-
-__all__ = ["ExportForm", "RecordedRun", "export"]

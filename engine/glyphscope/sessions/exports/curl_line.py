@@ -16,7 +16,7 @@ from glyphscope.events import ConstraintKind, NativeForm, under_constraint
 from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, constraint_of, with_written
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
-from glyphscope.prompting import render_messages
+from glyphscope.prompting.messages import render_messages
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.strategies.request import generate_request, with_messages
 

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote.fields import outgoing
-from glyphscope.prompting import render_messages
 from glyphscope.prompting.message_list import to_json
+from glyphscope.prompting.messages import render_messages
 from glyphscope.runs import answer_messages, run_state
 from glyphscope.sessions.exports.answers import answer, calls, openai_tool_calls, prompt, results
 from glyphscope.sessions.exports.curl_line import curl_line

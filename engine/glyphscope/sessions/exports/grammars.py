@@ -13,7 +13,7 @@ import msgspec
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind
-from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.registry import to_openai

@@ -83,26 +83,30 @@ def _about(run: RecordedRun, left: tuple[str, ...]) -> Iterator[str]:
         yield one_line(f"Not judged here: {reason}.")
 
 
+_MODULES = {
+    "ArgumentsValidator": "glyphscope.validation.split_call",
+    "CallValidator": "glyphscope.validation.call",
+    "FreeTextValidator": "glyphscope.validation.free_text_answer",
+    "NameValidator": "glyphscope.validation.split_call",
+    "answer_validator": "glyphscope.strategies.turns",
+    "validator_of": "glyphscope.validation.free_text_answer",
+}
+"""Where the validators are."""
+
+
 def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
     judges = sorted({_judge(text, request)[0] for text in texts})
-    parts = [name for name in judges if name in ("ArgumentsValidator", "NameValidator")]
-    whole = [name for name in judges if name not in parts]
-    asks = {"answer_validator", "validator_of"} & set(whole)
-    asked = "RunRequest, " if asks else ""
+    asked = "RunRequest, " if {"answer_validator", "validator_of"} & set(judges) else ""
     lines = ["import json"]
     if any(text.only for text in texts):
         lines.append("from dataclasses import replace")
     lines += [
         "from hashlib import sha256",
         "",
-        *(["from glyphscope.strategies.turns import answer_validator"] if "answer_validator" in asks else []),
         f"from glyphscope.events import CallReady, {asked}decode_event, encode_event, violations_of",
         "from glyphscope.registry import load_registry",
+        *(f"from {_MODULES[name]} import {name}" for name in judges),
     ]
-    if whole := [name for name in whole if name != "answer_validator"]:
-        lines.append(f"from glyphscope.validation import {', '.join(whole)}")
-    if parts:
-        lines.append(f"from glyphscope.validation.split_call import {', '.join(parts)}")
     return "\n".join(lines) + "\n"
 
 

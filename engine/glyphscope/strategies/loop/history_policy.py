@@ -13,7 +13,9 @@ import msgspec
 
 from glyphscope.events import CallReady, Message, RunRequest, ToolCall, TransformActed, Violation
 from glyphscope.execution.envelope import disarmed
-from glyphscope.prompting import Part, RenderedMessages, render_messages, strategy_preset
+from glyphscope.prompting.messages import RenderedMessages, render_messages
+from glyphscope.prompting.strategies import strategy_preset
+from glyphscope.prompting.template import Part
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.transforms.registry import Chain
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import AnyEvent, RunRequest, StageKind, StopOn, Violation
-from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.builder.calls import GrammarOptions
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context
 from glyphscope.runs.transforms.registry import Chain
@@ -25,7 +25,8 @@ from glyphscope.strategies.loop.history_policy import Conversation
 from glyphscope.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
 from glyphscope.strategies.turns import form_validator, native_form
 from glyphscope.turns.validator import FormValidator
-from glyphscope.validation import TurnValidator, WordsValidator
+from glyphscope.validation.free_text_answer import WordsValidator
+from glyphscope.validation.turn import TurnValidator
 
 
 @dataclass(frozen=True)

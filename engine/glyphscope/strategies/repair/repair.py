@@ -10,7 +10,8 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from glyphscope.events import AnyEvent, Extracted, LimitReached, RepairTried, Violation, violations_of
-from glyphscope.prompting import RenderedMessages, render_repair
+from glyphscope.prompting.messages import RenderedMessages
+from glyphscope.prompting.strategies import render_repair
 from glyphscope.runs.context import Context
 from glyphscope.strategies.decode import Generated, calls_of
 from glyphscope.strategies.generate import Task, generate

@@ -23,8 +23,8 @@ from glyphscope.events import (
     QuestionAsked,
     Routed,
 )
-from glyphscope.grammar import GrammarOptions, build_value_grammar
-from glyphscope.prompting import Exchange, render_executor, render_router
+from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
+from glyphscope.prompting.strategies import Exchange, render_executor, render_router
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
 from glyphscope.strategies.decode import Generated, ending_of
@@ -32,8 +32,8 @@ from glyphscope.strategies.generate import Task, call_task
 from glyphscope.strategies.repair.repair import generate_repaired
 from glyphscope.strategies.request import generate_under
 from glyphscope.strategies.routing.candidates import LIBRARY, find_candidates
-from glyphscope.validation import ValueValidator
 from glyphscope.validation.reasons import Reason, Verdict, values_in_words
+from glyphscope.validation.value import ValueValidator
 
 ROUTER: Literal["router"] = "router"
 EXECUTOR: Literal["executor"] = "executor"

@@ -3,9 +3,3 @@
 from glyphscope.tools.demo.outbox import Mail
 from glyphscope.tools.demo.scratch import ScratchFile
 from glyphscope.tools.demo.tools import DemoTools
-
-__all__ = [
-    "DemoTools",
-    "Mail",
-    "ScratchFile",
-]

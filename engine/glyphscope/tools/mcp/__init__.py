@@ -6,11 +6,3 @@ Nothing here loads the official SDK, which is an extra, before a server is start
 from glyphscope.tools.mcp.config import ServerConfig, command_server, read_servers
 from glyphscope.tools.mcp.listing import ToolProblem
 from glyphscope.tools.mcp.server import McpServer
-
-__all__ = [
-    "McpServer",
-    "ServerConfig",
-    "ToolProblem",
-    "command_server",
-    "read_servers",
-]

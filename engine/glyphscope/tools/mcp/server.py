@@ -17,10 +17,9 @@ from glyphscope.errors import ServerError
 from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.calls import About, Call, CallFailure, CallProgress, CallResult, before_it_answered
-from glyphscope.tools.mcp.changes import ToolChanges, tool_changes
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
-from glyphscope.tools.mcp.listing import Listing, ToolProblem
+from glyphscope.tools.mcp.listing import Listing, ToolChanges, ToolProblem, tool_changes
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.notices import LogLevel
 from glyphscope.tools.mcp.offers import (

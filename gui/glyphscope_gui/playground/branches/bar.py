@@ -32,8 +32,8 @@ class BranchBar(QWidget):
     """Shows one token and, once it is chosen, one of its alternatives.
 
     The signals are requests of the user: `tokenRequested` carries the Alternative, `textRequested` a text,
-    `relaxRequested` either and the constraint to relax, `unconstrainedRequested` either. `tokensRequested`
-    carries a typed text to check. `grown`: it shows more than before, and may be out of sight.
+    `relaxRequested` either and the constraint to relax, `unconstrainedRequested` either. `grown`: it
+    shows more than before, and may be out of sight.
     """
 
     tokenRequested = Signal(object)
@@ -42,7 +42,6 @@ class BranchBar(QWidget):
     keepRequested = Signal()
     relaxRequested = Signal(object, object)
     unconstrainedRequested = Signal(object)
-    tokensRequested = Signal(str)
     grown = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -90,7 +89,6 @@ class BranchBar(QWidget):
         for link in self.link_buttons:
             self.links.add(link)
         self.field.typed.connect(self._typed)
-        self.field.tokensRequested.connect(self.tokensRequested)
         self.field.edit.textChanged.connect(lambda _text: self.show_refused("", None))
         self.field.closed.connect(self._field_closed)
         self._lay_out()

@@ -225,9 +225,6 @@ class Branches(QObject):
         if run in self.kin:
             self._find(run)
 
-    def close(self) -> None:
-        self._background.close()
-
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _begin(self, started: RunStarted, *, is_new: bool) -> None:

@@ -8,8 +8,8 @@ from threading import Event
 from typing import Any, Literal, TypeAlias
 
 from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, PromptRendered, RunRequest
-from glyphscope.models import Model
-from glyphscope.notation import Sizes
+from glyphscope.models.interface import Model
+from glyphscope.notation.write import Sizes
 from glyphscope.runs import PreparedRequest
 from glyphscope_gui.runs.token_place import TokenPlace
 

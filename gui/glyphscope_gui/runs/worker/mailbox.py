@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterator
 
 from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal
 
+from glyphscope.events import RunEvent
 from glyphscope_gui.runs.worker.jobs import Batch, Post
 
 INTERVAL_MS = 30
 """Milliseconds between two batches: thirty-three a second appear continuous."""
+SOON_MS = 1
+"""Between the events of a run and what follows them: time for input."""
 MOST = 260
 """Posts in one batch: at 2,000 tokens a second about 180 come in one interval."""
 
@@ -70,10 +74,18 @@ class Mailbox(QObject):
     def _drain(self) -> None:
         with self._lock:
             job = self._job
-            posts = tuple(self._posts.popleft() for _ in range(min(len(self._posts), MOST)))
-            more = bool(self._posts)
+            posts = tuple(self._portion())
+            rest = self._posts[0] if self._posts else None
         self._since.restart()
-        if more:
-            self._timer.start(INTERVAL_MS)
+        if rest is not None:
+            self._timer.start(INTERVAL_MS if isinstance(rest, RunEvent) else SOON_MS)
         if posts:
             self.batch.emit(Batch(job, posts))
+
+    def _portion(self) -> Iterator[Post]:
+        """Events up to the next other post, or that post alone: an answer's sizes or an end take as long to show."""
+        for _ in range(MOST):
+            if self._posts:
+                yield (post := self._posts.popleft())
+                if not (isinstance(post, RunEvent) and self._posts and isinstance(self._posts[0], RunEvent)):
+                    return

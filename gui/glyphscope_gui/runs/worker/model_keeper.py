@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
-from glyphscope.models import Model, Opening
+from glyphscope.models.interface import Model, Opening
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 
 Open = Callable[..., Model]

@@ -7,8 +7,7 @@ import time
 from collections.abc import Generator
 from contextlib import closing
 
-from glyphscope.models import GenerateRequest, Model, Output
-from glyphscope.models.forwarding import ForwardingModel
+from glyphscope.models.interface import ForwardingModel, GenerateRequest, Model, Output
 
 
 class Gate:

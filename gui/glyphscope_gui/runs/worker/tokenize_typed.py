@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 from glyphscope.models.response_prefix import cut_after
 
 

@@ -59,12 +59,12 @@ def _undefined(analysis: Analysis) -> Iterator[Diagnostic]:
             if name not in guesses:
                 near = get_close_matches(name, analysis.rules, 1, 0.75) if len(guesses) < _GUESSES else []
                 guesses[name] = near[0] if near else ""
-            message = f"The rule {name} is used here and defined nowhere. "
+            message = f"The rule {name} is not defined. "
             if near_name := guesses[name]:
                 message += f"Did you mean {near_name}?"
                 repair = fix(f"Write {near_name}", (start, end, near_name))
             else:
-                message += f"Write it: `{name} ::= …`."
+                message += f"Define it: `{name} ::= …`."
                 at, lead = place = place or _place_of_a_new_rule(analysis.document)
                 repair = fix(f"Add a rule {name}", (at, at, f'{lead}{name} ::= "{name}"\n'))
             yield report("undefined-rule", message, start, end, repair)
@@ -112,10 +112,10 @@ def _unused(analysis: Analysis) -> Iterator[Diagnostic]:
         if name in analysis.reachable:
             continue
         if name in used:
-            message = f"{name} is used only by rules that root never comes to. Use it, or delete it."
+            message = f"The rule {name} cannot be reached from root. Use it, or delete it."
             yield report("unreachable-rule", message, *rule.name_span, None)
         else:
-            message = f"{name} is used nowhere. Use it, or delete it."
+            message = f"The rule {name} is not used. Use it, or delete it."
             # of two definitions the last one counts: without it the other would
             repair = _delete(analysis, rule) if definitions[name] == 1 else None
             yield report("unused-rule", message, *rule.name_span, repair)

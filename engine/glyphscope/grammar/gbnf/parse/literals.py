@@ -218,9 +218,9 @@ def _unknown_in_text(raw: str, offset: int, c: Character, repair: Fix | None) ->
     if _is_class(raw, c):
         inside = CLASSES[escape[1:].lower()]
         meant = f"[^{inside}]" if escape[1:].isupper() else f"[{inside}]"
-        message = f"`{escape}` is of regular expressions: GBNF does not know it. Write {meant} outside of the quotes."
+        message = f"`{escape}` is an escape of regular expressions, not of GBNF. Write {meant} outside of the quotes."
     else:
-        message = f"GBNF does not know the escape `{escape}`. {_advice(escape)}"
+        message = f"GBNF has no escape `{escape}`. {_advice(escape)}"
     if repair is None:
         repair = fix(f"Write `{text_replacement(escape)}`", (start, end, text_replacement(escape)))
     return report("unknown-escape", message, start, end, repair)
@@ -234,11 +234,11 @@ def _unknown_in_class(raw: str, offset: int, c: Character) -> Diagnostic:
     new = class_replacement(escape)
     if new is None:
         inside = CLASSES[escape[1:].lower()]
-        message = f"GBNF does not know the escape `{escape}`. The class that it means is [^{inside}]."
+        message = f"GBNF has no escape `{escape}`. The class that it means is [^{inside}]."
         alone = fix(f"Write `^{inside}`", (start, end, f"^{inside}")) if raw == escape else None
         return report("unknown-escape", message, start, end, alone)
-    message = f"GBNF does not know the escape `{escape}`. "
-    message += f"Write what it means: `{new}`." if _is_class(raw, c) else _advice(escape)
+    message = f"GBNF has no escape `{escape}`. "
+    message += f"Use `{new}`." if _is_class(raw, c) else _advice(escape)
     edits = [(start, end, new)]
     if _is_class(raw, c) and raw[c.end : c.end + 1] == "-" and len(raw) > c.end + 1:
         edits.append((end, end + 1, r"\x2D"))  # it would make a range with the last character of the new text

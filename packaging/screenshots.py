@@ -1,6 +1,6 @@
 """The pictures of README and docs, from recorded runs, without a model.
 
-Run it with `python -m glyphscope_gui.devtools.screenshots OUTDIR`.
+Run it with `python packaging/screenshots.py OUTDIR`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,7 @@ import numpy as np
 from PySide6.QtCore import QEventLoop, QObject, QTimer
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
-
-from glyphscope.events import RunStarted
-from glyphscope.models import Model, RecordedModel
-from glyphscope.sessions import Places, Project
-from glyphscope.sessions.places import HOME_VARIABLE
-from glyphscope_gui.devtools.scenes import (
+from scenes import (
     show_branch,
     show_compare,
     show_evaluate,
@@ -35,6 +30,12 @@ from glyphscope_gui.devtools.scenes import (
     show_template,
     show_tools_grammar,
 )
+
+from glyphscope.events import RunStarted
+from glyphscope.models.interface import Model
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.sessions import Places, Project
+from glyphscope.sessions.places import HOME_VARIABLE
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shell import Window

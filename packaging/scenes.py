@@ -14,8 +14,8 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 
 from glyphscope import resources
-from glyphscope.lessons import find_lesson
-from glyphscope.models import embedded_path
+from glyphscope.lessons.library import find_lesson
+from glyphscope.models.opening import embedded_path
 from glyphscope.runs import reduce_event
 from glyphscope.sessions import GrammarExample
 from glyphscope_gui.compare.comparison import ColumnPhase, Grown

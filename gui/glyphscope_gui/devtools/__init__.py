@@ -1,1 +1,0 @@
-"""Screenshots and frame times: tools of the developers, run with `python -m`."""

@@ -1,0 +1,67 @@
+"""Long work of the window's thread in slices: between two of them the window takes input and is painted."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from inspect import GEN_RUNNING, getgeneratorstate
+from time import perf_counter
+from typing import TypeAlias
+
+from PySide6.QtCore import QObject, QTimer
+
+SLICE_MS = 8
+"""Half a frame. A slice is longer by what its last step takes."""
+PAUSE_MS = 1
+"""A timer of 0 ms would not let Qt sleep, and so not take what the window system has sent."""
+
+Steps: TypeAlias = Generator[None, None, None]
+"""Work that may be interrupted at each `yield`, for good too: its `finally` clauses put back what it changed."""
+
+
+class Slices(QObject):
+    """Does one piece of work at a time, from the next turn of the event loop on."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._steps: Steps | None = None
+        self._timer = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._timer.timeout.connect(self._slice)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._steps is not None
+
+    def start(self, steps: Steps) -> None:
+        """Begin that work, in place of the present one."""
+        self.stop()
+        self._steps = steps
+        self._timer.start()
+
+    def finish(self) -> None:
+        """Do all that is left now. Does nothing when the work itself asks for it."""
+        self._continue(float("inf"))
+
+    def stop(self) -> None:
+        """Do nothing of what is left."""
+        steps, self._steps = self._steps, None
+        self._timer.stop()
+        if steps is not None:
+            steps.close()
+
+    def _slice(self) -> None:
+        self._continue(perf_counter() + SLICE_MS / 1000)
+
+    def _continue(self, until: float) -> None:
+        steps = self._steps
+        if steps is None or getgeneratorstate(steps) == GEN_RUNNING:
+            return
+        try:
+            for _ in steps:
+                if perf_counter() >= until:
+                    self._timer.start()
+                    return
+        except BaseException:
+            self._steps = None
+            raise
+        if self._steps is steps:  # its last step may have started other work
+            self._steps = None

@@ -1,0 +1,139 @@
+"""Changes the palette and the style sheet: what is in sight first, all at one moment, and the rest in slices.
+
+Qt by itself restyles every widget at once, for half a second, though nine in ten are on pages that are not shown. So
+Qt is made to pass over all of them while the sheet changes, and each is restyled here: `QStyle.polish` takes the rules
+of the sheet in use.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
+
+from glyphscope_gui.slices import Slices, Steps
+
+_POLISHED = Qt.WidgetAttribute.WA_WState_Polished
+_OWN_STYLE = Qt.WidgetAttribute.WA_SetStyle
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Suspend Python's cycle collector while Qt iterates over all its widgets.
+
+    Qt iterates over a plain list and calls each widget, which may run Python; if the collector then deletes another
+    widget of that list, Qt's next step reads freed memory.
+    """
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
+
+
+class Dressing(QObject):
+    """Restyles the application's widgets; a hidden one that is shown before its turn is restyled then."""
+
+    def __init__(self, app: QApplication, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._app = app
+        self._slices = Slices(self)
+        self._waiting: dict[QWidget, None] = {}
+        """Widgets that still have the look from before."""
+        self._keeper = QWidget()
+        """Qt forgets the colours and fonts from below a sheet with the last sheet that there is: it has one always."""
+        self._keeper.setStyleSheet("QWidget {}")
+
+    @property
+    def is_busy(self) -> bool:
+        return self._slices.is_busy
+
+    def change(self, palette: QPalette, sheet: str, shown: Callable[[], None]) -> None:
+        """Use both from now on. `shown` is called before what is in sight is painted with them."""
+        self._slices.start(self._change(palette, sheet, shown))
+
+    def change_at_once(self, palette: QPalette, sheet: str) -> None:
+        """Leave it to Qt: other letters change fonts that only Qt resolves, through every widget's parents."""
+        self._slices.stop()
+        self._waiting = {}
+        with no_collection():
+            self._app.setStyleSheet("")
+            self._app.setPalette(palette)
+            self._app.setStyleSheet(sheet)
+
+    def finish(self) -> None:
+        """Restyle all that waits now."""
+        self._slices.finish()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """While widgets wait, all events of the application come by here."""
+        if event.type() == QEvent.Type.Show and watched in self._waiting:
+            self._dress(watched)
+        return False
+
+    def _change(self, palette: QPalette, sheet: str, shown: Callable[[], None]) -> Steps:
+        with self._unpainted():
+            yield from self._exchange(palette, sheet)
+            for widget in list(self._waiting):
+                if isValid(widget) and widget.isVisible():
+                    self._dress(widget)
+                    yield
+            shown()
+        self._app.installEventFilter(self)
+        try:
+            while self._waiting:
+                yield
+                self._dress(next(iter(self._waiting)))
+        finally:
+            if isValid(self):  # else Qt has removed it
+                self._app.removeEventFilter(self)
+
+    def _exchange(self, palette: QPalette, sheet: str) -> Steps:
+        """Exchange palette and sheet without a change of any widget; all wait then."""
+        polished: list[QWidget] = []
+        without_style: list[QWidget] = []
+        try:
+            for widget in filter(isValid, self._app.allWidgets()):
+                if widget.testAttribute(_POLISHED):
+                    widget.setAttribute(_POLISHED, False)
+                    polished.append(widget)
+                if not widget.testAttribute(_OWN_STYLE):
+                    widget.setAttribute(_OWN_STYLE, True)
+                    without_style.append(widget)
+                yield
+            with no_collection():
+                self._app.setStyleSheet("")  # from one sheet to another Qt restyles all, whatever they say
+                self._app.setPalette(palette)
+                self._app.setStyleSheet(sheet)
+        finally:
+            for widget in filter(isValid, polished):
+                widget.setAttribute(_POLISHED, True)
+            for widget in filter(isValid, without_style):
+                widget.setAttribute(_OWN_STYLE, False)
+        self._waiting = dict.fromkeys(polished)
+
+    @contextmanager
+    def _unpainted(self) -> Iterator[None]:
+        """The windows keep their picture meanwhile."""
+        windows = [each for each in self._app.topLevelWidgets() if each.isVisible() and each.updatesEnabled()]
+        for window in windows:
+            window.setUpdatesEnabled(False)
+        try:
+            yield
+        finally:
+            for window in filter(isValid, windows):
+                window.setUpdatesEnabled(True)
+
+    def _dress(self, widget: QWidget) -> None:
+        del self._waiting[widget]
+        if isValid(widget):
+            with no_collection():
+                widget.style().polish(widget)
+                QCoreApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
