@@ -26,13 +26,12 @@ from glyphscope.events import (
 )
 from glyphscope.execution.envelope import compact, disarmed, envelope, json_bytes, size
 from glyphscope.execution.tool_thread import RunningCall
-from glyphscope.registry.pointer import to_pointer
 from glyphscope.runs.context import Context
 from glyphscope.runs.interaction import Decision
 from glyphscope.runs.tool_access import why_unavailable
 from glyphscope.tools import Outcome, ToolSource
 from glyphscope.tools.approval import decide
-from glyphscope.validation.reasons import Reason, in_words
+from glyphscope.validation.reasons import LocatedReason, Reason, in_words
 from glyphscope.validation.tools import tools_of
 
 DEFAULT_SOURCE = "demo"
@@ -200,12 +199,11 @@ def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[
     found = tools_of(context.registry, context.request.shape).allowed[tool]
     try:
         compact(edited)
-        fault = found.fault(edited)
-        verdict = found.final_word(edited) if fault is None else (fault[0], to_pointer((fault[1],)))
+        verdict = found.fault(edited) or found.final_verdict(edited)
     except RecursionError:
-        verdict = (Reason("LIMIT_EXCEEDED", "they are nested too deeply to be checked"), "")
+        verdict = LocatedReason(Reason("LIMIT_EXCEEDED", "they are nested too deeply to be checked"), "")
     except ValueError as error:
-        verdict = (Reason("SYNTAX", f"they are not JSON ({error})"), "")
+        verdict = LocatedReason(Reason("SYNTAX", f"they are not JSON ({error})"), "")
     if verdict is None:
         return None
     words = in_words(*verdict, "they")

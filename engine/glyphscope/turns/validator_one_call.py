@@ -15,7 +15,7 @@ from glyphscope.events import Code, FieldChanged, RunEvent
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.call_level import CallKeys, CallLevel
-from glyphscope.validation.candidates import Candidate, wrong_type
+from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.streaming_validator import Limits, StreamingValidator
@@ -68,7 +68,7 @@ class CallJudge(CallValidator):
     @property
     def candidates(self) -> list[Candidate]:
         """Those of the value that has begun."""
-        return self._value.left
+        return self._candidates.left
 
     # the call around the arguments, where it is not a JSON object
 
@@ -122,9 +122,11 @@ class CallJudge(CallValidator):
     def refuse_value(self, at: int) -> None:
         """The value that has begun cannot become one."""
         self._value_begun = False
-        judged = any(one.spec is not ANYTHING for one in self._value.left)  # nothing was wrong with it so far
+        judged = any(
+            one.spec is not ANYTHING for one in self._candidates.left
+        )  # nothing was wrong with it so far
         if judged and not self._stopped:
-            self._check(self._value.keep([], wrong_type), at)
+            self._report(self._candidates.keep_kind(0), at)
 
     def end_value(self, value: Any, end: int, at: int) -> None:
         """The value that has begun is complete, and was not judged."""
@@ -137,8 +139,8 @@ class CallJudge(CallValidator):
         while len(self._levels) > depth:
             level = self._levels.pop()
             self._fields.innermost = level.field
-            self._value.replace(level.candidates)
-        self._value.checking = False
+            self._candidates.replace(level.candidates)
+        self._candidates.checking = False
         self._scalar = None
 
     @property

@@ -1,4 +1,4 @@
-"""Is it right so far: the streaming validator, three-valued checks, the final word of jsonschema."""
+"""Calls and values judged while they are written, character by character, and by jsonschema when they are complete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EXPORTED = {
     "FreeTextValidator": "free_text_answer",
     "validator_of": "free_text_answer",
 }
-"""By the module that defines them, the names that exported pytest files of earlier versions import from here."""
+"""The names that exported pytest files of earlier versions import from here, and the modules that define them."""
 
 if not TYPE_CHECKING:  # a type checker is to report any other name
 

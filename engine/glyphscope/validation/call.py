@@ -5,7 +5,7 @@ call's own object (`call_level`), and then its value is judged like any other an
 before the brace, in GLYPH's head form, for which the reader has separate events (`_head_text`, `_head_end`). Both ways
 lead to `_name_ended`: from there on the arguments are judged by that tool's schema.
 
-To change why a name is an unknown tool: `_why_no_tool`; the text before a call: `_refuse_head`, `_leading_text`.
+To change why a name is an unknown tool: `_why_no_tool`; the text before a call: `_reject_head`, `_leading_text`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from glyphscope.notation import structure as s
 from glyphscope.notation.read_glyph import is_head
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import step_of
 from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidates
 from glyphscope.validation.candidates import Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
-from glyphscope.validation.reasons import Reason, Verdict, one_of, values_in_words
+from glyphscope.validation.reasons import LocatedReason, Reason, one_of, values_in_words
 from glyphscope.validation.streaming_validator import Limits, StreamingValidator
 from glyphscope.validation.tools import tools_of
 
@@ -50,7 +49,11 @@ class CheckField(msgspec.Struct, frozen=True):
 
 
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on one text. `arguments` is None unless the call is complete."""
+    """The verdict on one text. `arguments` is None unless the call is complete.
+
+    `tool_char` is the character at which the tool's name was complete. `stopped_at` is the number of characters read
+    where the caller stopped at a violation. `chars` and `tokens` are counts.
+    """
 
     complete: bool
     valid: bool
@@ -66,7 +69,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallValidator(StreamingValidator):
-    """Feed it a call in any chunking; it answers with field events and violations, and `report()` sums up."""
+    """Judges a call, fed in any chunking: returns field events and violations, and a summary (`report`)."""
 
     def __init__(
         self,
@@ -77,26 +80,26 @@ class CallValidator(StreamingValidator):
         keys: CallKeys | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """`keys`: others than those of the shape. Raises NotationError when the shape cannot write one of the tools."""
+        """`keys` replace those of the shape. Raises NotationError when the shape cannot write one of the tools."""
         super().__init__(
             notation,
             self._root_candidates,
             limits=limits,
             calls=True,
-            whole="the call",
+            subject="the call",
             explain=self._explain_name,
         )
         self._tools = tools_of(registry, shape)
         self._keys = keys or CallKeys(*shape_keys(shape))
-        self.tool: str | None = None
+        self.tool: str | None = None  # its complete name, allowed or not
         self.tool_allowed = False
-        self.tool_char: int | None = None
+        self.tool_char: int | None = None  # at which the name was complete
         self._call: CallLevel | None = None  # the call's own object, unless a head names the tool
-        self._name_refused = False  # a violation was reported on the name already
+        self._name_rejected = False  # a violation was reported on the name already
         self._head = ""  # the name before the brace, or what is in its place
         self._head_start = -1
         self._headed = False  # the head is complete: the object that follows is the arguments
-        self._head_refused = False  # a violation was reported on the head already
+        self._head_rejected = False  # a violation was reported on the head already
         self._handlers |= {
             s.HEAD_TEXT: self._head_text,
             s.HEAD_END: self._head_end,
@@ -114,6 +117,7 @@ class CallValidator(StreamingValidator):
         return given if isinstance(given, dict) else None
 
     def report(self) -> CheckReport:
+        """The verdict on the text so far."""
         self._fields.grow(self.chars)
         return CheckReport(
             complete=self.complete,
@@ -141,7 +145,7 @@ class CallValidator(StreamingValidator):
         level = super()._object_level(path)
         around = 0 if self._headed or self._keys.arguments is None else 1
         if self.tool is not None and len(self._levels) == around:
-            level.empty = f"the tool '{self.tool}' takes no arguments"
+            level.no_members_message = f"the tool '{self.tool}' takes no arguments"
         return level
 
     @property
@@ -164,26 +168,26 @@ class CallValidator(StreamingValidator):
         self._out.append(ToolKnown(name=name, allowed=tool is not None, char=at))
         if self._call is None or self._stopped:
             return
-        self._call.empty = f"the tool '{name}' takes no arguments"
+        self._call.no_members_message = f"the tool '{name}' takes no arguments"
         fault = self._call.set_tool(tool)
-        if fault is not None and not self._name_refused:
-            self._violate(fault.reason, at, f"{self._arguments_path}/{step_of(fault.argument)}")
+        if fault is not None and not self._name_rejected:
+            self._violate(fault.reason, at, self._arguments_path + fault.path)
 
-    def _explain_name(self, reason: Reason, path: str, name: str, possible: int | None) -> Verdict:
+    def _explain_name(self, reason: Reason, path: str, name: str, possible: int | None) -> LocatedReason:
         """Report a name that is not in the list as an unknown tool, not as a wrong value."""
         naming = self._call is not None and self._call.naming and len(self._levels) == 1
         if not naming or reason.code != "CONSTRAINT_ENUM":
-            return Verdict(reason, path)
-        self._name_refused = True
+            return LocatedReason(reason, path)
+        self._name_rejected = True
         return self._why_no_tool(name if possible is None else name[: possible + 1], path)
 
-    def _why_no_tool(self, prefix: str, path: str) -> Verdict:
+    def _why_no_tool(self, prefix: str, path: str) -> LocatedReason:
         """Why no tool's name begins with `prefix`: no tool has the name, or its arguments were already wrong."""
         for name, tool in self._tools.allowed.items():
             if name.startswith(prefix) and self._call is not None and self._levels:
                 fault = tool.fault(self._call.arguments)
                 if fault is not None:
-                    return Verdict(fault.reason, f"{self._arguments_path}/{step_of(fault.argument)}")
+                    return LocatedReason(fault.reason, self._arguments_path + fault.path)
         viable = values_in_words(name for name in self._tools.allowed if name.startswith(prefix[:-1]))
         disabled = next(
             (name for name in sorted(self._tools.known) if prefix and name.startswith(prefix)), None
@@ -192,12 +196,12 @@ class CallValidator(StreamingValidator):
             message = f"'{disabled}' is not on the allow list"
         else:
             message = f"no allowed tool is named '{prefix}' or begins so"
-        return Verdict(Reason("UNKNOWN_TOOL", message, "", viable), path)
+        return LocatedReason(Reason("UNKNOWN_TOOL", message, "", viable), path)
 
     # GLYPH's head form
 
     def _head_text(self, start: int, end: int, text: str) -> None:
-        if self._head_refused:
+        if self._head_rejected:
             return
         if not self._head:
             self._head_start = start
@@ -205,12 +209,12 @@ class CallValidator(StreamingValidator):
         for size in range(1, len(text) + 1):
             prefix = before + text[:size]
             if not any(name.startswith(prefix) for name in self._tools.allowed):
-                self._refuse_head(prefix, start + size - 1)
+                self._reject_head(prefix, start + size - 1)
                 return
 
-    def _refuse_head(self, prefix: str, at: int) -> None:
+    def _reject_head(self, prefix: str, at: int) -> None:
         """A word before any brace: a tool's name if it begins as tools' names here do, prose otherwise."""
-        self._head_refused = True
+        self._head_rejected = True
         if len(prefix) == 1 and not any(_alike(prefix, name[:1]) for name in self._tools.known):
             self._violate(self._text_before(prefix), at, "")
             return
@@ -224,15 +228,15 @@ class CallValidator(StreamingValidator):
         path = f"/{self._keys.name}"
         allowed = text in self._tools.allowed
         self._out.append(self._fields.open(path, self._head_start))
-        if self._head_refused or not allowed:
+        if self._head_rejected or not allowed:
             self._fields.mark_impossible()
         self._out.append(self._fields.close(self._head_start + len(text), text))
-        if not allowed and not self._head_refused:
+        if not allowed and not self._head_rejected:
             self._violate(self._why_no_tool(text, path).reason, start, path)
         self._name_ended(text, start)
 
     def _leading_text(self, start: int, end: int, text: str) -> None:
-        if not self._head_refused:
+        if not self._head_rejected:
             after = f"'{text}' appears where '{{' must follow '{self._head}'"
             reason = Reason("LEADING_TEXT", after, "", "'{'") if self._head else self._text_before(text)
             self._violate(reason, start, "")
@@ -256,11 +260,11 @@ class CallValidator(StreamingValidator):
 
     # the end
 
-    def _final_verdict(self) -> Verdict | None:
+    def _final_verdict(self) -> LocatedReason | None:
         tool = self._tools.allowed.get(self.tool or "")
         arguments = self.arguments
-        verdict = None if tool is None or arguments is None else tool.final_word(arguments)
-        return None if verdict is None else verdict._replace(path=f"{self._arguments_path}{verdict.path}")
+        verdict = None if tool is None or arguments is None else tool.final_verdict(arguments)
+        return None if verdict is None else verdict._replace(path=self._arguments_path + verdict.path)
 
     def _text_ended(self) -> None:
         if self._levels or self._head:

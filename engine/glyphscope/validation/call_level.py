@@ -1,7 +1,7 @@
 """The call's own object while it is written: the tool's name beside the arguments, in each of the three shapes.
 
-Until the name is known every allowed tool is a candidate, so that an argument that no tool has is rejected at once, and
-so is a name at the first character after which no tool is left that could have the arguments given.
+Until the name is known every allowed tool is a candidate. So an argument that no tool has is rejected at once, and a
+name at the first character after which no tool is left that fits the arguments so far.
 """
 
 from __future__ import annotations
@@ -12,24 +12,21 @@ from glyphscope.events import Notation
 from glyphscope.notation.scalars import STRING
 from glyphscope.validation.candidates import ANY_SCHEMA, Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
-from glyphscope.validation.reasons import Reason, one_of
+from glyphscope.validation.reasons import LocatedReason, Reason, one_of
 from glyphscope.validation.spec import Spec
-from glyphscope.validation.tools import CallableTool, Fault, Tools
+from glyphscope.validation.tools import CallableTool, Tools
 
 MOST_TOOLS_AT_ONCE = 64
 """With more allowed tools, arguments that come before the tool's name are judged only when the name is complete."""
 
 
 class CallKeys(NamedTuple):
-    """The keys of a call. `arguments` None: they are beside the name. `others` may be there and are not judged.
-
-    `relative`: fields and paths are those of the arguments alone.
-    """
+    """The keys of a call's own object."""
 
     name: str
-    arguments: str | None
-    others: tuple[str, ...] = ()
-    relative: bool = False
+    arguments: str | None  # None: the arguments are members beside the name
+    others: tuple[str, ...] = ()  # allowed, not judged
+    relative: bool = False  # fields and paths count from the arguments, not from the call
 
     @property
     def path(self) -> str:
@@ -48,14 +45,14 @@ class CallLevel(ObjectLevel):
         self._tools = tools
         self._keys = keys
         self._notation = notation
-        self._choice_open = True  # every allowed tool is still a candidate, and none was looked at
+        self._choice_open = True  # every allowed tool is possible, and `candidates` does not list them yet
         self.named = False  # the name's key was read
         self.naming = False  # the value being written is the name
         self.tool: CallableTool | None = None  # once its name is complete, and allowed
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The complete ones so far."""
+        """The complete arguments so far."""
         given = self.value if self._keys.arguments is None else self.value.get(self._keys.arguments)
         return given if isinstance(given, dict) else {}
 
@@ -68,21 +65,20 @@ class CallLevel(ObjectLevel):
             keys.append(self._keys.arguments)
         return [key for key in (*keys, *self._keys.others) if key not in self.used]
 
+    def _arguments_beside(self) -> bool:
+        """Whether the arguments of some tool can come here, beside the name; then every tool becomes a candidate."""
+        if self._keys.arguments is not None or not self._tools.allowed:
+            return False
+        self._list_tools()
+        return True
+
     def key_can_begin(self, prefix: str) -> bool:
         if any(key.startswith(prefix) for key in self._own_keys()):
             return True
-        if self._keys.arguments is not None or not self._tools.allowed:
-            return False
-        self._look_at_tools()
-        return super().key_can_begin(prefix)
+        return self._arguments_beside() and super().key_can_begin(prefix)
 
     def key_possible(self, key: str) -> bool:
-        if key in self._own_keys():
-            return True
-        if self._keys.arguments is not None or not self._tools.allowed:
-            return False
-        self._look_at_tools()
-        return super().key_possible(key)
+        return key in self._own_keys() or (self._arguments_beside() and super().key_possible(key))
 
     def end_key(self, key: str) -> None:
         self.key = key
@@ -127,12 +123,12 @@ class CallLevel(ObjectLevel):
             return anything()
         if self.key != self._keys.arguments:
             return super().value_candidates()
-        self._look_at_tools()
+        self._list_tools()
         of_tools = [Candidate(c.schemas, c.spec, c) for c in self.candidates if c.tool is not None]
         return of_tools or super().value_candidates()
 
-    def _look_at_tools(self) -> None:
-        """Make every allowed tool a candidate, now that something depends on which are left."""
+    def _list_tools(self) -> None:
+        """Make every allowed tool a candidate, now that an argument narrows them."""
         if self._choice_open and 0 < len(self._tools.allowed) <= MOST_TOOLS_AT_ONCE:
             self.candidates = [one for tool in self._tools.allowed.values() for one in tool_candidates(tool)]
         self._choice_open = False
@@ -154,11 +150,11 @@ class CallLevel(ObjectLevel):
         return super().add(value)
 
     def end_name(self) -> None:
-        """The name is complete: from here on not every tool is a candidate."""
+        """The name is complete: no further tool becomes a candidate."""
         self.naming = self._choice_open = False
 
-    def set_tool(self, tool: CallableTool | None) -> Fault | None:
-        """From here on only this tool is judged. Returns why the arguments so far do not fit it."""
+    def set_tool(self, tool: CallableTool | None) -> LocatedReason | None:
+        """Judge by this tool only (None: not an allowed one). Returns why the arguments so far do not fit it."""
         self.tool = tool
         mine = [c for c in self.candidates if tool is not None and c.tool is tool]
         self.candidates = mine or ([] if tool is None else tool_candidates(tool)) or anything()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from glyphscope.events import Notation
@@ -16,7 +16,7 @@ from glyphscope.validation.tools import CallableTool
 
 
 class Candidate:
-    """One alternative of one value. `parent` is its container's; `tool` is whose arguments a call's candidate has."""
+    """One alternative of a value. `parent` is its container's alternative; `tool` is set for a call's arguments."""
 
     __slots__ = ("parent", "schemas", "spec", "tool")
 
@@ -44,45 +44,42 @@ def anything() -> list[Candidate]:
 class CandidateSet:
     """The alternatives that are left for the value being written, each with the check of its string.
 
-    The methods that take text narrow the set, and return a reason where no alternative is left: that of the one that
-    accepted most characters. From then on the value is not judged.
+    The methods that take text narrow the set. Where no alternative is left, they return a reason, of one that accepted
+    most characters, and the value is not judged any further.
     """
 
     __slots__ = ("_checks", "checking", "left", "reached")
 
     def __init__(self) -> None:
         self.left: list[Candidate] = []
-        self.checking = False  # whether the text of a string has to be looked at
-        self.reached: int | None = None  # characters of the string that any alternative accepted
-        self._checks: list[
-            StringCheck | None
-        ] = []  # one for each in `left`; None where every string is valid
+        self.checking = False  # whether the text of a string has to be checked
+        self.reached: int | None = (
+            None  # characters of the string that an alternative accepted, at the violation
+        )
+        self._checks: list[StringCheck | None] = []  # one for each in `left`; None: every string is valid
 
     def replace(self, candidates: list[Candidate]) -> None:
-        """Another value is being written."""
+        """Begin another value."""
         self.left = candidates
         self._checks = [None] * len(candidates)
         self.checking = False
 
-    def keep(self, fitting: list[Candidate], why: Callable[[Candidate], Reason]) -> Reason | None:
-        """Narrow the set to `fitting`."""
+    def keep_kind(self, kind: int) -> Reason | None:
+        """The value is of this kind; of none, if it is 0."""
+        fitting = [c for c in self.left if c.spec.kinds & kind]
         if fitting:
             self.replace(fitting)
             return None
-        return self._none_left(why(candidate) for candidate in self.left)
-
-    def keep_kind(self, kind: int) -> Reason | None:
-        """The value is of this kind."""
-        return self.keep([c for c in self.left if c.spec.kinds & kind], wrong_type)
+        return self._none_left(wrong_kind(c.spec.kinds, c.spec.kinds_rule) for c in self.left)
 
     def end(self, value: Any) -> Reason | None:
-        """The value is complete: its deferred keywords, which jsonschema decides."""
+        """The value is complete: check the deferred keywords, by jsonschema."""
         if len(self.left) == 1 and not self.left[0].spec.deferred:
             return None
         return self._keep_without([_broken_keyword(candidate, value) for candidate in self.left])
 
     def _keep_without(self, reasons: list[Reason | None]) -> Reason | None:
-        """Narrow the set to those that have no reason against them."""
+        """Narrow the set to the alternatives without a reason; `reasons` has one entry for each."""
         if None in reasons:
             self._narrow([reason is None for reason in reasons])
             return None
@@ -94,7 +91,7 @@ class CandidateSet:
             self._checks = [check for check, live in zip(self._checks, alive, strict=True) if live]
 
     def _none_left(self, reasons: Iterable[Reason]) -> Reason:
-        reason = gravest(reasons)
+        reason = most_specific(reasons)
         self.reached = max((check.count for check in self._checks if check is not None), default=None)
         self.replace(unjudged(self.left))
         return reason
@@ -102,12 +99,13 @@ class CandidateSet:
     # quoted strings
 
     def open_string(self, *, bare: bool) -> None:
+        """A string begins, or a scalar without quotes (`bare`), which may turn out to be one."""
         self._checks = [None if c.spec.free_string else StringCheck(c.spec, bare=bare) for c in self.left]
         self.checking = any(self._checks)
         self.reached = None
 
     def feed_string(self, text: str) -> tuple[int, Reason | None]:
-        """The next characters of a string: how many of them were possible."""
+        """The next characters of a string. Returns how many of them were possible, and the reason if not all were."""
         counts = [len(text) if check is None else check.feed(text) for check in self._checks]
         furthest = max(counts)
         if furthest == len(text):
@@ -130,7 +128,7 @@ class CandidateSet:
         return reason
 
     def end_string_late(self, after: str) -> tuple[int, Reason | None]:
-        """The string ended before `after`: how many of these characters it could have had as well."""
+        """The string ended before `after`. Returns how many of these characters it could have continued with."""
         reasons = [check.ended() if check else None for check in self._checks]
         furthest = max(check.feed(after) if check else len(after) for check in self._checks)
         reason = self._keep_without(reasons)
@@ -138,7 +136,7 @@ class CandidateSet:
         return furthest, reason
 
     def string_may_end(self) -> bool:
-        """Whether the string may end here; taken for granted where only its whole text can say."""
+        """Whether the string may end here; assumed where a pattern is only checked on the whole string."""
         return any(
             check is None or any(not one.linear for one in check.spec.patterns) or check.ended() is None
             for check in self._checks
@@ -147,7 +145,10 @@ class CandidateSet:
     # numbers, literals, bare words
 
     def keep_scalar(self, kinds: int, text: str, notation: Notation) -> bool:
-        """Narrow the set to those that allow a scalar that begins so, if there are any and no string is checked."""
+        """Narrow the set to those that allow a scalar that begins with `text`, where no string is checked.
+
+        Returns whether there are any; if not, the set is unchanged. `kinds` are those that the scalar can have.
+        """
         fitting = [c for c in self.left if literals.can_satisfy(c.spec, kinds, text, notation)]
         if fitting and len(fitting) < len(self.left):
             self.replace(fitting)
@@ -178,43 +179,39 @@ def parents(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def unjudged(candidates: list[Candidate]) -> list[Candidate]:
-    """Candidates that accept everything, in the place of those of which none is left; their containers' stay."""
+    """Candidates that accept everything, in place of `candidates`; they have the same parents."""
     above = parents(candidates)
     if not above:
         return [Candidate(c.schemas, ANYTHING) for c in candidates[:1]]
     return [Candidate(parent.schemas, ANYTHING, parent) for parent in above]
 
 
-def gravest(reasons: Iterable[Reason]) -> Reason:
-    """The reason to report when every alternative has its own.
+def most_specific(reasons: Iterable[Reason]) -> Reason:
+    """The reason to report of those of all alternatives.
 
-    A violated constraint says more than a wrong type, and so does a number in a rejected form.
+    A violated constraint says more than a wrong type, and so does a number with an exponent.
     """
     listed = list(reasons)
-    chosen = min(listed, key=_gravity)
+    chosen = min(listed, key=_rank)
     alike = [reason for reason in listed if reason.code == chosen.code]
     viable = one_of(dict.fromkeys(reason.viable for reason in alike if reason.viable))
-    if _gravity(chosen) == _ONLY_TYPE and len({reason.message for reason in alike}) > 1:
+    if _rank(chosen) == _ONLY_TYPE and len({reason.message for reason in alike}) > 1:
         return chosen._replace(message=f"must be of type {viable}", viable=viable)
     return chosen._replace(viable=viable)
 
 
-_ONLY_TYPE = 2
-
-
-def _gravity(reason: Reason) -> int:
-    """The lower, the graver."""
+def _rank(reason: Reason) -> int:
+    """The lower, the more a reason says."""
     if reason.code != "TYPE_MISMATCH":
         return 0
     return 1 if reason.message == AS_DECIMAL else _ONLY_TYPE
 
 
-def wrong_type(candidate: Candidate) -> Reason:
-    return wrong_kind(candidate.spec.kinds, candidate.spec.kinds_rule)
+_ONLY_TYPE = 2
 
 
 def _broken_keyword(candidate: Candidate, value: Any) -> Reason | None:
-    """The first keyword left for the end that the complete value violates."""
+    """Why the complete value violates a deferred keyword, the first such one."""
     for deferred in candidate.spec.deferred:
         if not candidate.schemas.checker.valid(value, deferred.fragment):
             return Reason(deferred.code, _lacking(deferred, value) or deferred.message, deferred.rule)
@@ -222,7 +219,7 @@ def _broken_keyword(candidate: Candidate, value: Any) -> Reason | None:
 
 
 def _lacking(deferred: Deferred, value: Any) -> str:
-    """The members that this value lacks, where one of its members demands others."""
+    """The message of a violated `dependentRequired`, with the names of the missing members; "" for other keywords."""
     demands = deferred.fragment.get("dependentRequired") if isinstance(deferred.fragment, dict) else None
     for name, others in (demands or {}).items():
         lacking = [f"'{other}'" for other in others if other not in value]

@@ -1,9 +1,9 @@
 """jsonschema's verdicts on whole values, with the formats that are enforced.
 
 Each format is one anchored pattern of the linear-time engine, so it means the same while the text streams in and in the
-final check. A format that is not listed in `FORMATS` is an annotation, as draft 2020-12 has it. These are wider than
-what `grammar.regular.formats` lets a model write: leap seconds,
-lower-case `t` and `z`, long host names are accepted from anyone and offered to no one.
+final check. A format that is not listed in `FORMATS` is an annotation, as in draft 2020-12. These are wider than
+`grammar.regular.formats`, which a model writes by: leap seconds, lower-case `t` and `z` and long host names are valid
+here and never generated.
 Sources: RFC 3339 (date and time), ISO 8601 in RFC 3339 appendix A (duration), RFC 5321 (email, dot-atoms), RFC 1123
 (hostname), RFC 9562 (uuid), RFC 4291 (ipv6), RFC 3986 (uri), RFC 6901 (json-pointer).
 """
@@ -80,17 +80,17 @@ _FORMAT_CHECKER = _format_checker()
 
 
 class Checker:
-    """Validity of values against one schema and the places inside it. A value too deep to check is a RecursionError."""
+    """Validity of values against a schema and the places in it. Its methods raise RecursionError for one too deep."""
 
     def __init__(self, schema: Any) -> None:
         self._root = SafeValidator(schema, format_checker=_FORMAT_CHECKER)
 
     def valid(self, value: Any, schema: Any = True) -> bool:
-        """Whether `value` is valid against `schema`, whose references resolve in this checker's schema."""
+        """Whether `value` is valid against `schema`, whose references resolve in the checker's own schema."""
         with _DeepStack():
             return bool(self._root.evolve(schema=schema).is_valid(value))
 
-    def first_error(self, value: Any, schema: Any = None) -> Any | None:
+    def best_error(self, value: Any, schema: Any = None) -> Any | None:
         """jsonschema's best error against the whole schema, or a place inside it; None if the value is valid."""
         validator = self._root if schema is None else self._root.evolve(schema=schema)
         with _DeepStack():

@@ -12,7 +12,7 @@ from glyphscope.events import FieldClosed, FieldOpened, Status
 class Field:
     """A member: the characters `start` to `end` (exclusive) are its value so far. `parent` is the member it is in."""
 
-    path: str
+    path: str  # a JSON Pointer
     start: int
     end: int
     status: Status
@@ -43,7 +43,7 @@ class FieldRecorder:
         return FieldClosed(path=field.path, start=field.start, end=end, status=field.status, value=value)
 
     def grow(self, end: int) -> None:
-        """Extend every open member to `end`; while a text streams in, only the innermost one follows it."""
+        """Extend every open member to `end`; while a text streams in, only the innermost one is extended."""
         field = self.innermost
         while field is not None:
             field.end = end

@@ -1,9 +1,8 @@
-"""Answers with free text: a call within text, and text alone."""
+"""Answers with free text: a call after text, and text alone; and which validator a run's answer needs."""
 
 from __future__ import annotations
 
 import codecs
-import re
 from typing import Any
 
 from glyphscope.events import FieldChanged, FieldClosed, Notation, RunEvent, RunRequest, Shape, Violation
@@ -13,25 +12,24 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.text.lines import begun_length, common_length
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.streaming_validator import Limits
-from glyphscope.validation.turn import TurnCall
-
-_AFTER_BRACE = re.compile(r"(?<=\})")
+from glyphscope.validation.turn import AFTER_BRACES, TurnCall
 
 
 def validator_of(request: RunRequest, registry: ToolRegistry) -> CallValidator:
     """The validator of a run. Raises NotationError when the registry has a tool that the shape cannot write."""
     if (native := native_format(request.native)) is not None:
-        own = request.native == ENDPOINTS_OWN  # it separates text and calls, and may send both
-        begun = request.constraint != "off" and not own
+        # an endpoint's own format separates text and calls, and may send both
+        begun = request.constraint != "off" and request.native != ENDPOINTS_OWN
         return FreeTextValidator(registry, "json", native.shape, form=native, begun=begun)
     kind = FreeTextValidator if request.free_text else CallValidator
     return kind(registry, request.notation, request.shape)
 
 
 class FreeTextValidator(CallValidator):
-    """A validator of calls before which any text may be; a text without a call has NO_TOOL_CALL at its end.
+    """A validator of a call after any text; a text without a call has the violation NO_TOOL_CALL at its end.
 
-    What comes before the call counts as white space; so do the markers of `form`, a model's own notation, around it.
+    The text before the call is replaced by as much white space, so that characters keep their places; so are the
+    markers around it of `form`, a model's native format.
     """
 
     def __init__(
@@ -47,10 +45,14 @@ class FreeTextValidator(CallValidator):
         """`begun`: the text before the call was written as a prefix, not generated."""
         super().__init__(registry, notation, shape, limits=limits)
         self._form = form
-        self._marker = (form and form.marker) or call_opening(notation, shape)
-        self._blank = len(form.marker) if form else 0  # characters of it that are not part of the call
-        self._opener = form.opener if form and not begun else ""
-        self._begun = begun
+        self._marker = (form and form.marker) or call_opening(
+            notation, shape
+        )  # text at which the call begins
+        self._blank = (
+            len(form.marker) if form else 0
+        )  # characters of the marker that are not part of the call
+        self._opener = form.opener if form and not begun else ""  # text that may precede the call's brace
+        self._begun = begun  # the marker was read
         self._pending = ""  # may be the beginning of the marker
         self._after = ""  # the text behind the call
 
@@ -59,7 +61,7 @@ class FreeTextValidator(CallValidator):
         index = self._token + 1 if token is None else token
         if not self._begun:
             read = self._before(self._pending + read)
-        pieces = _AFTER_BRACE.split(read) if self._begun and self._form else [read]
+        pieces = AFTER_BRACES.split(read) if self._begun and self._form else [read]
         events = [event for piece in pieces if piece for event in self._feed(piece, index)]
         self._token = index
         return events if len(pieces) == 1 else _latest(events)
@@ -91,7 +93,7 @@ class FreeTextValidator(CallValidator):
         return super().feed(piece, token)
 
     def _behind(self, piece: str) -> str:
-        """White space in place of what the form has after a call, as far as it is that."""
+        """White space in place of the form's closing marker, as far as the text behind the call is that."""
         before = len(self._after)
         self._after += piece
         rest = self._after.lstrip()
@@ -101,7 +103,7 @@ class FreeTextValidator(CallValidator):
 
 
 def _latest(events: list[RunEvent]) -> list[RunEvent]:
-    """Of a field's growth only the last event."""
+    """The events of one `feed`, with only the last change of each field."""
     latest: list[RunEvent] = []
     seen: set[str] = set()
     for event in reversed(events):
@@ -114,7 +116,7 @@ def _latest(events: list[RunEvent]) -> list[RunEvent]:
 
 
 class WordsValidator:
-    """Takes any text; valid where it is more than white space."""
+    """Takes any text, which is valid if it is more than white space; with the interface of a validator of turns."""
 
     tool: str | None = None
     arguments: dict[str, Any] | None = None

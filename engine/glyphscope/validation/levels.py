@@ -1,7 +1,7 @@
 """The open containers of a document: what may come next in each, and what it lacks when it closes.
 
-A level knows the alternatives that its members so far still fit, and answers with a reason where none is left. It
-narrows them, and never records anything: verdicts are the validator's.
+A level knows the alternatives of its container that are still possible, and narrows them with each member or item.
+Where none is left it returns a reason, which the validator reports.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 from glyphscope.events import Violation
 from glyphscope.validation import members
-from glyphscope.validation.candidates import Candidate, gravest, parents, unjudged
+from glyphscope.validation.candidates import Candidate, most_specific, parents, unjudged
 from glyphscope.validation.fields import Field
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.spec import ANYTHING, Spec
 
 
 class Level:
-    """An open container. `field` is the innermost member that it is in, `path` its JSON Pointer."""
+    """An open container at the JSON Pointer `path`, in the member `field` (None: in none that is recorded)."""
 
     __slots__ = ("candidates", "field", "path")
-    value: Any
+    value: Any  # the members or items that are complete
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         self.candidates = candidates
@@ -29,7 +29,7 @@ class Level:
         self.field = field
 
     def value_candidates(self) -> list[Candidate]:
-        """Those of the member or item that begins; none where no further item is allowed."""
+        """The candidates of the member or item that begins; none where no further item is allowed."""
         raise NotImplementedError
 
     def separator(self) -> Reason | None:
@@ -41,7 +41,7 @@ class Level:
         raise NotImplementedError
 
     def close(self) -> Reason | None:
-        """The container ends: what it lacks, where no alternative is left."""
+        """The container ends. Returns what it lacks, where no alternative is left."""
         reasons = [self._lack(c.spec) for c in self.candidates]
         if None in reasons:
             self.candidates = [
@@ -49,15 +49,15 @@ class Level:
             ]
             return None
         self.candidates = unjudged(self.candidates)
-        return gravest(filter(None, reasons))
+        return most_specific(filter(None, reasons))
 
     def _keep(self, fitting: list[Candidate]) -> bool:
-        """Whether an alternative is left; if one is, only these stay."""
+        """Narrow the alternatives to `fitting`, if there are any, and return whether there are."""
         self.candidates = fitting or self.candidates
         return bool(fitting)
 
     def _lack(self, spec: Spec) -> Reason | None:
-        """The members that the container lacks for this alternative."""
+        """Why the container may not end here by this alternative; None if it may."""
         raise NotImplementedError
 
     def keep_parents(self, candidates: list[Candidate]) -> None:
@@ -75,9 +75,11 @@ class ArrayLevel(Level):
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         super().__init__(candidates, path, field)
         self.value: list[Any] = []
-        self._same: list[Candidate] | None = None  # those of every further item, where they are the same
+        self._same: list[Candidate] | None = (
+            None  # the candidates of every further item, where all have the same
+        )
         self._unique = any(c.spec.unique_rule for c in candidates)
-        self._items: set[Hashable] = set()
+        self._items: set[Hashable] = set()  # by `identity`, for `uniqueItems`
 
     def value_candidates(self) -> list[Candidate]:
         if self._same is not None:
@@ -96,9 +98,8 @@ class ArrayLevel(Level):
         """Why no further item is allowed."""
         spec = self.candidates[0].spec
         rule = spec.max_items_rule or next((part.pointer for part in spec.arrays), "")
-        message = (
-            "allows no further item" if spec.max_items is None else f"holds at most {spec.max_items} items"
-        )
+        most = spec.max_items
+        message = "allows no further item" if most is None else f"holds at most {most} items"
         return Reason("CONSTRAINT_ITEMS", message, rule, "the end of the list")
 
     def separator(self) -> Reason | None:
@@ -137,24 +138,26 @@ class ArrayLevel(Level):
 class ObjectLevel(Level):
     """An open object, with the key that is being written. `records`: its members are fields of the document."""
 
-    __slots__ = ("_bare", "_pieces", "checks_key", "empty", "key", "records", "repeated", "used", "value")
+    __slots__ = (
+        "_bare", "_pieces", "checks_key", "key", "no_members_message", "records", "repeated", "used", "value",
+    )  # fmt: skip
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         super().__init__(candidates, path, field)
         self.value: dict[str, Any] = {}
         self.records = True
-        self.empty = "this object takes no members"
-        self.key = ""  # of the present member
-        self.used: set[str] = set()
-        self.checks_key = True
-        self.repeated: Violation | None = None  # the open key began like one that was given already
-        self._bare = False
-        self._pieces: list[str] = []
+        self.no_members_message = "this object takes no members"
+        self.key = ""  # of the current member
+        self.used: set[str] = set()  # the keys so far
+        self.checks_key = True  # no violation was reported on the open key
+        self.repeated: Violation | None = None  # reported because the open key begins like one already given
+        self._bare = False  # the open key has no quotes
+        self._pieces: list[str] = []  # of the open key
 
     # the key
 
     def open_key(self, *, bare: bool) -> bool:
-        """A key begins; whether one can."""
+        """A key begins. Returns whether one can."""
         self._pieces = []
         self._bare = bare
         self.checks_key = True
@@ -166,7 +169,7 @@ class ObjectLevel(Level):
         return "".join(self._pieces)
 
     def feed_key(self, text: str) -> str | None:
-        """The next characters of the key. Where no key can begin so: the shortest beginning that none has."""
+        """The next characters of the key. Returns its shortest prefix with which no key can begin; None if all can."""
         before = self.key_text if self.checks_key else ""
         self._pieces.append(text)
         if not self.checks_key or self.key_can_begin(before + text):
@@ -175,7 +178,7 @@ class ObjectLevel(Level):
         return next(before + text[:size] for size in sizes if not self.key_can_begin(before + text[:size]))
 
     def key_can_begin(self, prefix: str) -> bool:
-        """Whether some member's name can begin so; if it can, only the alternatives that allow it stay."""
+        """Whether a member's name can begin with `prefix`; if one can, drop the alternatives that do not allow it."""
         used = self.used
         fitting = [
             c
@@ -186,7 +189,7 @@ class ObjectLevel(Level):
         return self._keep(fitting)
 
     def key_possible(self, key: str) -> bool:
-        """Whether a member may have exactly this name; if it may, only the alternatives that allow it stay."""
+        """Whether a member may have this name; if it may, drop the alternatives that do not allow it."""
         return key not in self.used and self._keep(
             [c for c in self.candidates if members.may_be_given(c.schemas, c.spec, key)]
         )
@@ -197,10 +200,12 @@ class ObjectLevel(Level):
 
     def why_no_key(self, prefix: str, *, whole: bool = False) -> Reason:
         """Why no key can begin with `prefix`, or be it where it is `whole`."""
-        return members.name_reason(self.candidates[0].spec, prefix, self.used, self.empty, whole=whole)
+        return members.name_reason(
+            self.candidates[0].spec, prefix, self.used, self.no_members_message, whole=whole
+        )
 
     def not_repeated(self, *, whole: bool) -> Reason | None:
-        """Another reason for the open key, which only began like one that was given already; None while it does."""
+        """Why the open key, reported as repeated, is impossible although it is another one; None while it may be it."""
         name = self.key_text
         ways = [(name[:size], False) for size in range(1, len(name) + 1)] + [(name, True)] * whole
         reasons = (self.why_no_key(way, whole=ended) for way, ended in ways)
@@ -252,7 +257,7 @@ def _not_listed(spec: Spec, value: Any) -> Reason | None:
 
 
 def identity(value: Any) -> Hashable:
-    """Equal for equal JSON values: 1 and 1.0 are, 1 and true are not (draft 2020-12, core §4.2.2)."""
+    """A key that is equal for equal JSON values: 1 equals 1.0 but not true (draft 2020-12, core §4.2.2)."""
     if isinstance(value, bool):
         return ("boolean", value)
     if isinstance(value, list):

@@ -29,23 +29,23 @@ from glyphscope.validation.reasons import (
 from glyphscope.validation.spec import Spec
 from glyphscope.validation.strings import StringCheck
 
-# A bare word of letters this long can be nothing but a string.
 _CERTAINLY_TEXT = 8
+"""A bare word with more characters than this that can be a string can be nothing else: no literal is as long."""
 
 
 class ScalarPrefix:
-    """The scalar so far, with what is known of it without a schema."""
+    """The scalar so far, and the kinds of value that it can become in its notation, whatever the schema."""
 
     __slots__ = ("kinds", "notation", "text")
 
     def __init__(self, notation: Notation) -> None:
         self.notation = notation
-        self.text = ""  # complete until it is certainly text
-        self.kinds = 0
+        self.text = ""  # once it is certainly text, only its beginning
+        self.kinds = 0  # bits of `notation.scalars`
 
     @property
     def certainly_text(self) -> bool:
-        """Whether the word is long enough, and of letters, to be nothing but a string."""
+        """Whether the word can be nothing but a string, however it continues."""
         return self.kinds == STRING and len(self.text) > _CERTAINLY_TEXT
 
     def grow(self, text: str) -> None:
@@ -58,7 +58,7 @@ class ScalarPrefix:
 
 
 def can_satisfy(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
-    """Whether a scalar that begins with `text`, which can become `kinds`, can satisfy `spec`; a bare string does."""
+    """Whether a scalar that begins with `text`, which can become `kinds`, can satisfy `spec`; strings always do."""
     kinds &= spec.kinds
     if kinds & STRING:
         return True
@@ -71,10 +71,7 @@ def can_satisfy(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
 
 
 def can_still_satisfy(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> bool:
-    """Whether a scalar that begins with the prefix can satisfy `spec`.
-
-    `string` is its check as a bare string, None where every string is valid.
-    """
+    """Whether a scalar with this prefix can satisfy `spec`; `string` checks it as a bare string (None: all fit)."""
     kinds = prefix.kinds
     if string is not None and string.dead:
         kinds &= ~STRING
@@ -86,7 +83,9 @@ def _number_possible(spec: Spec, text: str, kinds: int) -> bool:
         return False
     if spec.free_number:
         return True
-    if "e" in text or "E" in text:  # a bounded number is written as a plain decimal: the language of calls
+    if _has_exponent(
+        text
+    ):  # grammars write bounded numbers as plain decimals, so these are the language of calls
         return False
     if spec.enum is None:
         return can_become(text, kinds, spec.span)
@@ -94,7 +93,11 @@ def _number_possible(spec: Spec, text: str, kinds: int) -> bool:
     return any(can_become(text, kinds, Range(value, value)) for value in numbers)
 
 
-def _listed(spec: Spec, value: Any) -> bool:
+def _has_exponent(text: str) -> bool:
+    return "e" in text or "E" in text
+
+
+def _listed(spec: Spec, value: bool | None) -> bool:
     return spec.enum is None or any(v is value for v in spec.enum)
 
 
@@ -113,32 +116,21 @@ def why_not(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> Rea
 
 def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:
     viable = range_in_words(spec.span, spec.kinds)
-    if "e" in text or "E" in text:
+    if _has_exponent(text):
         return Reason("TYPE_MISMATCH", AS_DECIMAL, spec.kinds_rule, viable)
     if not kinds and "." in text:
         return Reason("TYPE_MISMATCH", "must be an integer", spec.kinds_rule, viable)
     span = spec.span
     without_step = Range(span.low, span.high, span.low_open, span.high_open)
     if span.step and can_become(text, kinds, without_step):
-        return Reason(
-            "CONSTRAINT_MULTIPLE",
-            f"cannot become a multiple of {number_in_words(span.step)}",
-            spec.step_rule,
-            viable,
-        )
-    too_small = span.low is not None and not can_become(
-        text, kinds, Range(low=span.low, low_open=span.low_open)
-    )
-    if too_small or span.high is None:
+        message = f"cannot become a multiple of {number_in_words(span.step)}"
+        return Reason("CONSTRAINT_MULTIPLE", message, spec.step_rule, viable)
+    above_low = Range(low=span.low, low_open=span.low_open)
+    if span.high is None or not can_become(text, kinds, above_low):
         assert span.low is not None
-        bound = (
-            f"above {number_in_words(span.low)}" if span.low_open else f"at least {number_in_words(span.low)}"
-        )
+        bound = f"{'above' if span.low_open else 'at least'} {number_in_words(span.low)}"
         return Reason("CONSTRAINT_MIN", f"{text} cannot become {bound}", spec.low_rule, viable)
-    if span.high_open:
-        message = f"must be below {number_in_words(span.high)}"
-    else:
-        message = f"is at most {number_in_words(span.high)}"
+    message = f"{'must be below' if span.high_open else 'is at most'} {number_in_words(span.high)}"
     return Reason("CONSTRAINT_MAX", f"{message}, and no continuation of {text} is", spec.high_rule, viable)
 
 
@@ -153,20 +145,16 @@ def complete(spec: Spec, kind: int, value: Any, string: StringCheck | None) -> R
             return None
         return not_listed(spec.enum, spec.enum_rule)
     if kind in (INTEGER, DECIMAL) and not spec.free_number and not spec.span.contains(exact(value)):
-        return _end_reason(spec, value)
+        return _out_of_range(spec, value)
     return None
 
 
-def _end_reason(spec: Spec, value: int | float) -> Reason:
+def _out_of_range(spec: Spec, value: int | float) -> Reason:
     span, viable = spec.span, range_in_words(spec.span, spec.kinds)
     number = exact(value)
     if span.low is not None and (number < span.low or (number == span.low and span.low_open)):
         return Reason("CONSTRAINT_MIN", f"{value} is too small", spec.low_rule, viable)
     if span.high is not None and (number > span.high or (number == span.high and span.high_open)):
         return Reason("CONSTRAINT_MAX", f"{value} is too large", spec.high_rule, viable)
-    return Reason(
-        "CONSTRAINT_MULTIPLE",
-        f"{value} is not a multiple of {number_in_words(span.step)}",
-        spec.step_rule,
-        viable,
-    )
+    message = f"{value} is not a multiple of {number_in_words(span.step)}"
+    return Reason("CONSTRAINT_MULTIPLE", message, spec.step_rule, viable)

@@ -1,4 +1,4 @@
-"""A member's name being written, against what a Spec says of names."""
+"""A member's name being written, against a Spec's constraints on names."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Place, Spec
 from glyphscope.validation.strings import StringCheck
 
-# Prefixes of names are matched from their start each time; a longer one waits for its end.
 _LONGEST_JUDGED_PREFIX = 512
+"""Prefixes of names are matched from their start each time; a longer name is judged when it is complete."""
 
 
 def names_left(spec: Spec, prefix: str, used: Container[str], *, bare: bool = False) -> Iterator[str]:
-    """The known names that begin with `prefix` and were not given yet."""
+    """The names in the schema that begin with `prefix` and are not `used`; `bare`: and need no quotes."""
     for name in spec.names:
         if name not in used and name.startswith(prefix) and (not bare or is_bare_key(name)):
             yield name
@@ -26,7 +26,7 @@ def names_left(spec: Spec, prefix: str, used: Container[str], *, bare: bool = Fa
 def can_begin(
     schemas: SchemaSet, spec: Spec, prefix: str, used: Container[str], *, bare: bool = False
 ) -> bool:
-    """Whether some member that may still be given has a name that begins with `prefix`."""
+    """Whether a further member can have a name that begins with `prefix`; `bare`: without quotes."""
     if spec.open_names and not spec.member_names:
         return True
     if next(names_left(spec, prefix, used, bare=bare), None) is not None:
@@ -65,16 +65,14 @@ def another_possible(schemas: SchemaSet, spec: Spec, used: Set[str]) -> bool:
     return can_begin(schemas, spec, "", used)
 
 
-def name_reason(spec: Spec, prefix: str, used: Set[str], none: str, *, whole: bool = False) -> Reason:
-    """Why no further member's name can begin with `prefix` (or be it, where it is `whole`).
-
-    `none` says that the object may have no members at all.
-    """
+def name_reason(
+    spec: Spec, prefix: str, used: Set[str], no_members_message: str, *, whole: bool = False
+) -> Reason:
+    """Why no further member's name can begin with `prefix` (or be it, where it is `whole`)."""
     viable = one_of(names_left(spec, "", used)) or "no further argument"
     if spec.max_members is not None and len(used) >= spec.max_members:
-        return Reason(
-            "CONSTRAINT_OTHER", f"may have at most {spec.max_members} members", spec.max_members_rule, ""
-        )
+        message = f"may have at most {spec.max_members} members"
+        return Reason("CONSTRAINT_OTHER", message, spec.max_members_rule)
     given = [name for name in spec.names if name in used and name.startswith(prefix)]
     if prefix in used and spec.member(prefix) is not None:
         return Reason("DUPLICATE_ARGUMENT", f"'{prefix}' is already given", "", viable)
@@ -84,7 +82,7 @@ def name_reason(spec: Spec, prefix: str, used: Set[str], none: str, *, whole: bo
         (p.additional.pointer for p in spec.objects if p.additional and p.additional.schema is False), ""
     )
     if not spec.names and not spec.name_patterns:
-        message = none
+        message = no_members_message
     else:
         message = f"no remaining argument begins with '{prefix}'" if prefix else "no argument remains"
     return Reason("UNKNOWN_ARGUMENT", message, rule, viable)

@@ -1,8 +1,8 @@
-"""Whether the beginning of a number can still become one that its bounds allow.
+"""Whether the prefix of a number can still become one within its bounds.
 
-An integer literal `p` can become every `p` with digits behind it; a plain decimal also gets a fraction. So what a
-prefix can become is a chain of half-open intervals [p·10^k, (p+1)·10^k) on the magnitude, and a bound, a step or an
-enumeration leaves something of it or nothing. Exact arithmetic throughout: 0.1 is one tenth.
+An integer literal `p` can become `p` with k more digits, and a decimal also gets a fraction. So the magnitudes that a
+prefix can become are half-open intervals [p·10^k, (p+1)·10^k), k = 0, 1, …, and the question is whether one of them has
+a number in the range. Exact arithmetic throughout: 0.1 is one tenth.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 
-from glyphscope.notation.scalars import DECIMAL, INTEGER
+from glyphscope.notation.scalars import DECIMAL
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Range:
         return self.low is None and self.high is None and not self.step
 
     def above(self, low: Fraction, is_open: bool) -> Range:
-        """The range from `low` on; itself where that leaves all of it."""
+        """The range from `low` on; `self` if that is not narrower."""
         if self.low is None or low > self.low or (low == self.low and is_open):
             return replace(self, low=low, low_open=is_open)
         return self
 
     def below(self, high: Fraction, is_open: bool) -> Range:
-        """The range up to `high`; itself where that leaves all of it."""
+        """The range up to `high`; `self` if that is not narrower."""
         if self.high is None or high < self.high or (high == self.high and is_open):
             return replace(self, high=high, high_open=is_open)
         return self
@@ -54,15 +54,10 @@ class Range:
         return not self.step or (value / self.step).denominator == 1
 
     def empty(self, kinds: int) -> bool:
-        """Whether no number of these kinds lies in the range."""
-        if kinds & DECIMAL and not self.step:
-            if self.low is None or self.high is None:
-                return False
-            return self.low > self.high or (self.low == self.high and (self.low_open or self.high_open))
+        """Whether no number of these kinds is in the range."""
         if self.low is None or self.high is None:
             return False
-        step = self.step if kinds & DECIMAL else whole_step(self.step)
-        return not _multiple_between(self.low, self.low_open, self.high, self.high_open, step)
+        return not _has_number(self.low, self.low_open, self.high, self.high_open, kinds, self.step)
 
 
 EVERY_NUMBER = Range()
@@ -77,8 +72,8 @@ def common_step(a: Fraction, b: Fraction) -> Fraction:
     )
 
 
-def whole_step(step: Fraction) -> Fraction:
-    """The step between the integers among the multiples of `step`."""
+def _whole_step(step: Fraction) -> Fraction:
+    """The step between the integers among the multiples of `step` (0: all numbers)."""
     return Fraction(step.numerator) if step else Fraction(1)
 
 
@@ -101,39 +96,37 @@ def can_become(prefix: str, kinds: int, span: Range) -> bool:
             return False
         start = Fraction(int(whole + fraction), 10 ** len(fraction))
         return _magnitude_left(start, start + Fraction(1, 10 ** len(fraction)), DECIMAL, span)
-    start, scale = Fraction(int(whole)), 1
-    while True:
-        if kinds & INTEGER and scale == 1 and span.contains(start) and whole_step(span.step):
-            return True
-        if _magnitude_left(start * scale, (start + 1) * scale, kinds, span):
-            return True
-        if not start or (span.high is not None and start * scale > span.high):
+    start, end = Fraction(int(whole)), Fraction(int(whole) + 1)
+    while not _magnitude_left(start, end, kinds, span):
+        if not start or (span.high is not None and start > span.high):
             return False
         if span.high is None:
             return True
-        scale *= 10
+        start, end = start * 10, end * 10
+    return True
 
 
 def _magnitude_left(start: Fraction, end: Fraction | None, kinds: int, span: Range) -> bool:
-    """Whether [start, end) and the range (of magnitudes, so from 0 on) have a number of these kinds in common."""
+    """Whether [start, end) has a number of these kinds in the range; `end` None: no end. `start` is at least 0."""
     low, low_open = start, False
     if span.low is not None and span.low >= start:
         low, low_open = span.low, span.low_open
     high, high_open = end, True
     if span.high is not None and (end is None or span.high < end):
         high, high_open = span.high, span.high_open
-    if high is None:
-        return True
+    return high is None or _has_number(low, low_open, high, high_open, kinds, span.step)
+
+
+def _has_number(
+    low: Fraction, low_open: bool, high: Fraction, high_open: bool, kinds: int, step: Fraction
+) -> bool:
+    """Whether a number of these kinds, a multiple of `step` (0: any), is between the bounds."""
     if low > high or (low == high and (low_open or high_open)):
         return False
-    if kinds & DECIMAL and not span.step:
+    if kinds & DECIMAL and not step:
         return True
-    step = span.step if kinds & DECIMAL else whole_step(span.step)
-    return _multiple_between(low, low_open, high, high_open, step)
-
-
-def _multiple_between(low: Fraction, low_open: bool, high: Fraction, high_open: bool, step: Fraction) -> bool:
-    first = -(-low // step)  # ceil
+    step = step if kinds & DECIMAL else _whole_step(step)
+    first = -(-low // step)  # rounded up
     if low_open and first * step == low:
         first += 1
     value = first * step

@@ -15,6 +15,7 @@ from glyphscope.text.shorten import json_excerpt
 from glyphscope.validation.numbers import Range
 
 _LISTED = 12
+"""Alternatives that a message lists before it only counts them."""
 
 
 class Reason(NamedTuple):
@@ -29,7 +30,7 @@ class Reason(NamedTuple):
     """The values that would still be possible, in words."""
 
 
-class Verdict(NamedTuple):
+class LocatedReason(NamedTuple):
     """A reason, and the JSON Pointer of the value that it is about."""
 
     reason: Reason
@@ -46,7 +47,7 @@ def wrong_kind(kinds: int, rule: str) -> Reason:
 
 
 AS_DECIMAL = "is written without an exponent here"
-"""Of a number that is of the right type, and within its bounds perhaps."""
+"""The message of a TYPE_MISMATCH that is about a number's form, not its type."""
 
 # Reasons whose message is a whole sentence; the others' follow the name of the value.
 _WHOLE_SENTENCES = frozenset(
@@ -57,14 +58,14 @@ _WHOLE_SENTENCES = frozenset(
 )  # fmt: skip
 
 
-def in_words(reason: Reason, path: str, whole: str) -> str:
-    """The reason as a sentence about the value at `path`; `whole` is what the document itself is called."""
+def in_words(reason: Reason, path: str, subject: str) -> str:
+    """The reason as a sentence about the value at `path`; `subject` names the document itself."""
     if reason.code in _WHOLE_SENTENCES:
         return reason.message
     name = (steps_of(path) or ("",))[-1]
     if name.isdigit():
         name = f"item {name}"
-    return f"{name or whole} {reason.message}"
+    return f"{name or subject} {reason.message}"
 
 
 def correct(violation: Violation, reason: Reason, violations: list[Violation], out: list[RunEvent]) -> None:

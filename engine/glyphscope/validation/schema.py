@@ -1,13 +1,12 @@
 """From a JSON Schema to Specs: references followed, alternatives spread out, conjunctions merged, on demand.
 
-`SchemaSet.specs` does it in two steps. A place becomes branches, one for each alternative of it and of everything that
-applies with it: conjunctions of places without alternatives (`_branches`, the disjunctive normal form). Each branch is
-merged to one Spec, keyword by keyword (`_merge` and the `_add_…` functions: a keyword that is to be judged while the
-value streams in belongs there).
+`SchemaSet.specs` does it in two steps. A place becomes branches, its disjunctive normal form: conjunctions of places,
+one for each combination of alternatives (`_branches`). Each branch is merged into one Spec, keyword by keyword
+(`_merge` and the `_add_…` functions, where a keyword that is to be judged while the value streams in belongs).
 
-Everything a Spec cannot decide while a value streams in (`not`, the "exactly one" of `oneOf`, `contains`, the
-`unevaluated…` family, dependencies) stays with it as a Deferred, which jsonschema judges when the value is complete:
-later than one could wish for, never wrong.
+Keywords that a Spec cannot decide while a value streams in (`not`, the "exactly one" of `oneOf`, `contains`,
+`unevaluated…`, dependencies) are attached to it as Deferred: jsonschema judges them when the value is complete, which
+is late and never wrong.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from glyphscope.validation.checker import FORMATS, Checker
 from glyphscope.validation.numbers import EVERY_NUMBER, Range, common_step
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 
-# More alternatives than this at one place are not followed one by one; the keyword is judged at the value's end.
-MAX_ALTERNATIVES = 128
+_MAX_ALTERNATIVES = 128
+"""More alternatives at one place are not followed one by one; their keyword is judged at the value's end."""
 
 _KINDS = {
     "null": NULL, "boolean": BOOLEAN, "integer": INTEGER, "number": NUMBER, "string": STRING, "array": ARRAY,
@@ -51,7 +50,6 @@ _SIZES: dict[str, tuple[str, Callable[[int, int], bool]]] = {
 }  # fmt: skip
 """The field of a Spec that a keyword bounds, and the test whether one bound is tighter than another."""
 
-# Keywords that are judged when the value is complete, with the code and the message of a violation.
 _AT_THE_END: dict[str, tuple[Code, str]] = {
     "not": ("CONSTRAINT_OTHER", "is what `not` forbids"),
     "contains": ("CONSTRAINT_ITEMS", "does not contain the items that `contains` asks for"),
@@ -61,6 +59,7 @@ _AT_THE_END: dict[str, tuple[Code, str]] = {
     "unevaluatedItems": ("CONSTRAINT_ITEMS", "has an item that no part of the schema allows"),
     "$dynamicRef": ("CONSTRAINT_OTHER", "does not fit a dynamic reference"),
 }
+"""Keywords that are judged when the value is complete, with the code and the message of a violation."""
 
 
 class _Branch(NamedTuple):
@@ -74,7 +73,7 @@ class _Branch(NamedTuple):
 
 
 class SchemaSet:
-    """The Specs of one root schema. `closed`: a top-level member that nothing names is rejected."""
+    """The Specs of one root schema (draft 2020-12). `closed`: a top-level member that nothing names is rejected."""
 
     def __init__(self, root: Any, *, closed: bool = False) -> None:
         self.root = root
@@ -85,7 +84,7 @@ class SchemaSet:
         self.top = self.place(root, "")
 
     def place(self, schema: Any, pointer: str) -> Place:
-        """The one Place of a schema at a pointer."""
+        """The Place of a schema at a pointer, the same object each time."""
         key = (id(schema), pointer)
         if key not in self._places:
             self._places[key] = Place(schema, pointer)
@@ -109,7 +108,7 @@ class SchemaSet:
     def _by_listed_value(self, spec: Spec) -> Iterable[Spec]:
         """An enumeration's arrays and objects as separate alternatives, so that they are judged item by item."""
         listed = [value for value in spec.enum or () if isinstance(value, list | dict)]
-        if not listed or len(listed) > MAX_ALTERNATIVES:
+        if not listed or len(listed) > _MAX_ALTERNATIVES:
             yield spec
             return
         scalars = tuple(value for value in spec.enum or () if not isinstance(value, list | dict))
@@ -136,13 +135,13 @@ class SchemaSet:
     # alternatives
 
     def _branches(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
-        """The alternatives of a place; `above` are those that it was reached from without reading anything."""
+        """The alternatives of a place; `above` are the places that led to it and apply to the same value."""
         schema, pointer = place.schema, place.pointer
         if schema is True:
             return [_Branch()]
         if schema is False:
             return []
-        if place in above:  # a reference to itself without reading anything
+        if place in above:  # a reference to itself that consumes nothing: only jsonschema can decide it
             return [_Branch((), (Deferred(schema, pointer, "CONSTRAINT_OTHER", "does not fit its schema"),))]
         above = above | {place}
         branches = [_Branch((place,), tuple(self._deferred(schema, pointer)))]
@@ -191,8 +190,8 @@ class SchemaSet:
     def _product(
         self, left: list[_Branch], right: list[_Branch], fragment: Any, place: Place
     ) -> list[_Branch]:
-        """Each with each; where that is too many, `left` with `fragment`, of which `right` was made, for the end."""
-        if len(left) * len(right) <= MAX_ALTERNATIVES:
+        """Each of `left` with each of `right`; if too many, `left` with the `fragment` behind `right` deferred."""
+        if len(left) * len(right) <= _MAX_ALTERNATIVES:
             return [a.joined(b) for a in left for b in right]
         late = Deferred(fragment, place.pointer, "CONSTRAINT_OTHER", "fits none of its alternatives")
         return [branch._replace(deferred=(*branch.deferred, late)) for branch in left]
@@ -217,7 +216,7 @@ class SchemaSet:
     # conjunctions
 
     def _merge(self, branch: _Branch, *, top: bool) -> Spec | None:
-        """One Spec of all the branch's places; None if they contradict each other visibly."""
+        """One Spec of all the branch's places; None if no value can satisfy them, as far as kinds and bounds show."""
         draft: dict[str, Any] = {"deferred": branch.deferred, "closed": top and self._closed, "required": {}}
         for place in branch.places:
             _add_kinds(draft, place)
@@ -231,10 +230,10 @@ class SchemaSet:
         if enums:
             place, keyword = enums[0]
             values = place.schema["enum"] if keyword == "enum" else [place.schema["const"]]
-            values = [v for v in values if kind_of(v) & kinds and self._fits(v, branch)]
+            values = [v for v in values if _kinds_of_value(v) & kinds and self._fits(v, branch)]
             draft |= {"enum": tuple(values), "enum_rule": f"{place.pointer}/{keyword}"}
             draft.setdefault("kinds_rule", draft["enum_rule"])
-            kinds &= reduce(or_, map(kind_of, values), 0)
+            kinds &= reduce(or_, map(_kinds_of_value, values), 0)
         if kinds & NUMBER and draft.get("span", EVERY_NUMBER).empty(kinds & NUMBER):
             kinds &= ~NUMBER
         if draft.get("max_length") is not None and draft["max_length"] < draft.get("min_length", 0):
@@ -286,13 +285,13 @@ class SchemaSet:
 
 
 def _add_kinds(draft: dict[str, Any], place: Place) -> None:
-    """`type`, and the `not: {type}` that says the same the other way round."""
+    """`type`, and `not: {type}`."""
     schema = place.schema
     if "type" in schema:
-        _narrow_kinds(draft, _kinds(schema["type"]), f"{place.pointer}/type")
+        _narrow_kinds(draft, _kinds_of_types(schema["type"]), f"{place.pointer}/type")
     negated = schema.get("not")
     if isinstance(negated, dict) and set(negated) == {"type"}:
-        _narrow_kinds(draft, ANY_KIND & ~_kinds(negated["type"]), f"{place.pointer}/not")
+        _narrow_kinds(draft, ANY_KIND & ~_kinds_of_types(negated["type"]), f"{place.pointer}/not")
 
 
 def _narrow_kinds(draft: dict[str, Any], kinds: int, rule: str) -> None:
@@ -300,12 +299,12 @@ def _narrow_kinds(draft: dict[str, Any], kinds: int, rule: str) -> None:
     draft.setdefault("kinds_rule", rule)
 
 
-def _kinds(types: str | list[str]) -> int:
+def _kinds_of_types(types: str | list[str]) -> int:
     return reduce(or_, (_KINDS[name] for name in ([types] if isinstance(types, str) else types)), 0)
 
 
-def kind_of(value: Any) -> int:
-    """The kinds of literal that write `value`: a whole number can be written as either."""
+def _kinds_of_value(value: Any) -> int:
+    """The kinds of literal that write `value`: a whole number is an integer or a decimal literal."""
     if value is None:
         return NULL
     if isinstance(value, bool):

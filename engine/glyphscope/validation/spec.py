@@ -1,7 +1,7 @@
-"""One branch of a schema place, ready to be checked while its value is being written.
+"""One alternative of a place in a schema, ready to be checked while its value is being written.
 
-A `Spec` is a conjunction: everything that `$ref`, `allOf` and the neighbours of one `anyOf` branch demand of one
-value, merged. A place with alternatives has several; a value is impossible when no Spec of its place is left.
+A `Spec` is a conjunction: the constraints on one value by its schema, its `$ref`, its `allOf` and one branch of its
+`anyOf`, merged. A place with alternatives has several; a value is impossible when no Spec of its place is left.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Place:
 
 
 class Deferred(NamedTuple):
-    """A keyword that is only judged when the value is complete, by jsonschema on this fragment."""
+    """A keyword that is judged when the value is complete, by jsonschema against `fragment`; `rule` is its pointer."""
 
     fragment: Any
     rule: str
@@ -37,7 +37,7 @@ class Deferred(NamedTuple):
 
 
 class StringPattern(NamedTuple):
-    """A `pattern` or a `format` (whose name is `name`); `linear`: it is checked while it streams."""
+    """A `pattern`, or a `format` called `name`; `linear`: it is checked while the string streams in."""
 
     source: str
     rule: str
@@ -47,27 +47,27 @@ class StringPattern(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectPart:
-    """The constraints of one schema object on members. `additional` None: it has none for others."""
+    """The constraints of one schema object, at `pointer`, on members."""
 
     properties: dict[str, Place]
     patterns: tuple[tuple[str, Place], ...]
-    additional: Place | None
-    unevaluated: bool
+    additional: Place | None  # None: other members are not constrained
+    unevaluated: bool  # it has `unevaluatedProperties` that are not just forbidden
     pointer: str
 
 
 @dataclass(frozen=True)
 class ArrayPart:
-    """The constraints of one schema object on items. `items` None: it has none for those after the prefix."""
+    """The constraints of one schema object, at `pointer`, on items."""
 
     prefix: tuple[Place, ...]
-    items: Place | None
+    items: Place | None  # None: the items after the prefix are not constrained
     pointer: str
 
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """See the module. `*_rule` are JSON Pointers of the keywords that set the bounds; "" where none does."""
+    """The merged constraints of one alternative. `*_rule` are JSON Pointers of the keywords behind them, or ""."""
 
     kinds: int = ANY_KIND  # bits of `notation.scalars`
     kinds_rule: str = ""
@@ -86,12 +86,12 @@ class Spec:
     patterns: tuple[StringPattern, ...] = ()
     # objects
     objects: tuple[ObjectPart, ...] = ()
-    required: dict[str, str] = field(default_factory=dict)  # names, with their rule
+    required: dict[str, str] = field(default_factory=dict)  # from a member's name to its rule
     min_members: int = 0
     max_members: int | None = None
     min_members_rule: str = ""
     max_members_rule: str = ""
-    member_names: tuple[Place, ...] = ()  # what names themselves must satisfy
+    member_names: tuple[Place, ...] = ()  # schemas of the names themselves (`propertyNames`)
     closed: bool = False  # the registry rejects top-level arguments that nothing names
     # arrays
     arrays: tuple[ArrayPart, ...] = ()
@@ -102,7 +102,7 @@ class Spec:
     unique_rule: str = ""
     # of any kind
     deferred: tuple[Deferred, ...] = ()
-    _members: dict[str, tuple[Place, ...] | None] = field(default_factory=dict)
+    _members: dict[str, tuple[Place, ...] | None] = field(default_factory=dict)  # cache of `member`
 
     # strings
 
@@ -119,7 +119,7 @@ class Spec:
 
     @cached_property
     def free_string(self) -> bool:
-        """Whether every string will do."""
+        """Whether every string is valid."""
         return (
             self.enum is None and not self.patterns and self.max_length is None
             and not self.min_length and not self.deferred
@@ -134,7 +134,7 @@ class Spec:
     def member(self, key: str) -> tuple[Place, ...] | None:
         """The places that the value under `key` must satisfy, or None if there may be no such member."""
         if key not in self._members:
-            if len(self._members) > 10_000:  # keys come from a model: a cache of them has to end
+            if len(self._members) > 10_000:  # the keys are a model's, so there may be any number of them
                 self._members.clear()
             self._members[key] = self._find_member(key)
         return self._members[key]
@@ -160,14 +160,14 @@ class Spec:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The member names that the schema knows and allows."""
+        """The member names that the schema lists, in its order, without those that it forbids."""
         known = dict.fromkeys(name for part in self.objects for name in part.properties)
         known.update(dict.fromkeys(self.required))
         return tuple(name for name in known if self.member(name) is not None)
 
     @cached_property
     def open_names(self) -> bool:
-        """Whether members may have names that nothing names."""
+        """Whether members may have names that are neither listed nor match a pattern."""
         if any(part.additional is not None and part.additional.schema is False for part in self.objects):
             return False
         if not self.closed:

@@ -27,13 +27,13 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 
 _ENVELOPE: Shape = "name-arguments"
-"""In what the arguments of a shape without a key for them are judged, and asked for."""
+"""The shape in which arguments are requested and judged where the request's shape has no key for them."""
 
 
 def after_name(notation: Notation, shape: Shape) -> str:
     """The text of a call between the name and its arguments as an object: `,"args":`.
 
-    The flat shape has no key for them and lends one of the shape name-arguments: `,"arguments":`.
+    The flat shape has no key for them and borrows that of the shape name-arguments: `,"arguments":`.
     """
     key = shape_keys(shape).args_key or shape_keys(_ENVELOPE).args_key
     assert key is not None
@@ -46,10 +46,10 @@ def before_arguments(notation: Notation, shape: Shape, tool: str) -> str:
 
 
 def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> tuple[str, int]:
-    """The call of both parts as the shape writes it, and where in it the arguments' text begins, brace and all.
+    """The call made of both parts in the shape, and the character at which the arguments' text begins in it.
 
-    The arguments' text stays as it was written. In the flat shape its members are beside the name, after a comma or a
-    space, in the brace's place.
+    The arguments' text is unchanged. In the flat shape its members follow the name, and a comma or a space replaces the
+    brace.
     """
     if shape_keys(shape).args_key is not None:
         before = before_arguments(notation, shape, tool)
@@ -62,7 +62,7 @@ def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> t
 
 
 class _PartValidator:
-    """A validator of calls that has read what is before the part, with its characters counted from the part's first."""
+    """A validator of calls that has read the text before the part. Characters count from the part's first."""
 
     def __init__(self, validator: CallValidator, before: str) -> None:
         self._validator = validator
@@ -76,7 +76,7 @@ class _PartValidator:
 
 
 class NameValidator(_PartValidator):
-    """The tool's name, as `call_opening` leaves it to be generated; what its last token has after it is passed over."""
+    """The tool's name, generated after `call_opening`; text after the name in its last token is ignored."""
 
     arguments: dict[str, Any] | None = None
     """A name has none."""
@@ -113,7 +113,7 @@ class NameValidator(_PartValidator):
 
 
 class ArgumentsValidator(_PartValidator):
-    """The arguments of one tool as an object, as `before_arguments` leaves it to be generated.
+    """The arguments of one tool as an object, generated after `before_arguments`.
 
     `complete` with the object's last brace. A closing brace of the call may follow; anything else is trailing text.
     """
@@ -123,14 +123,14 @@ class ArgumentsValidator(_PartValidator):
         own: Shape = _ENVELOPE if flat else shape
         super().__init__(CallValidator(registry, notation, own), before_arguments(notation, own, tool))
         self._path = f"/{shape_keys(own).args_key}"
-        self._dropped = self._path if flat else ""
+        self._dropped = self._path if flat else ""  # prefix of paths that the request's shape does not have
         self._pieces: list[str] = []
-        self._end: int | None = None
+        self._end: int | None = None  # after the object's last brace
         self._token = -1
 
     @property
     def text(self) -> str:
-        """The arguments' own text, to the last brace where it came."""
+        """The arguments' text, to the object's last brace once it is complete."""
         return "".join(self._pieces)[: self._end]
 
     @property
@@ -158,7 +158,7 @@ class ArgumentsValidator(_PartValidator):
         """The verdicts at the end: the call is closed in the model's place, and jsonschema has the final word."""
         closed: list[RunEvent] = []
         if self._end is not None and not self._validator.complete:
-            # a brace that is not in the text: what it decides is decided by the last one that is
+            # this brace is not in the text: its violations are reported at the last one that is
             closed = self._filtered(self._validator.feed("}", self._token))
             last = self._end - 1
             closed = [replace(each, char=last) if isinstance(each, Violation) else each for each in closed]
@@ -179,7 +179,7 @@ class ArgumentsValidator(_PartValidator):
 
 
 def moved(event: RunEvent, by: int) -> RunEvent:
-    """The event with its characters moved; none before the first."""
+    """The event with its characters moved, to 0 at least."""
     changes = {
         name: max(0, getattr(event, name) + by) for name in ("start", "end", "char") if hasattr(event, name)
     }

@@ -4,11 +4,11 @@ A character's way: a reader of the notation makes structural events of the text 
 a method for each kind; the method asks what is still possible, a `Level` for the open container (`levels`) and the
 `CandidateSet` for the value being written (`candidates`). Both narrow themselves, and answer with a reason where no
 alternative is left: that is a violation. After it the value is no longer judged, everything else still is. Members are
-recorded beside (`fields`).
+recorded separately (`fields`).
 
-Which schema a document is judged by, how messages call it, and which other reason a violation may be given are
-arguments of the constructor (`roots`, `whole`, `explain`). A subclass adds what its documents have besides: the final
-verdict on the whole, and for calls (`call`) the level of the call's own object and GLYPH's head.
+The constructor takes the schema's candidates (`roots`), the name of the document in messages (`subject`) and a function
+that may replace a violation's reason (`explain`). A subclass adds the final verdict on the complete document; for calls
+(`call`) also the level of the call's own object and GLYPH's head.
 
 To change when a value is a violation: `literals` and `strings` for scalars, `members` for names, `levels` for
 containers. To change what it says: `reasons`. To read another keyword of JSON Schema: `schema`.
@@ -31,25 +31,25 @@ from glyphscope.validation.candidates import Candidate, CandidateSet, anything
 from glyphscope.validation.fields import Field, FieldRecorder
 from glyphscope.validation.levels import ArrayLevel, Level, ObjectLevel
 from glyphscope.validation.literals import ScalarPrefix
-from glyphscope.validation.reasons import Reason, Verdict, correct, in_words
+from glyphscope.validation.reasons import LocatedReason, Reason, correct, in_words
 from glyphscope.validation.spec import ANYTHING
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a text: characters, levels of nesting, members in all, and violations that are reported."""
+    """Bounds on the memory and time that a text may take; beyond one, the text is read no further."""
 
-    text: int = 16_000_000
-    depth: int = 256
-    fields: int = 250_000
-    errors: int = 100
+    text: int = 16_000_000  # characters
+    depth: int = 256  # levels of nesting
+    fields: int = 250_000  # members in all
+    errors: int = 100  # reported violations
 
 
 Handler: TypeAlias = Callable[[int, int, str], None]
 """Takes a structural event: its characters from `start` to `end` (exclusive), and its text, escapes resolved."""
-Explain: TypeAlias = Callable[[Reason, str, str, int | None], Verdict]
+Explain: TypeAlias = Callable[[Reason, str, str, int | None], LocatedReason]
 """From a reason, its path, the text of the scalar being written and how many of its characters were possible (None if
-that was not counted): the verdict to report."""
+that was not counted): the reason and path to report."""
 
 
 class StreamingValidator:
@@ -62,30 +62,30 @@ class StreamingValidator:
         *,
         limits: Limits | None = None,
         calls: bool = False,
-        whole: str = "the value",
+        subject: str = "the value",
         explain: Explain | None = None,
     ) -> None:
-        """`roots` are the candidates of the document, which messages call `whole`. `calls`: it is a call."""
+        """`roots` returns the candidates of the document, which messages call `subject`. `calls`: it is a call."""
         self.notation = notation
         self.violations: list[Violation] = []
         self.complete = False
-        self.chars = 0
-        self.value: Any = None
-        self.floor = -1  # no verdict is reported at an earlier character: none could be decided there
+        self.chars = 0  # fed so far
+        self.value: Any = None  # the whole document, once it is complete
+        self.floor = -1  # no violation is reported at an earlier character: none could be decided there
         self._roots = roots
-        self._whole = whole
+        self._subject = subject
         self._explain = explain
         self._limits = limits or Limits()
         self._reader = make_reader(notation, calls=calls, max_depth=self._limits.depth)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._token = -1
-        self._out: list[RunEvent] = []
+        self._token = -1  # index of the piece being judged
+        self._out: list[RunEvent] = []  # the events that the current `feed` or `finish` returns
         self._stopped = False
         self._fields = FieldRecorder()
-        self._levels: list[Level] = []
-        self._value = CandidateSet()  # what the value being written can be
+        self._levels: list[Level] = []  # the open containers, the innermost last
+        self._candidates = CandidateSet()  # the alternatives of the value being written
         self._pieces: list[str] = []  # of the open string
-        self._scalar: ScalarPrefix | None = None
+        self._scalar: ScalarPrefix | None = None  # the open number, literal or bare word
         self._handlers: dict[int, Handler] = {
             s.OBJECT_OPEN: self._object_open,
             s.OBJECT_CLOSE: self._container_close,
@@ -154,11 +154,8 @@ class StreamingValidator:
 
     def finish(self) -> list[RunEvent]:
         """Judge the end of the text; members that are open there reach to it."""
-        self._out = out = []
         rest = self._decoder.decode(b"", final=True)
-        if rest:
-            out += self.feed(rest, self._token)
-            self._out = out
+        self._out = out = self.feed(rest, self._token) if rest else []
         if not self._stopped:
             self.drive(self._reader.finish())
         if not self.complete and not self._stopped:
@@ -167,7 +164,7 @@ class StreamingValidator:
         return out
 
     def drive(self, events: list[Structural]) -> None:
-        """Judge what a reader read. A scalar that came whole is judged as a whole first, which is faster."""
+        """Judge a reader's events. A scalar in one piece is first judged as a whole, which is faster."""
         handlers = self._handlers
         last = len(events) - 1
         for index, (kind, start, end, text) in enumerate(events):
@@ -181,32 +178,32 @@ class StreamingValidator:
 
     def _text_ended(self) -> None:
         self._violate(
-            Reason("TRUNCATED", f"the text ends before {self._whole} does"), self.chars, self._path()
+            Reason("TRUNCATED", f"the text ends before {self._subject} does"), self.chars, self._path()
         )
 
     # verdicts
 
     def raise_floor(self, at: int) -> None:
-        """No verdict that follows is decided before this character."""
+        """Report no further violation at an earlier character than this one."""
         self.floor = max(self.floor, at)
 
     def _violate(self, reason: Reason, at: int, path: str) -> None:
         """Record and report a violation that character `at` decided."""
         at = max(at, self.floor)
         if self._explain is not None:
-            reason, path = self._explain(reason, path, self._scalar_so_far, self._value.reached)
+            reason, path = self._explain(reason, path, self._scalar_so_far, self._candidates.reached)
         if len(self.violations) >= self._limits.errors:
             self._stop("LIMIT_EXCEEDED", f"more than {self._limits.errors} violations", at)
             return
         violation = Violation(
-            code=reason.code, message=in_words(reason, path, self._whole), path=path, char=at, token=self._token,
+            code=reason.code, message=in_words(reason, path, self._subject), path=path, char=at, token=self._token,
             rule=reason.rule, viable=reason.viable,
         )  # fmt: skip
         self.violations.append(violation)
         self._out.append(violation)
         self._fields.mark_impossible()
 
-    def _check(self, reason: Reason | None, at: int) -> None:
+    def _report(self, reason: Reason | None, at: int) -> None:
         """Report a violation of the value being written, if there is a reason."""
         if reason is not None:
             self._violate(reason, at, self._path())
@@ -244,9 +241,9 @@ class StreamingValidator:
     def _begin(self, start: int) -> None:
         """A value begins: its candidates are those of its place."""
         if not self._levels:
-            self._value.replace(self._roots())
-            if not self._value.left:
-                self._value.replace(anything())
+            self._candidates.replace(self._roots())
+            if not self._candidates.left:
+                self._candidates.replace(anything())
                 self._violate(Reason("CONSTRAINT_OTHER", "is of a schema that nothing satisfies"), start, "")
             return
         level = self._levels[-1]
@@ -254,19 +251,19 @@ class StreamingValidator:
             self._out.append(self._fields.open(f"{level.path}/{step_of(level.key)}", start))
             if len(self._fields.recorded) > self._limits.fields:
                 self._stop("LIMIT_EXCEEDED", f"more than {self._limits.fields} members", start)
-        self._value.replace(level.value_candidates())
-        if isinstance(level, ArrayLevel) and not self._value.left and level.candidates:
+        self._candidates.replace(level.value_candidates())
+        if isinstance(level, ArrayLevel) and not self._candidates.left and level.candidates:
             self._violate(level.too_many(), start, self._path())
-            self._value.replace([Candidate(c.schemas, ANYTHING, c) for c in level.candidates])
+            self._candidates.replace([Candidate(c.schemas, ANYTHING, c) for c in level.candidates])
 
     def _end(self, value: Any, end: int, at: int) -> None:
-        """A value is complete at character `end` (exclusive); `at` is the character that ended it."""
-        self._check(self._value.end(value), at)
+        """A value is complete: `end` is its last character's end (exclusive), `at` the character that showed it."""
+        self._report(self._candidates.end(value), at)
         if not self._levels:
             self.value = value
             return
         level = self._levels[-1]
-        level.keep_parents(self._value.left)
+        level.keep_parents(self._candidates.left)
         reason = level.add(value)
         if reason is not None:
             self._violate(reason, at, f"{level.path}/{len(level.value) - 1}")
@@ -277,16 +274,16 @@ class StreamingValidator:
 
     def _object_open(self, start: int, end: int, text: str) -> None:
         self._begin(start)
-        self._check(self._value.keep_kind(OBJECT), start)
+        self._report(self._candidates.keep_kind(OBJECT), start)
         self._levels.append(self._object_level(self._path()))
 
     def _object_level(self, path: str) -> ObjectLevel:
-        return ObjectLevel(self._value.left, path, self._fields.innermost)
+        return ObjectLevel(self._candidates.left, path, self._fields.innermost)
 
     def _array_open(self, start: int, end: int, text: str) -> None:
         self._begin(start)
-        self._check(self._value.keep_kind(ARRAY), start)
-        self._levels.append(ArrayLevel(self._value.left, self._path(), self._fields.innermost))
+        self._report(self._candidates.keep_kind(ARRAY), start)
+        self._levels.append(ArrayLevel(self._candidates.left, self._path(), self._fields.innermost))
 
     def _separator(self, start: int, end: int, text: str) -> None:
         """A comma after which another member or item must come."""
@@ -303,7 +300,7 @@ class StreamingValidator:
         if self._stopped:
             return
         self._levels.pop()
-        self._value.replace(level.candidates)
+        self._candidates.replace(level.candidates)
         self._end(level.value, end, start)
 
     # keys
@@ -317,15 +314,15 @@ class StreamingValidator:
     def _key_open(self, start: int, end: int, text: str) -> None:
         level = self._object
         if not level.open_key(bare=not text):
-            self._refuse_key(level, "", start)
+            self._reject_key(level, "", start)
 
     def _key_text(self, start: int, end: int, text: str) -> None:
         level = self._object
-        refused = level.feed_key(text)
-        if refused is not None:
+        rejected = level.feed_key(text)
+        if rejected is not None:
             one_escape = end - start != len(text)
-            size = len(text) - len(level.key_text) + len(refused)
-            self._refuse_key(level, refused, end - 1 if one_escape else start + size - 1)
+            size = len(text) - len(level.key_text) + len(rejected)
+            self._reject_key(level, rejected, end - 1 if one_escape else start + size - 1)
         self._correct_repeated(level, whole=False)
 
     def _key_end(self, start: int, end: int, text: str) -> None:
@@ -333,10 +330,10 @@ class StreamingValidator:
         key = level.key_text
         self._correct_repeated(level, whole=True)
         if level.checks_key and not level.key_possible(key):
-            self._refuse_key(level, key, start)
+            self._reject_key(level, key, start)
         level.end_key(key)
 
-    def _refuse_key(self, level: ObjectLevel, prefix: str, at: int) -> None:
+    def _reject_key(self, level: ObjectLevel, prefix: str, at: int) -> None:
         level.checks_key = False
         self._violate(level.why_no_key(prefix), at, level.path)
         last = self.violations[-1]
@@ -353,40 +350,43 @@ class StreamingValidator:
     def _string_open(self, start: int, end: int, text: str) -> None:
         self._begin(start)
         self._pieces = []
-        self._check(self._value.keep_kind(STRING), start)
-        self._value.open_string(bare=False)
+        self._report(self._candidates.keep_kind(STRING), start)
+        self._candidates.open_string(bare=False)
 
     def _string_text(self, start: int, end: int, text: str) -> None:
         self._pieces.append(text)
-        if self._value.checking:
-            possible, reason = self._value.feed_string(text)
+        if self._candidates.checking:
+            possible, reason = self._candidates.feed_string(text)
             if reason is not None:
                 one_escape = end - start != len(text)
-                self._check(reason, end - 1 if one_escape else start + possible)
+                self._report(reason, end - 1 if one_escape else start + possible)
 
     def _escape_open(self, start: int, end: int, text: str) -> None:
-        if self._value.checking:
-            self._check(self._value.escape_opened(), start)
+        if self._candidates.checking:
+            self._report(self._candidates.escape_opened(), start)
 
     def _string_end(self, start: int, end: int, text: str) -> None:
-        if self._value.checking:
-            self._check(self._value.end_string(), start)
+        if self._candidates.checking:
+            self._report(self._candidates.end_string(), start)
         self._end("".join(self._pieces), end, start)
 
     # strings whose end is seen late
 
     def _pending_text(self, start: int, end: int, text: str) -> None:
-        if self._value.checking and self._value.string_may_end():
+        if self._candidates.checking and self._candidates.string_may_end():
             self.raise_floor(end - 1)
         self._string_text(start, start + len(text), text)
 
     def _late_end(self, start: int, end: int, text: str, field_end: int) -> None:
-        """The string ended before `start`, unless it can be longer: then nothing is decided before that is excluded."""
+        """`text`, from `start` to `end`, shows that the string ended before it.
+
+        Where the schema allows a string that continues with some of `text`, only the character after those decides.
+        """
         decided = end - 1
-        if self._value.checking:
-            possible, reason = self._value.end_string_late(text)
+        if self._candidates.checking:
+            possible, reason = self._candidates.end_string_late(text)
             decided = start + min(possible, decided - start)
-            self._check(reason, decided)
+            self._report(reason, decided)
         self.raise_floor(decided)
         self._end("".join(self._pieces), field_end, decided)
 
@@ -395,31 +395,33 @@ class StreamingValidator:
     def _begin_scalar(self, start: int) -> ScalarPrefix:
         self._begin(start)
         self._scalar = ScalarPrefix(self.notation)
-        self._value.open_string(bare=True)
+        self._candidates.open_string(bare=True)
         return self._scalar
 
     def _whole_scalar(self, start: int, end: int, text: str) -> None:
         """A scalar that came in one piece: if it is right as a whole, so was each of its beginnings."""
         scalar = self._begin_scalar(start)
-        if self._value.checking or not self._value.keep_scalar(scalar.kinds_of(text), text, self.notation):
+        if self._candidates.checking or not self._candidates.keep_scalar(
+            scalar.kinds_of(text), text, self.notation
+        ):
             self._scalar_text(start, end, text)
 
     def _scalar_text(self, start: int, end: int, text: str) -> None:
         scalar = self._scalar or self._begin_scalar(start)
-        if not self._value.checking:
-            if scalar.certainly_text and self._value.keep_scalar(STRING, "", self.notation):
+        if not self._candidates.checking:
+            if scalar.certainly_text and self._candidates.keep_scalar(STRING, "", self.notation):
                 return
             grown = scalar.text + text
-            if self._value.keep_scalar(scalar.kinds_of(grown), grown, self.notation):
+            if self._candidates.keep_scalar(scalar.kinds_of(grown), grown, self.notation):
                 scalar.grow(text)
                 return
         for at, char in enumerate(text, start):
             scalar.grow(char)
-            self._check(self._value.feed_scalar(scalar, char), at)
+            self._report(self._candidates.feed_scalar(scalar, char), at)
 
     def _scalar_end(self, start: int, end: int, text: str) -> None:
         kind, value = scalar_value(text, self.notation)
-        self._check(self._value.end_scalar(kind, value), start)
+        self._report(self._candidates.end_scalar(kind, value), start)
         self._scalar = None
         self._end(value, start, start)
 
@@ -432,17 +434,17 @@ class StreamingValidator:
         try:
             verdict = self._final_verdict()
         except RecursionError:
-            self._stop("LIMIT_EXCEEDED", f"{self._whole} is nested too deeply to be checked", end - 1)
+            self._stop("LIMIT_EXCEEDED", f"{self._subject} is nested too deeply to be checked", end - 1)
             return
         if verdict is not None:
             self._violate(verdict.reason, end - 1, verdict.path)
 
-    def _final_verdict(self) -> Verdict | None:
-        """The violation of a whole document whose parts are all valid."""
+    def _final_verdict(self) -> LocatedReason | None:
+        """The violation in a complete document in which nothing was wrong so far."""
         return None
 
     def _trailing_text(self, start: int, end: int, text: str) -> None:
-        reason = Reason("TRAILING_TEXT", f"'{text}' follows the end of {self._whole}", "", "nothing")
+        reason = Reason("TRAILING_TEXT", f"'{text}' follows the end of {self._subject}", "", "nothing")
         self._violate(reason, start, "")
 
     def _syntax(self, start: int, end: int, text: str) -> None:

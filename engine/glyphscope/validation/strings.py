@@ -1,4 +1,4 @@
-"""One string being written, against everything a Spec says of strings."""
+"""One string being written, against a Spec's enumeration, lengths, patterns and formats."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from glyphscope.validation.spec import Spec, StringPattern
 
 
 class StringCheck:
-    """Takes the decoded characters as they come; says how many of them were possible."""
+    """Checks a string by its decoded characters, fed in pieces. `bare`: it is written without quotes."""
 
-    __slots__ = ("_left", "_matcher", "count", "dead", "spec", "text")
+    __slots__ = ("_left", "_matcher", "_pieces", "count", "dead", "spec")
 
     def __init__(self, spec: Spec, *, bare: bool = False) -> None:
         self.spec = spec
-        self.count = 0  # characters so far; with an enumeration, those that some value begins with
-        self.text: list[str] = []
-        self.dead = False
-        self._left = spec.strings
+        self.count = 0  # characters so far; with an enumeration, those that one of its values begins with
+        self.dead = False  # the last piece had a character that was not possible
+        self._pieces: list[str] = []
+        self._left = spec.strings  # the values of the enumeration that are still possible
         if bare and self._left is not None:
             self._left = tuple(value for value in self._left if is_bare(value))
         self._matcher = pattern.start(spec.language) if spec.language and self._left is None else None
 
     def feed(self, text: str) -> int:
-        """How many characters of `text` were possible: all of them, or the place of the one that was not."""
-        self.text.append(text)
+        """Returns how many characters of `text` were possible: all, or those before the first that was not."""
+        self._pieces.append(text)
         taken = self._feed_enum(text) if self._left is not None else self._feed_any(text)
         self.dead = taken < len(text)
         return taken
@@ -72,7 +72,7 @@ class StringCheck:
         if self._matcher is not None and not self._matcher.matches():
             return self.why(complete=True)
         for each in self.spec.patterns:
-            if not each.linear and not pattern.found(each.source, "".join(self.text)):
+            if not each.linear and not pattern.found(each.source, "".join(self._pieces)):
                 return _pattern_reason(each, late=True)
         return None
 
@@ -83,7 +83,7 @@ class StringCheck:
             return not_listed(self._left or spec.strings, spec.enum_rule)
         if not complete and spec.max_length is not None and self.count > spec.max_length:
             return self._length(f"is longer than {spec.max_length} characters", spec.max_length_rule)
-        text = "".join(self.text)
+        text = "".join(self._pieces)
         for each in spec.patterns:
             matcher = pattern.start(StringLanguage((each.source,))) if each.linear else None
             if matcher and (matcher.feed(text) < len(text) or (complete and not matcher.matches())):

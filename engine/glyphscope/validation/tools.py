@@ -1,10 +1,10 @@
-"""The tools of a registry, ready for judging; their schemas are looked at when a call needs them."""
+"""The tools of a registry, ready for judging; a tool's schema is compiled to Specs when a call first needs it."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from glyphscope.errors import NotationError
 from glyphscope.events import Code, Shape
@@ -12,7 +12,7 @@ from glyphscope.notation.scalars import STRING
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.validation.reasons import Reason, Verdict
+from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Spec
 
@@ -25,13 +25,6 @@ _CODES: dict[str, Code] = {
     "unevaluatedProperties": "UNKNOWN_ARGUMENT", "minItems": "CONSTRAINT_ITEMS", "maxItems": "CONSTRAINT_ITEMS",
     "uniqueItems": "CONSTRAINT_ITEMS", "contains": "CONSTRAINT_ITEMS", "unevaluatedItems": "CONSTRAINT_ITEMS",
 }  # fmt: skip
-
-
-class Fault(NamedTuple):
-    """Why complete arguments do not fit a tool: the reason, and the name of the argument that it is about."""
-
-    reason: Reason
-    argument: str
 
 
 class CallableTool:
@@ -50,39 +43,34 @@ class CallableTool:
     def specs(self) -> tuple[Spec, ...]:
         return self.schemas.specs((self.schemas.top,))
 
-    def fault(self, arguments: dict[str, Any]) -> Fault | None:
-        """The first of these arguments, complete but not all, that does not fit this tool."""
+    def fault(self, arguments: dict[str, Any]) -> LocatedReason | None:
+        """Why the first of these arguments that does not fit this tool does not; more arguments may follow them."""
         for name, value in arguments.items():
             for spec in self.specs:
                 places = spec.member(name)
                 if places is not None and all(self.schemas.checker.valid(value, p.schema) for p in places):
                     break
             else:
-                return Fault(self._why_not(name, value), name)
+                return LocatedReason(self._why_not(name, value), to_pointer((name,)))
         return None
 
     def _why_not(self, name: str, value: Any) -> Reason:
         for spec in self.specs:
             for place in spec.member(name) or ():
-                error = self.schemas.checker.first_error(value, place.schema)
+                error = self.schemas.checker.best_error(value, place.schema)
                 if error is not None:
-                    rule = to_pointer(error.absolute_schema_path)
-                    return Reason(code_of(error), _predicate(error), f"{place.pointer}{rule}")
+                    return _reason(error, place.pointer)
         return Reason("UNKNOWN_ARGUMENT", f"'{name}' is not an argument of {self.name}")
 
-    def final_word(self, arguments: dict[str, Any]) -> Verdict | None:
-        """jsonschema's verdict on the whole arguments; None if they are valid."""
-        return final_word(self.schemas, arguments)
+    def final_verdict(self, arguments: dict[str, Any]) -> LocatedReason | None:
+        """jsonschema's verdict on all the arguments; None if they are valid."""
+        return final_verdict(self.schemas, arguments)
 
 
-def final_word(schemas: SchemaSet, value: Any) -> Verdict | None:
-    """jsonschema's verdict on a whole value; None if it is valid."""
-    error = schemas.checker.first_error(value)
-    if error is None:
-        return None
-    path = to_pointer(error.absolute_path)
-    rule = to_pointer(error.absolute_schema_path)
-    return Verdict(Reason(code_of(error), _predicate(error), rule), path)
+def final_verdict(schemas: SchemaSet, value: Any) -> LocatedReason | None:
+    """jsonschema's verdict on a complete value; None if it is valid. Raises RecursionError for one too deep."""
+    error = schemas.checker.best_error(value)
+    return None if error is None else LocatedReason(_reason(error), to_pointer(error.absolute_path))
 
 
 def code_of(error: Any) -> Code:
@@ -90,9 +78,10 @@ def code_of(error: Any) -> Code:
     return _CODES.get(str(error.validator), "CONSTRAINT_OTHER")
 
 
-def _predicate(error: Any) -> str:
-    """A jsonschema error as a `Reason.message`."""
-    return f"is rejected: {error.message[:200]}"
+def _reason(error: Any, place: str = "") -> Reason:
+    """A jsonschema error, found with the schema at the pointer `place`."""
+    rule = place + to_pointer(error.absolute_schema_path)
+    return Reason(code_of(error), f"is rejected: {error.message[:200]}", rule)
 
 
 class Tools:
@@ -114,12 +103,12 @@ class Tools:
                     )
 
 
-_CACHE: OrderedDict[tuple[str, Shape], Tools] = OrderedDict()
+_CACHE: OrderedDict[tuple[str, Shape], Tools] = OrderedDict()  # by the registry's digest
 _CACHED = 16
 
 
 def tools_of(registry: ToolRegistry, shape: Shape) -> Tools:
-    """The tools of a registry in a shape; equal registries share one object, with what it has looked at.
+    """The tools of a registry in a shape; equal registries share one object, with the schemas compiled so far.
 
     Raises NotationError if a tool does not fit the shape.
     """

@@ -1,4 +1,4 @@
-"""A bare value of a JSON Schema, judged while it is being written: a router's answer, a part of a call."""
+"""A bare value of a JSON Schema, judged while it is being written: a router's answer, arguments edited by hand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.validation.candidates import Candidate
-from glyphscope.validation.reasons import Reason, Verdict
+from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.streaming_validator import Explain, Limits, StreamingValidator
-from glyphscope.validation.tools import final_word
+from glyphscope.validation.tools import final_verdict
 
 
 class ValueValidator(StreamingValidator):
@@ -22,7 +22,7 @@ class ValueValidator(StreamingValidator):
 
     The schema is of any draft. `closed`: a member of the value itself that nothing in the schema names is rejected, as
     a tool's arguments are. A number or a bare word at the root is complete only with the text, as it could continue.
-    Messages call the value `whole`. Raises RegistryError, with every error, for an invalid schema.
+    Messages call the value `subject`. Raises RegistryError, with every error, for an invalid schema.
     """
 
     tool: None = None
@@ -34,11 +34,11 @@ class ValueValidator(StreamingValidator):
         notation: Notation = "json",
         *,
         closed: bool = False,
-        whole: str = "the value",
+        subject: str = "the value",
         explain: Explain | None = None,
         limits: Limits | None = None,
     ) -> None:
-        super().__init__(notation, self._root_candidates, limits=limits, whole=whole, explain=explain)
+        super().__init__(notation, self._root_candidates, limits=limits, subject=subject, explain=explain)
         problems = check_schema(schema)
         if problems:
             raise RegistryError(
@@ -49,7 +49,7 @@ class ValueValidator(StreamingValidator):
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The complete value, if it is an object; whatever it is, it is `value`."""
+        """The complete value if it is an object, else None; `value` has one of any kind."""
         return self.value if self.complete and isinstance(self.value, dict) else None
 
     def _root_candidates(self) -> list[Candidate]:
@@ -61,8 +61,8 @@ class ValueValidator(StreamingValidator):
         if self._levels or self.complete or self._scalar is not None or kinds != {OBJECT}:
             super()._syntax(start, end, text)
             return
-        self._violate(Reason("LEADING_TEXT", f"{self._whole} must begin with '{{'", "", "'{'"), start, "")
+        self._violate(Reason("LEADING_TEXT", f"{self._subject} must begin with '{{'", "", "'{'"), start, "")
         self._read_no_further(start)
 
-    def _final_verdict(self) -> Verdict | None:
-        return final_word(self._schemas, self.value)
+    def _final_verdict(self) -> LocatedReason | None:
+        return final_verdict(self._schemas, self.value)

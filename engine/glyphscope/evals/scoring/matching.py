@@ -77,7 +77,7 @@ def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> Difference |
     `whole` names the value itself. Patterns cannot hang; a schema with a reference that leads nowhere fits nothing.
     """
     try:
-        error = Checker(schema).first_error(value)
+        error = Checker(schema).best_error(value)
     except (RecursionError, ValueError, OverflowError):
         return Difference("", f"{whole} cannot be checked: nested too deep, or a number in it is too large")
     except Unresolvable:

@@ -19,8 +19,7 @@ from glyphscope.registry import (
     parse_document,
 )
 from glyphscope.registry.document import parse_text, read_registry_file
-from glyphscope.registry.pointer import to_pointer
-from glyphscope.validation.reasons import Reason, in_words
+from glyphscope.validation.reasons import in_words
 from glyphscope.validation.tools import CallableTool
 
 
@@ -94,13 +93,8 @@ class KnownTools:
             closed = self.registry.unknown_arguments == "refuse"
             self._callable[tool] = CallableTool(found, closed=closed)
         judge = self._callable[tool]
-        verdict: tuple[Reason, str] | None
         try:
-            verdict = judge.fault(arguments)
-            if verdict is not None:
-                verdict = verdict[0], to_pointer((verdict[1],))
-            elif complete:
-                verdict = judge.final_word(arguments)
+            verdict = judge.fault(arguments) or (judge.final_verdict(arguments) if complete else None)
         except (RecursionError, ValueError, OverflowError):
             return "", "The arguments are nested too deep, or a number in them is too large, to be checked."
         if verdict is None:

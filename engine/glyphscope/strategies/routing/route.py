@@ -32,7 +32,7 @@ from glyphscope.strategies.generate import Task, call_task
 from glyphscope.strategies.repair.repair import generate_repaired
 from glyphscope.strategies.request import generate_under
 from glyphscope.strategies.routing.candidates import LIBRARY, find_candidates
-from glyphscope.validation.reasons import Reason, Verdict, values_in_words
+from glyphscope.validation.reasons import LocatedReason, Reason, values_in_words
 from glyphscope.validation.value import ValueValidator
 
 ROUTER: Literal["router"] = "router"
@@ -68,18 +68,18 @@ def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator
     """The validator of a router's answer. A name that no allowed tool has is an UNKNOWN_TOOL, as in a call."""
     names = [tool.name for tool in registry.allowed]
 
-    def explain(reason: Reason, path: str, typed: str, possible: int | None) -> Verdict:
+    def explain(reason: Reason, path: str, typed: str, possible: int | None) -> LocatedReason:
         """`typed` is the value's text so far, of which the first `possible` characters may begin a name."""
         if path != "/tool" or reason.code != "CONSTRAINT_ENUM":
-            return Verdict(reason, path)
+            return LocatedReason(reason, path)
         fitting, wrong = (typed, typed) if possible is None else (typed[:possible], typed[: possible + 1])
         left = values_in_words(name for name in names if name.startswith(fitting))
         so = "" if wrong == fitting else " or begins so"
         message = f"no allowed tool is named '{wrong}'{so}"
-        return Verdict(Reason("UNKNOWN_TOOL", message, reason.rule, left), path)
+        return LocatedReason(Reason("UNKNOWN_TOOL", message, reason.rule, left), path)
 
     schema = choice_schema(registry, may_ask=may_ask)
-    return ValueValidator(schema, whole="the router's answer", explain=explain)
+    return ValueValidator(schema, subject="the router's answer", explain=explain)
 
 
 def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
