@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from glyphscope.strategies.request import generate_request, render_prompt
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import Baseline
 from glyphscope_benchmarks.figures import Figure, Row, at_least, at_most
-from glyphscope_benchmarks.timing import Plan, Stamped, interleaved, rate
+from glyphscope_benchmarks.timing import Plan, Stamped, interleaved, rates, ratios
 
 _TIMED = "greedy, from the evaluation of the prompt's last token, the others being cached, to the last token's arrival"
 
@@ -37,7 +37,7 @@ WITH_EVIDENCE = Row(
     "the same with the evidence of every token",
     "ratio",
     "as the window shows it: ten alternatives, and the model's own figures also of the tokens that the mask forced",
-    None,
+    higher_is_better=True,
 )
 AGAINST_NONE = Row(
     "tokens/s, our mask over our unconstrained decoding",
@@ -49,8 +49,8 @@ OVERHEAD = Row(
     "time per token over a bare loop",
     "%",
     "our unconstrained tokens as they arrive here, with 10 alternatives and all evidence, against those of "
-    "llama_decode and argmax in a process that is asked for one at a time like ours; the same tokens, position by "
-    "position, medians",
+    "llama_decode and argmax in a process that is asked for one at a time like ours; the same tokens, in each round "
+    "the median over their positions",
     at_most(5.0),
 )
 ROWS = (AGAINST_GRAMMAR, WITH_EVIDENCE, AGAINST_NONE, OVERHEAD)
@@ -70,15 +70,17 @@ def throughput(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
         runs["none", number] = partial(stamped, model, free)
     interleaved(dict(list(runs.items())[:4]), 1)  # what is made once for each model and grammar is made here
     results = interleaved(runs, plan.call_rounds)
-    rates = {
-        way: rate([times for (name, _), times in results.items() if name == way])
+    speed = {
+        way: rates([times for (name, _), times in results.items() if name == way])
         for way in ("bare mask", "mask", "grammar", "none")
     }
-    samples = {f"{way.replace(' ', '_')}_tokens_per_second": value for way, value in rates.items()}
+    samples = {
+        f"{way.replace(' ', '_')}_tokens_per_second": statistics.median(each) for way, each in speed.items()
+    }
     return [
-        AGAINST_GRAMMAR.of(rates["bare mask"] / rates["grammar"], samples=samples),
-        WITH_EVIDENCE.of(rates["mask"] / rates["grammar"], samples=samples),
-        AGAINST_NONE.of(rates["mask"] / rates["none"], samples=samples),
+        AGAINST_GRAMMAR.of(ratios(speed["bare mask"], speed["grammar"]), samples=samples),
+        WITH_EVIDENCE.of(ratios(speed["mask"], speed["grammar"]), samples=samples),
+        AGAINST_NONE.of(ratios(speed["mask"], speed["none"]), samples=samples),
     ]
 
 
@@ -94,15 +96,17 @@ def overhead(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
     }
     interleaved(runs, 1)
     results = interleaved(runs, 3 * plan.rounds)  # a difference of a few per cent wants more of them
-    ours, bare = (_each_median([run.intervals for run in results[way]]) for way in ("ours", "bare"))
-    both = min(len(ours), len(bare))
-    ms = {way: statistics.mean(times[:both]) * 1000 for way, times in (("ours", ours), ("bare", bare))}
-    samples = {f"{way}_ms_per_token": value for way, value in ms.items()}
+    both = min(len(run.intervals) for rounds in results.values() for run in rounds)
+    medians = {
+        way: [statistics.median(run.intervals[:both]) for run in rounds] for way, rounds in results.items()
+    }
+    samples = {f"{way}_ms_per_token": statistics.median(times) * 1000 for way, times in medians.items()}
     samples["evidence_ms_per_token"] = _evidence_ms(model, request)
     samples["bare_compute_ms_per_token"] = (
         statistics.median(baseline.ask_bare(prompt, plan.text_tokens)[1].spent) * 1000
     )
-    return [OVERHEAD.of((ms["ours"] / ms["bare"] - 1) * 100, samples=samples)]
+    more = [(ratio - 1) * 100 for ratio in ratios(medians["ours"], medians["bare"])]
+    return [OVERHEAD.of(more, samples=samples)]
 
 
 def _evidence_ms(model: Model, request: GenerateRequest) -> float:
@@ -159,8 +163,3 @@ def _request(
 
 def _by_baseline(baseline: Baseline, prompt: str, schema: dict[str, Any], tokens: int) -> Stamped:
     return baseline.ask(task="grammar", prompt=prompt, schema=schema, max_tokens=tokens).stamped
-
-
-def _each_median(rounds: Sequence[Sequence[float]]) -> list[float]:
-    """The median of each position over the rounds."""
-    return [statistics.median(times) for times in zip(*rounds)]

@@ -1,14 +1,17 @@
-"""A figure of the bench: the measurement, its method and its target."""
+"""A figure of the bench: its repeats, its method and its target."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
+
+Verdict: TypeAlias = Literal["met", "missed", "undecidable"]
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -20,20 +23,31 @@ class Target(msgspec.Struct, frozen=True):
     def met_by(self, measured: float) -> bool:
         return measured <= self.value if self.kind == "at most" else measured >= self.value
 
+    def verdict(self, repeats: Sequence[float]) -> Verdict:
+        """The median decides; a miss is undecidable where a repeat meets the target."""
+        if self.met_by(statistics.median(repeats)):
+            return "met"
+        return "undecidable" if any(map(self.met_by, repeats)) else "missed"
+
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the answer.
 
-    `measured` is None where it could not be, and `note` says why; `met` is None then, and where there is no target.
-    `compares` says exactly what was measured; `samples` are the values behind the figure, each with its unit in its
-    name.
+    `measured` is the median of the `repeats`, between `minimum` and `maximum`; None where it could not be measured, and
+    `note` says why. `verdict` is None then, and where there is no target. `better` says which values are, also where
+    there is no target. `compares` says exactly what was measured; `samples` are the values behind the figure, each with
+    its unit in its name.
     """
 
     name: str
     unit: str
     measured: float | None
+    minimum: float | None = None
+    maximum: float | None = None
+    repeats: int = 0
+    better: Literal["lower", "higher"]
     target: Target | None
-    met: bool | None
+    verdict: Verdict | None = None
     compares: str
     note: str = ""
     samples: dict[str, float] = {}
@@ -47,15 +61,23 @@ class Row:
     unit: str
     compares: str
     target: Target | None = None
+    higher_is_better: bool = False
+    """For a figure without a target, which would say it."""
 
-    def of(self, value: float, *, note: str = "", samples: dict[str, float] | None = None) -> Figure:
-        """The figure with its value."""
+    def of(
+        self, repeats: Sequence[float], *, note: str = "", samples: dict[str, float] | None = None
+    ) -> Figure:
+        """The figure with its values, one for each repeat and at least one."""
         return Figure(
             name=self.name,
             unit=self.unit,
-            measured=value,
+            measured=statistics.median(repeats),
+            minimum=min(repeats),
+            maximum=max(repeats),
+            repeats=len(repeats),
+            better=self._better,
             target=self.target,
-            met=None if self.target is None else self.target.met_by(value),
+            verdict=None if self.target is None else self.target.verdict(repeats),
             compares=self.compares,
             note=note,
             samples=samples or {},
@@ -67,11 +89,16 @@ class Row:
             name=self.name,
             unit=self.unit,
             measured=None,
+            better=self._better,
             target=self.target,
-            met=None,
             compares=self.compares,
             note=f"not measured: {reason}",
         )
+
+    @property
+    def _better(self) -> Literal["lower", "higher"]:
+        higher = self.higher_is_better or (self.target is not None and self.target.kind == "at least")
+        return "higher" if higher else "lower"
 
 
 def at_most(value: float) -> Target:

@@ -22,7 +22,7 @@ from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import Answer, Baseline
 from glyphscope_benchmarks.decoding import convertible
 from glyphscope_benchmarks.figures import Figure, Row, at_most
-from glyphscope_benchmarks.timing import Plan, interleaved, seconds
+from glyphscope_benchmarks.timing import Plan, interleaved, ratios, seconds
 
 TOOLS = (10, 100, 1000)
 RULES = 1000
@@ -91,7 +91,7 @@ def keystroke(plan: Plan) -> Iterator[Figure]:
     check_gbnf(edits[0])
     taken = [seconds(partial(check_gbnf, edit)) for edit in edits[1:]]
     yield KEYSTROKE.of(
-        statistics.median(taken) * 1000, samples={"rules": float(len(check_gbnf(text).document.rules))}
+        [each * 1000 for each in taken], samples={"rules": float(len(check_gbnf(text).document.rules))}
     )
 
 
@@ -104,17 +104,19 @@ def _building(baseline: Baseline, plan: Plan) -> Iterator[Figure]:
     runs["schema", TOOLS[1]] = partial(_built, baseline, "schema", "json", TOOLS[1], marks)
     runs["converter", TOOLS[1]] = partial(_built, baseline, "converter", "json", TOOLS[1], marks)
     _built(baseline, "mask", "json", 1, marks)  # what is made once for each model is made here
-    taken = {key: statistics.median(times) for key, times in interleaved(runs, min(plan.rounds, 3)).items()}
+    taken = interleaved(runs, plan.rounds)
     for row, name in zip(GROWTH, _WAYS):
         samples = {
-            f"{tools}_tools_ms": taken[name, tools] * 1000 for tools in TOOLS if (name, tools) in taken
+            f"{tools}_tools_ms": statistics.median(taken[name, tools]) * 1000
+            for tools in TOOLS
+            if (name, tools) in taken
         }
-        large, small = (2, 1) if (name, TOOLS[2]) in taken else (1, 0)
-        ratio = taken[name, TOOLS[large]] / TOOLS[large] / (taken[name, TOOLS[small]] / TOOLS[small])
-        note = "" if large == 2 else f"quick: {TOOLS[1]} tools over {TOOLS[0]}"
-        yield row.of(ratio, note=note, samples=samples)
+        small, large = TOOLS[1:] if (name, TOOLS[2]) in taken else TOOLS[:2]
+        growth = [ratio * small / large for ratio in ratios(taken[name, large], taken[name, small])]
+        note = "" if large == TOOLS[2] else f"quick: {TOOLS[1]} tools over {TOOLS[0]}"
+        yield row.of(growth, note=note, samples=samples)
     for row, way in zip(BASELINES, ("schema", "converter")):
-        yield row.of(taken[way, TOOLS[1]] * 1000)
+        yield row.of([each * 1000 for each in taken[way, TOOLS[1]]])
 
 
 def _leading(baseline: Baseline, plan: Plan) -> Iterator[Figure]:
@@ -125,15 +127,16 @@ def _leading(baseline: Baseline, plan: Plan) -> Iterator[Figure]:
         for way in ("mask", "schema", "gbnf", "converter")
     }
     answers = interleaved(runs, plan.rounds)
-    spent = {
-        way: [each for (name, _), rounds in answers.items() if name == way for each in _medians(rounds)]
-        for way in ("mask", "schema", "gbnf", "converter")
-    }
+    spent = {way: _spent(answers, way) for way in ("mask", "schema", "gbnf", "converter")}
     for row, share in zip(MASK, (50, 99)):
-        ours, theirs = (float(np.percentile(spent[way], share)) for way in ("mask", "schema"))
-        yield row.of(ours / theirs, samples={"ours_us": ours * 1e6, "llguidance_us": theirs * 1e6})
-    ours, theirs = (statistics.mean(spent[way]) for way in ("gbnf", "converter"))
-    yield SAMPLER.of(ours / theirs, samples={"ours_ms": ours * 1000, "converter_ms": theirs * 1000})
+        ours, theirs = (
+            [float(np.percentile(times, share)) for times in spent[way]] for way in ("mask", "schema")
+        )
+        samples = {"ours_us": statistics.median(ours) * 1e6, "llguidance_us": statistics.median(theirs) * 1e6}
+        yield row.of(ratios(ours, theirs), samples=samples)
+    ours, theirs = ([statistics.mean(times) for times in spent[way]] for way in ("gbnf", "converter"))
+    samples = {"ours_ms": statistics.median(ours) * 1000, "converter_ms": statistics.median(theirs) * 1000}
+    yield SAMPLER.of(ratios(ours, theirs), samples=samples)
 
 
 def _in_any_order(baseline: Baseline, plan: Plan) -> Figure:
@@ -147,20 +150,24 @@ def _in_any_order(baseline: Baseline, plan: Plan) -> Figure:
     answers, tools = interleaved(led, plan.rounds), TOOLS[1]
     built = interleaved(
         {order: partial(_built, baseline, way, "json", tools, marks) for order, way in ways.items()},
-        min(plan.rounds, 3),
+        plan.rounds,
     )
-    samples = {}
+    samples, medians = {}, {}
     for order in ways:
-        spent = [each for (name, _), rounds in answers.items() if name == order for each in _medians(rounds)]
-        samples[f"{order}_us"] = statistics.median(spent) * 1e6
-        samples[f"{order}_99th_percentile_us"] = float(np.percentile(spent, 99)) * 1e6
+        spent = _spent(answers, order)
+        medians[order] = [statistics.median(times) for times in spent]
+        samples[f"{order}_us"] = statistics.median(medians[order]) * 1e6
+        samples[f"{order}_99th_percentile_us"] = (
+            statistics.median(float(np.percentile(times, 99)) for times in spent) * 1e6
+        )
         samples[f"{order}_{tools}_tools_built_ms"] = statistics.median(built[order]) * 1000
-    return ORDER.of(samples["any_us"] / samples["schema_us"], samples=samples)
+    return ORDER.of(ratios(medians["any"], medians["schema"]), samples=samples)
 
 
-def _medians(rounds: list[Answer]) -> list[float]:
-    """Of each token the median over the rounds."""
-    return [statistics.median(times) for times in zip(*(answer.spent for answer in rounds))]
+def _spent(answers: dict[tuple[str, str], list[Answer]], way: str) -> list[list[float]]:
+    """Of each round the seconds of all tokens that were read in that way."""
+    rounds = zip(*(answers[key] for key in answers if key[0] == way), strict=True)
+    return [[each for answer in texts for each in answer.spent] for texts in rounds]
 
 
 def _built(baseline: Baseline, way: str, notation: Notation, tools: int, marks: Iterator[int]) -> float:

@@ -69,7 +69,7 @@ def _opening(path: str, plan: Plan) -> Figure:
         bare.append(spent[0])
         ours.append(spent[1])
     samples = {"bare_s": statistics.median(bare), "ours_s": statistics.median(ours)}
-    return OPENING.of(samples["ours_s"] - samples["bare_s"], samples=samples)
+    return OPENING.of([one - other for one, other in zip(ours, bare, strict=True)], samples=samples)
 
 
 def _token(path: str, plan: Plan) -> Figure:
@@ -89,14 +89,11 @@ def _token(path: str, plan: Plan) -> Figure:
                 [],
             )
         interleaved(dict(list(runs.items())[:2]), 1)  # what is made once for each model is made here
-        taken = interleaved(runs, min(plan.rounds, 3))
+        taken = interleaved(runs, plan.rounds)
     ours, bare = (
         [
-            each
-            for (name, _), rounds in taken.items()
-            if name == way
-            for run in rounds
-            for each in run.intervals
+            statistics.median(each for run in runs_of_round for each in run.intervals)
+            for runs_of_round in zip(*(rounds for (name, _), rounds in taken.items() if name == way))
         ]
         for way in ("ours", "bare")
     )
@@ -108,8 +105,8 @@ def _token(path: str, plan: Plan) -> Figure:
         "choice_and_evidence_ms": statistics.median(step.sample_ms for step in steps),
         "vocabulary": float(model.info.vocabulary),
     }
-    more = samples["ours_ms_per_token"] - samples["bare_ms_per_token"]
-    return TOKEN.of(more / STEP_MS * 100, samples=samples)
+    more = [(one - other) / STEP_MS * 100 for one, other in zip(ours, bare, strict=True)]
+    return TOKEN.of(more, samples=samples)
 
 
 def _masked(model: Model, request: GenerateRequest, most: int) -> _Run:

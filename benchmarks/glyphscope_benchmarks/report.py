@@ -12,15 +12,18 @@ from rich.text import Text
 from glyphscope.evals.results.manifest import processor_name, system_name
 from glyphscope.events import ModelInfo
 from glyphscope.runs.emitter import versions
-from glyphscope.text.figures import estimate
+from glyphscope.text.figures import UNKNOWN, estimate
 from glyphscope_benchmarks.figures import Figure
 
 _CALM = 0.5
 """Processes that wait for the processor on a machine that does nothing else, at most."""
+UNDECIDABLE = (
+    "undecidable: the median misses the target and a repeat meets it; measure on a machine without other work"
+)
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """`load` is the load average of the minute before the bench; None where the system has none."""
+    """`load` is the number of processes that were running in the minute before the bench; None where it is unknown."""
 
     system: str
     processor: str
@@ -32,9 +35,13 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         """Whether others' work disturbs the figures."""
         return self.load is not None and self.load > _CALM
 
+    @property
+    def load_text(self) -> str:
+        return "load unknown" if self.load is None else f"load {self.load:.1f}"
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of `glyphscope bench --json`. `met`: every figure that was measured and has a target meets it."""
+    """The output of `glyphscope bench --json`. `met`: no figure clearly misses its target."""
 
     met: bool
     quick: bool
@@ -50,7 +57,7 @@ def report(
 ) -> Report:
     """The figures with everything that they hold for."""
     return Report(
-        met=all(figure.met is not False for figure in figures),
+        met=all(figure.verdict != "missed" for figure in figures),
         quick=quick,
         figures=figures,
         seconds=seconds,
@@ -77,11 +84,15 @@ def table(found: Report) -> Table:
     """The figures as people read them."""
     lines = Table(box=None, header_style="bold", pad_edge=False)
     lines.add_column("figure", overflow="fold")
-    for name in ("measured", "target"):
+    for name in ("minimum", "median", "maximum", "target"):
         lines.add_column(name, justify="right", no_wrap=True)
     lines.add_column("met", no_wrap=True)
     for figure in found.figures:
-        lines.add_row(figure.name, _value(figure), _target(figure), _met(figure))
+        extremes = (
+            UNKNOWN if value is None else value_text(value) for value in (figure.minimum, figure.maximum)
+        )
+        least, most = (Text(text, style="dim") for text in extremes)
+        lines.add_row(figure.name, least, _value(figure), most, _target(figure), _met(figure))
     return lines
 
 
@@ -89,36 +100,45 @@ def footnotes(found: Report) -> list[Text]:
     """The conditions under which the figures are valid, and why some are missing."""
     machine, model = found.machine, found.model
     notes = [f"{figure.name}: {figure.note}" for figure in found.figures if figure.measured is None]
+    if any(figure.verdict == "undecidable" for figure in found.figures):
+        notes.append(UNDECIDABLE)
     named = f"{model.name} {model.quantisation}, sha256 {model.sha256[:12]}" if model else "no model"
+    processor = machine.processor or "processor unknown"
     notes.append(
-        f"{named}; {machine.processor or 'processor unknown'}, {machine.cores} cores; {estimate(found.seconds)}"
+        f"{named}; {processor}, {machine.cores} cores, {machine.load_text}; {estimate(found.seconds)}"
     )
     if machine.busy:
-        notes.append(
-            f"Other programs were using the machine (load {machine.load:.1f}): the figures may be "
-            "too high or too low."
-        )
+        notes.append("Other programs were using the machine: the figures may be too high or too low.")
     return [Text(note, style="dim") for note in notes]
 
 
 def _value(figure: Figure) -> Text:
     if figure.measured is None:
         return Text("not measured", style="yellow")
-    return Text(f"{figure.measured:,.2f} {_unit(figure)}".strip())
+    return Text(f"{value_text(figure.measured)} {unit_text(figure.unit)}".strip())
+
+
+def value_text(value: float) -> str:
+    return f"{value:,.2f}"
 
 
 def _target(figure: Figure) -> Text:
     if figure.target is None:
-        return Text("–", style="dim")
+        return Text(UNKNOWN, style="dim")
     sign = "≤" if figure.target.kind == "at most" else "≥"
-    return Text(f"{sign} {figure.target.value:g} {_unit(figure)}".strip())
+    return Text(f"{sign} {figure.target.value:g} {unit_text(figure.unit)}".strip())
 
 
-def _unit(figure: Figure) -> str:
-    return "×" if figure.unit == "ratio" else figure.unit
+def unit_text(unit: str) -> str:
+    return "×" if unit == "ratio" else unit
 
 
 def _met(figure: Figure) -> Text:
-    if figure.met is None:
-        return Text("–", style="dim")
-    return Text("✓ yes", style="green") if figure.met else Text("✗ no", style="bold red")
+    match figure.verdict:
+        case None:
+            return Text(UNKNOWN, style="dim")
+        case "met":
+            return Text("✓ yes", style="green")
+        case "missed":
+            return Text("✗ no", style="bold red")
+    return Text("? undecidable", style="yellow")

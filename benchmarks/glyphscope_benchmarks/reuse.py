@@ -13,7 +13,7 @@ from glyphscope.strategies import run
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.decoding import run_request
 from glyphscope_benchmarks.figures import Figure, Row, at_most
-from glyphscope_benchmarks.timing import Plan
+from glyphscope_benchmarks.timing import Plan, ratios
 
 RERUN = Row(
     "time to first token, rerun over cold",
@@ -38,9 +38,8 @@ def figures(model: Model, plan: Plan) -> list[Figure]:
         _forget(model)
         cold.append(first_token(orders[number % len(orders)], model))
         rerun.append(first_token(orders[(number + 1) % len(orders)], model))
-    times = [statistics.median(each) for each in (cold, rerun)]
-    samples = {"cold_ms": times[0] * 1000, "rerun_ms": times[1] * 1000}
-    return [RERUN.of(times[1] / times[0], samples=samples)]
+    samples = {"cold_ms": statistics.median(cold) * 1000, "rerun_ms": statistics.median(rerun) * 1000}
+    return [RERUN.of(ratios(rerun, cold), samples=samples)]
 
 
 def first_token(request: RunRequest, model: Model) -> float:

@@ -96,13 +96,8 @@ def _rounds(starts: Mapping[str, Callable[[], Taken]], plan: Plan) -> dict[str, 
 
 
 def _figure(row: Row, taken: Sequence[Taken], more: dict[str, float]) -> Figure:
-    walls = [each.wall for each in taken]
-    samples = {
-        "lowest_s": min(walls),
-        "highest_s": max(walls),
-        "cpu_s": statistics.median(each.cpu for each in taken),
-    }
-    return row.of(statistics.median(walls), samples=samples | more)
+    samples = {"cpu_s": statistics.median(each.cpu for each in taken)}
+    return row.of([each.wall for each in taken], samples=samples | more)
 
 
 def _ended(environment: dict[str, str], command: Sequence[str]) -> Taken:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ class Plan:
 
 
 FULL = Plan(
-    rounds=5, call_rounds=3, sizes=(1_000, 100_000, 1_000_000), prompts=7, call_tokens=48, text_tokens=96
+    rounds=5, call_rounds=5, sizes=(1_000, 100_000, 1_000_000), prompts=7, call_tokens=48, text_tokens=96
 )
 QUICK = Plan(
     rounds=1, call_rounds=1, sizes=(1_000, 100_000, 1_000_000), prompts=2, call_tokens=32, text_tokens=48
@@ -41,6 +40,11 @@ def interleaved(runs: Mapping[K, Callable[[], T]], rounds: int) -> dict[K, list[
         for key in order if number % 2 == 0 else reversed(order):
             results[key].append(runs[key]())
     return results
+
+
+def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """One by the other, round by round: both were disturbed alike."""
+    return [one / other for one, other in zip(ours, theirs, strict=True)]
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -76,8 +80,12 @@ class Stamped:
         return [after - before for before, after in pairwise(times)]
 
 
-def rate(runs: Sequence[Sequence[Stamped]]) -> float:
-    """Tokens per second over several generations, each given by its rounds: of each the median time counts."""
-    tokens = sum(rounds[0].tokens for rounds in runs)
-    time_taken = sum(statistics.median(each.seconds for each in rounds) for rounds in runs)
-    return tokens / time_taken if time_taken else 0.0
+def rates(runs: Sequence[Sequence[Stamped]]) -> list[float]:
+    """Tokens per second of each round over several generations, each given by its rounds."""
+    return [rate(generations) for generations in zip(*runs, strict=True)]
+
+
+def rate(generations: Sequence[Stamped]) -> float:
+    """Tokens per second over generations, one after the other."""
+    time_taken = sum(each.seconds for each in generations)
+    return sum(each.tokens for each in generations) / time_taken if time_taken else 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
@@ -14,7 +13,7 @@ from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.validation.call import CallValidator
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.figures import Figure, Row, at_most
-from glyphscope_benchmarks.timing import Plan, interleaved, seconds
+from glyphscope_benchmarks.timing import Plan, interleaved, ratios, seconds
 
 US_PER_CHAR = at_most(1.5)
 GROWTH = at_most(1.3)
@@ -39,7 +38,7 @@ def figures(plan: Plan) -> Iterator[Figure]:
             row = Row(f"{name}, {size:,} characters", "µs/char", _FED, US_PER_CHAR)
             yield row.of(costs[str(size)])
         growth = Row(f"{name}, {huge:,} over {long:,}", "ratio", "the cost of a character in both", GROWTH)
-        yield growth.of(costs[str(huge)] / costs[str(long)])
+        yield growth.of(ratios(costs[str(huge)], costs[str(long)]))
     yield from _harder(plan, long)
     yield from _others(plan, short, long)
 
@@ -75,10 +74,9 @@ def _others(plan: Plan, short: int, long: int) -> Iterator[Figure]:
         yield from (Row(name, "µs/char", _FED).missing("jiter is not installed") for name in partial)
 
 
-def _costs(runs: dict[str, tuple[Judge, str]], plan: Plan) -> dict[str, float]:
-    """Microseconds a character of each run: the median of the rounds."""
-    timings = interleaved({name: _timed(judge, text) for name, (judge, text) in runs.items()}, plan.rounds)
-    return {name: statistics.median(times) for name, times in timings.items()}
+def _costs(runs: dict[str, tuple[Judge, str]], plan: Plan) -> dict[str, list[float]]:
+    """Microseconds a character of each run, in each round."""
+    return interleaved({name: _timed(judge, text) for name, (judge, text) in runs.items()}, plan.rounds)
 
 
 def _timed(judge: Judge, text: str) -> Callable[[], float]:

@@ -56,8 +56,6 @@ def figures(plan: Plan) -> list[Figure]:
         "p90_ms": median.p90_ms,
         "max_ms": max(slices.max_ms for slices in rounds),
         "tokens_per_second": median.tokens / median.seconds,
-        "lowest_p99_ms": rounds[0].p99_ms,
-        "highest_p99_ms": rounds[-1].p99_ms,
     }
     longest = {
         name: statistics.median(slices.longest_ms[name] for slices in rounds) for name in median.longest_ms
@@ -65,8 +63,8 @@ def figures(plan: Plan) -> list[Figure]:
     worst = max(longest, key=longest.__getitem__)
     in_words = {f"{name.replace(' ', '_')}_ms": value for name, value in longest.items()}
     return [
-        BUSY.of(median.p99_ms, samples=samples),
-        LONGEST.of(longest[worst], note=worst, samples=in_words),
+        BUSY.of([slices.p99_ms for slices in rounds], samples=samples),
+        LONGEST.of([slices.longest_ms[worst] for slices in rounds], note=worst, samples=in_words),
     ]
 
 

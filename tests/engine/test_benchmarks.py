@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -20,13 +22,14 @@ from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.models.opening import open_model
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_benchmarks import command, documents, grammars, large, start, validators, window
+from glyphscope_benchmarks import command, documents, grammars, large, report, start, validators, window
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.decoding import convertible, stamped
-from glyphscope_benchmarks.figures import Row, at_least, at_most
-from glyphscope_benchmarks.timing import QUICK, Plan, Stamped, interleaved, rate
+from glyphscope_benchmarks.figures import Row, Target, at_least, at_most
+from glyphscope_benchmarks.timing import QUICK, Plan, Stamped, interleaved, rates, ratios
 from untrained_models import Pair, model_file
 
+Measuring = Callable[..., Any]
 TINY = replace(QUICK, sizes=(100, 1000, 2000), prompts=1, call_tokens=12, text_tokens=6)
 
 
@@ -40,10 +43,44 @@ def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_target_is_met_at_its_own_value() -> None:
-    assert Row("r", "×", "", at_most(2.0)).of(2.0).met is True
-    assert Row("r", "×", "", at_most(2.0)).of(2.1).met is False
-    assert Row("r", "×", "", at_least(2.0)).of(1.9).met is False
-    assert Row("r", "×", "").of(9.0).met is None
+    assert Row("r", "×", "", at_most(2.0)).of([2.0]).verdict == "met"
+    assert Row("r", "×", "", at_most(2.0)).of([2.1]).verdict == "missed"
+    assert Row("r", "×", "", at_least(2.0)).of([1.9]).verdict == "missed"
+    assert Row("r", "×", "").of([9.0]).verdict is None
+
+
+def test_a_figure_has_the_spread_of_its_repeats() -> None:
+    figure = Row("r", "ms", "").of([3.0, 1.0, 9.0])
+    assert (figure.minimum, figure.measured, figure.maximum, figure.repeats) == (1.0, 3.0, 9.0, 3)
+    missing = Row("r", "ms", "").missing("no model")
+    assert (missing.minimum, missing.measured, missing.maximum, missing.repeats) == (None, None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("target", "repeats", "verdict"),
+    [
+        (at_most(2.0), [2.1, 2.2, 2.3], "missed"),
+        (at_most(2.0), [1.9, 2.2, 2.3], "undecidable"),
+        (at_most(2.0), [1.8, 1.9, 2.3], "met"),
+        (at_least(2.0), [1.7, 1.8, 1.9], "missed"),
+        (at_least(2.0), [1.7, 1.8, 2.0], "undecidable"),
+        (at_least(2.0), [1.7, 2.1, 2.2], "met"),
+    ],
+)
+def test_a_missed_target_that_a_repeat_meets_is_undecidable(
+    target: Target, repeats: list[float], verdict: str
+) -> None:
+    assert Row("r", "ms", "", target).of(repeats).verdict == verdict
+
+
+def test_higher_is_better_for_a_target_to_reach_or_where_the_row_says_so() -> None:
+    assert Row("r", "×", "", at_least(2.0)).of([1.0]).better == "higher"
+    assert Row("r", "×", "", higher_is_better=True).missing("no model").better == "higher"
+    assert Row("r", "ms", "", at_most(2.0)).of([1.0]).better == "lower"
+
+
+def test_a_ratio_is_taken_round_by_round() -> None:
+    assert ratios([1.0, 4.0], [2.0, 2.0]) == [0.5, 2.0]
 
 
 def test_interleaved_work_alternates_its_order() -> None:
@@ -52,10 +89,10 @@ def test_interleaved_work_alternates_its_order() -> None:
     assert seen == ["a", "b", "b", "a"]
 
 
-def test_a_rate_counts_the_median_round_of_each_generation() -> None:
-    slow, usual = Stamped(0.0, ((1.0, 2), (9.0, 2))), Stamped(0.0, ((1.0, 2), (2.0, 2)))
-    assert rate([[usual, slow, usual]]) == 2.0
-    assert rate([[Stamped(0.0, ())]]) == 0.0
+def test_a_rate_covers_all_generations_of_a_round() -> None:
+    slow, usual = Stamped(0.0, ((1.0, 2), (6.0, 2))), Stamped(0.0, ((1.0, 2), (2.0, 2)))
+    assert rates([[usual, slow], [usual, usual]]) == [2.0, 1.0]
+    assert rates([[Stamped(0.0, ())]]) == [0.0]
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
@@ -120,18 +157,46 @@ def test_figures_that_need_a_model_are_reported_as_not_measured_without_one(
         *[f"not measured: {large.NO_FILE}"] * len(large.ROWS),
         *["not measured: there is no window here"] * (len(window.ROWS) + len(start.ROWS)),
     ]
-    assert all(figure["met"] is None for figure in missing)
+    assert all(figure["verdict"] is None for figure in missing)
     assert answer["machine"]["cores"] >= 1 and "python" in answer["versions"]
 
 
-def test_a_missed_target_is_exit_code_1_and_a_no_in_the_table(
-    monkeypatch: pytest.MonkeyPatch, no_window: None
-) -> None:
-    monkeypatch.setattr(command, "measure", lambda *_: iter([Row("slow", "ms", "", at_most(1.0)).of(2.0)]))
-    monkeypatch.setattr(command, "_open", lambda *_: (None, "no model"))
-    done = CliRunner().invoke(app, ["bench"])
+@pytest.fixture
+def measuring(monkeypatch: pytest.MonkeyPatch) -> Measuring:
+    """Runs the bench with these repeats as its only figure, whose target is at most 1 ms."""
+
+    def run(repeats: Sequence[float], *options: str) -> Any:
+        figure = Row("slow", "ms", "", at_most(1.0)).of(repeats)
+        monkeypatch.setattr(command, "measure", lambda *_: iter([figure]))
+        monkeypatch.setattr(command, "_open", lambda *_: (None, "no model"))
+        return CliRunner().invoke(app, ["bench", *options])
+
+    return run
+
+
+def test_a_clearly_missed_target_is_exit_code_1_and_a_no_in_the_table(measuring: Measuring) -> None:
+    done = measuring([2.0, 1.5, 3.0])
     assert done.exit_code == 1
-    assert "2.00 ms" in done.stdout and "≤ 1 ms" in done.stdout and "✗ no" in done.stdout
+    assert re.search(r"slow +1\.50 +2\.00 ms +3\.00 +≤ 1 ms +✗ no", done.stdout)
+
+
+def test_an_undecidable_target_is_exit_code_0_and_said_in_table_and_json(measuring: Measuring) -> None:
+    done = measuring([2.0, 0.5, 3.0])
+    assert done.exit_code == 0
+    assert "? undecidable" in done.stdout and report.UNDECIDABLE in done.stdout
+    answer = json.loads(measuring([2.0, 0.5, 3.0], "--json").stdout)
+    (figure,) = answer["figures"]
+    assert answer["met"] is True and figure["verdict"] == "undecidable"
+    assert (figure["minimum"], figure["measured"], figure["maximum"], figure["repeats"]) == (0.5, 2.0, 3.0, 3)
+
+
+@pytest.mark.parametrize(("load", "text"), [(None, "load unknown"), (3.25, "load 3.2")])
+def test_the_footnotes_name_the_machine_and_its_load(load: float | None, text: str) -> None:
+    machine = report.Machine(system="Linux", processor="a processor", cores=2, load=load)
+    found = report.report([], quick=True, seconds=9.0, machine=machine, model=None)
+    notes = [str(note) for note in report.footnotes(found)]
+    assert notes[0] == f"no model; a processor, 2 cores, {text}; 9 s"
+    assert len(notes) == (2 if load else 1)
 
 
 def test_a_model_that_computes_nothing_is_rejected() -> None:
@@ -163,8 +228,8 @@ def test_the_windows_figure_is_read_or_its_error_is_reported(
             window.figures(TINY)
     else:
         busy, longest = window.figures(TINY)
-        assert busy.measured == 7.5 and busy.met and busy.samples["tokens_per_second"] == 2000
-        assert (longest.measured, longest.met, longest.note) == (80, False, "change theme")
+        assert busy.measured == 7.5 and busy.verdict == "met" and busy.samples["tokens_per_second"] == 2000
+        assert (longest.measured, longest.verdict, longest.note) == (80, "missed", "change theme")
 
 
 def test_a_window_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +245,7 @@ def test_the_starts_are_measured_with_their_spread(monkeypatch: pytest.MonkeyPat
     assert [figure.name for figure in figures] == [row.name for row in start.ROWS]
     for figure in figures:
         assert figure.measured is not None, figure.note
-        assert figure.samples["lowest_s"] <= figure.measured <= figure.samples["highest_s"]
+        assert figure.minimum is not None and figure.minimum <= figure.measured
         assert figure.samples["cpu_s"] > 0
 
 
@@ -229,7 +294,7 @@ def test_the_bare_loop_decodes_the_same_tokens(model: Model) -> None:
 def test_the_cost_of_a_vocabulary_is_measured_beside_a_bare_loop(llama_data: Path) -> None:
     opening, token = large.figures(model_file(llama_data, Pair("llama-spm")), TINY)
     assert 0 < opening.samples["bare_s"] < opening.samples["ours_s"]
-    assert opening.measured == opening.samples["ours_s"] - opening.samples["bare_s"]
+    assert opening.measured == pytest.approx(opening.samples["ours_s"] - opening.samples["bare_s"])
     assert token.samples["vocabulary"] == 32_000
     assert {"mask_ms", "choice_and_evidence_ms", "bare_ms_per_token", "ours_ms_per_token"} <= set(
         token.samples

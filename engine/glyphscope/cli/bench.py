@@ -36,7 +36,9 @@ def bench(
     loading: Loading,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the speed of validator, decoding and window. Exit code 1 when a target is missed.
+    """Measure the speed of validator, decoding and window. Exit code 1 when a target is clearly missed.
+
+    Every figure has the minimum, median and maximum of its repeats. A missed target that a repeat meets is undecidable.
 
     The load options apply to the model and to what it is compared with; the targets are for the defaults.
     """
