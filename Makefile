@@ -9,7 +9,7 @@ PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q -n 2
 # Bytecode is kept whatever the shell says: reading the tests anew each time takes a fifth of `make check`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench docs screenshots records lessons translation package release setup
+.PHONY: run test check lint bench bench-compare docs screenshots records lessons translation package release setup
 
 setup:
 	@$(PYTHON) packaging/setup_env.py
@@ -44,6 +44,10 @@ lint:
 LARGE ?= gemma-4
 bench: setup
 	@large=$$($(BIN)/python packaging/untrained.py $(LARGE)); $(BIN)/glyphscope bench $(BENCH) --large "$$large"
+
+# The last full runs on this machine beside each other, by commit.
+bench-compare: setup
+	@$(BIN)/glyphscope bench --compare
 
 # The documentation as a site with search and the reference of the engine's packages: build/site/index.html.
 DOCS := build/docs-env/bin

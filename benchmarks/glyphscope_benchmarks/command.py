@@ -9,15 +9,15 @@ from contextlib import ExitStack
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
-from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.errors import ModelError
+from glyphscope.cli.output import console, diagnostics, print_json, print_note, print_text
+from glyphscope.errors import ModelError, StorageError
 from glyphscope.events import LoadOptions
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED
-from glyphscope_benchmarks import decoding, grammars, large, reuse, start, validators, window
+from glyphscope_benchmarks import decoding, grammars, history, large, reuse, start, validators, window
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.figures import Figure, measured_or_missing
-from glyphscope_benchmarks.report import footnotes, report, table, this_machine
+from glyphscope_benchmarks.report import Report, footnotes, report, table, this_machine
 from glyphscope_benchmarks.timing import FULL, QUICK, Plan
 
 MODEL_ROWS = (*reuse.ROWS, *grammars.ROWS, *decoding.ROWS)
@@ -37,6 +37,8 @@ def bench(quick: bool, model: str, large_model: str, loading: Loading, as_json: 
                 figures.append(figure)
                 status.update(f"measured: {figure.name}")
     found = report(figures, quick=quick, seconds=time.perf_counter() - start, machine=machine, model=info)
+    if not quick:
+        _remember(found)
     if as_json:
         print_json(found)
     else:
@@ -45,6 +47,30 @@ def bench(quick: bool, model: str, large_model: str, loading: Loading, as_json: 
         for note in footnotes(found):
             out.print(note)
     return found.met
+
+
+def compare(as_json: bool) -> None:
+    """Print the last full runs on this machine, by commit."""
+    path = history.history_file()
+    found = history.compare(*history.read(path), path)
+    if as_json:
+        print_json(found)
+    else:
+        if found.commits:
+            console().print(history.comparison_table(found))
+        for note in history.comparison_notes(found):
+            print_text(note, "dim")
+    for problem in found.problems:
+        print_note(problem, "yellow")
+
+
+def _remember(found: Report) -> None:
+    """Add the run to the history. The figures are printed even where that fails."""
+    path = history.history_file()
+    try:
+        history.append(history.entry(found), path)
+    except StorageError as error:
+        print_note(f"This run is not in the history: {error}", "yellow")
 
 
 def measure(

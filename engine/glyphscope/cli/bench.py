@@ -33,6 +33,10 @@ def bench(
             help="A model with a large vocabulary, to measure its cost; `make bench` creates one.",
         ),
     ] = "",
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Measure nothing: show the last full runs on this machine by commit."),
+    ] = False,
     loading: Loading,
     as_json: JsonOption = False,
 ) -> None:
@@ -49,5 +53,8 @@ def bench(
         )
     if str(FOLDER) not in sys.path:
         sys.path.append(str(FOLDER))
-    met = import_module("glyphscope_benchmarks.command").bench(quick, model, large_model, loading, as_json)
-    raise typer.Exit(0 if met else 1)
+    command = import_module("glyphscope_benchmarks.command")
+    if compare:
+        command.compare(as_json)
+    elif not command.bench(quick, model, large_model, loading, as_json):
+        raise typer.Exit(1)
