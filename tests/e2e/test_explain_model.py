@@ -47,13 +47,18 @@ def test_the_preferred_token_is_explained_and_available_without_its_constraint(m
     ]
     masked = conflict.worst
     assert (masked.before, masked.preferred, masked.sampled) == ("1", "0", "}")
-    assert (masked.refused.pointer, masked.refused.keyword) == ("/properties/max_results/maximum", "maximum")
+    assert (masked.attribution.pointer, masked.attribution.keyword) == (
+        "/properties/max_results/maximum",
+        "maximum",
+    )
     assert conflict.lost > masked.preferred_raw > 0.5
     step = of(Token, limited)[masked.token].step
     taken = next(one for one in step.alternatives if one.text == "0")
     constrained = list(run(branch_request(limited, masked.token, take=taken.id), model))
     assert isinstance(constrained[-1], RunFailed)
-    free = list(run(branch_request(limited, masked.token, take=taken.id, relax=masked.refused[:2]), model))
+    free = list(
+        run(branch_request(limited, masked.token, take=taken.id, relax=masked.attribution[:2]), model)
+    )
     assert of(CallReady, free)[0].arguments["max_results"] == 10
     before, after = of(PromptRendered, limited)[0], of(PromptRendered, free)[0]
     assert (
@@ -98,7 +103,7 @@ def test_the_models_own_tokenization_is_recognized_and_a_split_word_reported(mod
     assert boundaries_of(prompt, steps, model).canonical
     place = next(step.index for step in steps if step.text == " max")
     split = list(run(branch_request(limited, place, text=" max_res"), model))
-    (one,) = boundaries_of(prompt, [token.step for token in of(Token, split)], model).otherwise
+    (one,) = boundaries_of(prompt, [token.step for token in of(Token, split)], model).differences
     assert (one.run, one.own, one.more, one.cause) == (("res", "ults"), ("results",), 1, "written")
 
 

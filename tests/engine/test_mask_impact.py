@@ -12,7 +12,7 @@ from glyphscope.cli.app import app
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.constraint_attribution import Attribution, Attributor
 from glyphscope.explain.mask_impact import AROUND, FieldImpact, mask_impact
-from glyphscope.explain.mask_impact_report import field_name, head, loss_words, refused_words, worst_words
+from glyphscope.explain.mask_impact_report import attribution_words, field_name, head, loss_words, worst_words
 from glyphscope.explain.prompt_places import prompt_places
 from glyphscope.grammar.match.earley import MatchLimit
 from glyphscope.grammar.match.report import compile_grammar
@@ -83,7 +83,7 @@ def test_the_constraint_that_masked_the_preferred_token_is_named():
     masked = conflict.worst
     assert (masked.token, masked.before, masked.preferred, masked.sampled) == (8, "10", "1", "}")
     assert (masked.preferred_raw, masked.sampled_raw) == (0.7, pytest.approx(0.1))
-    assert masked.refused == Attribution("search", "/properties/max_results/maximum", "maximum")
+    assert masked.attribution == Attribution("search", "/properties/max_results/maximum", "maximum")
     lines = worst_words(conflict, REGISTRY)
     assert lines[0] == 'token 8: preferred 10▸"1" (raw 70.0%), sampled 10▸"}" (raw 10.0%)'
     assert lines[1] == "blocked by maximum 100 (search:/properties/max_results/maximum)"
@@ -137,7 +137,7 @@ def test_a_keyword_that_was_not_searched_is_reported_as_such():
         run_state([msgspec.structs.replace(events[0], request=other), *events[1:]])
     ).conflicts
     assert (
-        conflict.worst.refused is None
+        conflict.worst.attribution is None
         and "only for the strategy direct" in worst_words(conflict, REGISTRY)[1]
     )
 
@@ -155,7 +155,7 @@ def other_order(order):
 
 def test_a_key_in_another_order_is_attributed_to_the_order():
     conflict = other_order("schema")
-    assert conflict.worst.refused is None and conflict.worst.unexplained == "order"
+    assert conflict.worst.attribution is None and conflict.worst.unexplained == "order"
     assert "--order any" in worst_words(conflict, REGISTRY)[1]
 
 
@@ -188,7 +188,7 @@ def test_before_a_tool_is_known_no_schema_is_named():
 
 def test_a_custom_grammar_is_named_as_the_cause():
     (conflict,) = impact(CONFLICT, grammar='root ::= "x"').conflicts
-    assert conflict.worst.refused is None and "the custom grammar" in worst_words(conflict, REGISTRY)[1]
+    assert conflict.worst.attribution is None and "the custom grammar" in worst_words(conflict, REGISTRY)[1]
 
 
 @pytest.mark.parametrize("too_much", ["time", "ways"])
@@ -202,7 +202,7 @@ def test_an_explanation_that_takes_too_long_is_reported(monkeypatch, too_much):
 
         monkeypatch.setattr("glyphscope.explain.constraint_attribution.Attributor._lets_through", feed)
     (conflict,) = impact(CONFLICT).conflicts
-    assert conflict.worst.refused is None and "takes too long" in worst_words(conflict, REGISTRY)[1]
+    assert conflict.worst.attribution is None and "takes too long" in worst_words(conflict, REGISTRY)[1]
 
 
 def test_incomplete_characters_belong_to_their_step():
@@ -270,10 +270,10 @@ def test_the_place_to_change_is_that_of_the_field():
 
 def test_a_constraint_without_a_value_is_described():
     free = Attribution("search", "/additionalProperties", "additionalProperties")
-    assert refused_words(free, REGISTRY).startswith("additionalProperties (search:")
-    assert refused_words(free, None) == "additionalProperties (search:/additionalProperties)"
+    assert attribution_words(free, REGISTRY).startswith("additionalProperties (search:")
+    assert attribution_words(free, None) == "additionalProperties (search:/additionalProperties)"
     one = Attribution("search", "/required/query", "required")
-    assert refused_words(one, REGISTRY) == 'required "query" (search:/required/query)'
+    assert attribution_words(one, REGISTRY) == 'required "query" (search:/required/query)'
 
 
 def test_a_field_is_shown_by_its_decoded_path():

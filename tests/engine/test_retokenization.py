@@ -11,10 +11,9 @@ from glyphscope.explain.retokenization import (
     boundaries_of,
     boundary_diff_words,
     boundary_words,
-    compared,
-    same_model,
+    compare_tokens,
 )
-from glyphscope.models.interface import Vocabulary
+from glyphscope.models.interface import Vocabulary, same_model
 from glyphscope.models.scripted import ScriptedModel
 
 WORDS = [
@@ -62,16 +61,16 @@ def steps(*words, **more):
 
 
 def reported(found):
-    return [(one.first, one.last, one.run, one.own, one.more) for one in found.otherwise]
+    return [(one.first, one.last, one.run, one.own, one.more) for one in found.differences]
 
 
 def test_the_models_own_tokenization_is_distinguished_from_another():
     own = boundaries_of("\n", steps(b"max_", b"results", b"=", b"10"), Cutting("x"))
-    assert own.canonical and not own.otherwise and (own.tokens, own.own) == (4, 4)
+    assert own.canonical and not own.differences and (own.tokens, own.own) == (4, 4)
     other = boundaries_of("\n", steps(b"max", b"_", b"results", b"=", b"1", b"0"), Cutting("x"))
     assert other.canonical is False and (other.tokens, other.own) == (6, 4)
     assert reported(other) == [(0, 2, ("max", "_"), ("max_",), 1), (4, 6, ("1", "0"), ("10",), 1)]
-    assert other.at(1) is other.otherwise[0] and other.at(3) is None
+    assert other.at(1) is other.differences[0] and other.at(3) is None
     assert "At 2 places" in boundary_words(other) and "2 more than the model itself" in boundary_words(other)
     assert "not measured" in boundary_words(other)
 
@@ -83,13 +82,13 @@ def test_two_adjacent_differences_are_reported_as_two():
 
 def test_the_cause_of_a_difference_is_named():
     forced = boundaries_of("\n", steps(b"1", b"0", forced=True), Cutting("x"))
-    assert forced.otherwise[0].cause == "grammar" and "forced by the grammar" in boundary_diff_words(
-        forced.otherwise[0]
+    assert forced.differences[0].cause == "grammar" and "forced by the grammar" in boundary_diff_words(
+        forced.differences[0]
     )
     typed = boundaries_of("\n", steps(b"1", b"0", origin="written"), Cutting("x"))
-    assert typed.otherwise[0].cause == "written"
+    assert typed.differences[0].cause == "written"
     masked = Alternative(ID[b"10"], b"10", "10", 0.9, 0.0, False)
-    drawn = boundaries_of("\n", steps(b"1", b"0", alternatives=(masked,)), Cutting("x")).otherwise[0]
+    drawn = boundaries_of("\n", steps(b"1", b"0", alternatives=(masked,)), Cutting("x")).differences[0]
     assert (drawn.cause, drawn.masked) == ("model", True)
     assert boundary_diff_words(drawn) == (
         "[1] [0] (sampled by the model, whose own token the mask excluded); the model's own tokenization is [10]"
@@ -132,8 +131,8 @@ def test_an_end_token_is_not_text():
 
 
 def test_a_text_shorter_than_the_models_own_tokenization_has_a_difference():
-    found = compared(steps(b"1"), [(ID[b"10"], b"10")])
-    assert len(found.otherwise) == 1
+    found = compare_tokens(steps(b"1"), [(ID[b"10"], b"10")])
+    assert len(found.differences) == 1
 
 
 def test_models_are_compared_by_hash_or_by_file():

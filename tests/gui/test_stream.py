@@ -148,7 +148,7 @@ def test_another_theme_leaves_token_boundaries_marked(qtbot):
     qtbot.addWidget(view)
     state = feed(view, events_of(BAD))
     view.set_boundaries(
-        Boundaries(tokens=len(state.tokens), otherwise=(BoundaryDiff(0, 1, ("{",), ("{a",), "written"),))
+        Boundaries(tokens=len(state.tokens), differences=(BoundaryDiff(0, 1, ("{",), ("{a",), "written"),))
     )
     assert "Not the model's own" in view.tip(state.tokens[0])
     view.changeEvent(QEvent(QEvent.Type.PaletteChange))

@@ -34,9 +34,8 @@ from glyphscope.explain.retokenization import (
     boundaries_of,
     boundary_diff_words,
     boundary_words,
-    same_model,
 )
-from glyphscope.models.interface import Model
+from glyphscope.models.interface import Model, same_model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, StageState, run_state
@@ -159,10 +158,10 @@ def _print(impact: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | 
             for line in worst_words(field, registry):
                 print_text(f"  {line}")
     print_text(boundary_words(boundaries))
-    for one in boundaries.otherwise[:_PLACES]:
+    for one in boundaries.differences[:_PLACES]:
         print_text(f"  token {one.first}: {boundary_diff_words(one)}")
-    if len(boundaries.otherwise) > _PLACES:
-        print_text(f"  … and {len(boundaries.otherwise) - _PLACES} more places")
+    if len(boundaries.differences) > _PLACES:
+        print_text(f"  … and {len(boundaries.differences) - _PLACES} more places")
 
 
 def _table(impact: MaskImpact) -> PlainTable:
@@ -181,7 +180,7 @@ def _row(field: FieldImpact) -> Iterator[str]:
     yield f"{percent(field.most)} at {field.most_token}" if field.most_token is not None else ""
     yield preferred_words(masked) if masked is not None else ""
     yield sampled_words(masked) if masked is not None else ""
-    yield masked.refused.keyword if masked is not None and masked.refused is not None else ""
+    yield masked.attribution.keyword if masked is not None and masked.attribution is not None else ""
 
 
 def _as_json(stage: StageState, impact: MaskImpact, boundaries: Boundaries) -> dict[str, Any]:
@@ -195,14 +194,14 @@ def _as_json(stage: StageState, impact: MaskImpact, boundaries: Boundaries) -> d
             "canonical": boundaries.canonical,
             "tokens": boundaries.tokens if not boundaries.unknown else None,
             "own": boundaries.own if not boundaries.unknown else None,
-            "otherwise": [asdict(one, dict_factory=_keys) for one in boundaries.otherwise],
+            "otherwise": [asdict(one, dict_factory=_keys) for one in boundaries.differences],
         },
     }
 
 
 _KEYS = {
     "worst": "fight", "masked": "struck", "preferred": "wanted", "preferred_raw": "wanted_raw", "sampled": "got",
-    "sampled_raw": "got_raw", "states": "tells",
+    "sampled_raw": "got_raw", "states": "tells", "attribution": "refused",
 }  # fmt: skip
 """The keys of the JSON output where they are not the attributes' names."""
 

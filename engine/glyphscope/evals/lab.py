@@ -1,10 +1,9 @@
 """The mask-driven lab: an evaluation of the suite `mask-driven` whose calls an MCP server executes, in four files.
 
 `MaskDrivenLab` makes the runs and an `Entry` of each; `write_lab` writes the transcript, the results, the timings and
-the manifest. A call is checked against the schema of its envelope `{"name": …, "arguments": …}`, one layer above each
-tool's (`build_tool_call_schema`). No mask is made of that. While a call is decoded its two stages replace the
-envelope's `oneOf`: the name is chosen under a grammar of names, and decides whose schema constrains the arguments. A
-`oneOf` in one mask is the strategy direct.
+the manifest. Each call is validated against `build_tool_call_schema`, the schema of `{"name": …, "arguments": …}`. The
+masks are not made from that schema: the strategy is two-stage, so the name is decoded under a grammar of names, and
+decides whose schema masks the arguments.
 """
 
 from __future__ import annotations
@@ -72,17 +71,16 @@ class Timings(msgspec.Struct, frozen=True):
 
 
 class CacheHit(msgspec.Struct, frozen=True):
-    """Whether the masks of both stages were there already; None for a stage that did not begin."""
+    """Whether each stage's mask was cached; None for a stage that did not begin."""
 
     name: bool | None = None
     arguments: bool | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt with its call. `tool_result` is the tool's text, `{"error": …}` where the tool failed or did not run,
-    and None without a call.
-
-    `parse_error`, `dispatch_error` and `tool_error` are empty where nothing went wrong; at most one is not.
+    """One prompt with its call, as the transcript has it. `model_output_*` are the model's texts, None for a part that
+    it did not get to. `tool_result` is the tool's text or JSON, `{"error": …}` where it failed or did not run, and None
+    without a call. At most one of `parse_error`, `dispatch_error` and `tool_error` is not empty.
     """
 
     prompt: str
@@ -135,18 +133,18 @@ class MaskDrivenLab:
         )
         samples = [replace(each, request=self._request(each, sampling)) for each in plan_of(matrix).samples()]
         self.samples = sorted(samples, key=lambda each: each.trial)
-        self._envelope = Draft202012Validator(
+        self._call_validator = Draft202012Validator(
             build_tool_call_schema({tool.name: tool.parameters for tool in self.registry.allowed})
         )
 
     @property
     def request(self) -> RunRequest:
-        """The first one; the others differ in the prompt."""
+        """The first sample's; the others differ only in the prompt."""
         assert self.samples[0].request is not None
         return self.samples[0].request.request
 
     def entries(self) -> Generator[Entry, None, None]:
-        """Yield each sample's entry when it is done. Raises ModelError where a run failed, which is not an answer."""
+        """Yield each sample's entry when it is done. Raises ModelError where a run failed."""
         sources = {self._source.name: self._source}
         make = partial(run_sample, interact=lambda cancelled: NonInteractive(sources, cancelled))
         with Crew([self._model], self.samples, Control(), make) as crew:
@@ -183,7 +181,7 @@ class MaskDrivenLab:
             (event for stage in state.stages for event in stage.outline if isinstance(event, ToolResult)),
             None,
         )
-        masks_ms, generation_ms = _spent(state)
+        masks_ms, generation_ms = _mask_and_generation_ms(state)
         message = "" if result is None or result.ok else result.message or result.fault
         of_tool = result is not None and result.fault == "tool"
         return Entry(
@@ -202,7 +200,7 @@ class MaskDrivenLab:
             ),
             expected_tool=expected.tools[0],
             expected_args=expected.arguments or {},
-            mask_cache_hit=_hits(state),
+            mask_cache_hit=_cache_hits(state),
             tokens=state.finished.tokens,
             parse_error=parse_error,
             dispatch_error="" if of_tool else message,
@@ -210,7 +208,7 @@ class MaskDrivenLab:
         )
 
     def _outputs(self, state: RunState) -> tuple[str, str | None, str | None]:
-        """The model's texts: the whole call, its name, its arguments. Of an invalid call, the parts that were read."""
+        """The model's texts: the whole call, its name, its arguments; of an invalid call, what could be parsed."""
         if state.call is None:
             named = state.stages[0].tool
             return "".join(stage.text for stage in state.stages), named.name if named else None, None
@@ -219,20 +217,19 @@ class MaskDrivenLab:
         return call.text, call.tool, call.text[len(before) : -1]
 
     def _parsed(self, text: str) -> tuple[dict[str, Any] | None, str]:
-        """The call, read as any client would, and checked against the envelope; or why there is none."""
+        """The call, parsed as any client would and validated; or why there is none."""
         try:
             call = json.loads(text)
         except ValueError as error:
             return None, f"no JSON: {error}"
-        fault = next(self._envelope.iter_errors(call), None)
-        return (call, "") if fault is None else (None, f"no call: {fault.message}")
+        violation = next(self._call_validator.iter_errors(call), None)
+        return (call, "") if violation is None else (None, f"no call: {violation.message}")
 
 
 def build_tool_call_schema(tool_schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"name": …, "arguments": …}` of exactly one of the tools, by name and `parameters`.
+    """The JSON Schema of `{"name": …, "arguments": …}`, a call of exactly one of the tools: `parameters` by name.
 
-    A tool's schema keeps its references: it has a separate `$id`, from which `#/…` is resolved. Unknown arguments are
-    left to its schema.
+    Each tool's schema gets its own `$id`, so that its `#/…` references still resolve within it.
     """
     return {
         "$schema": DIALECT,
@@ -253,7 +250,6 @@ def build_tool_call_schema(tool_schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _result_json(result: ToolResult | None) -> str | dict[str, Any] | None:
-    """The `tool_result` of an entry."""
     if result is None:
         return None
     if not result.ok:
@@ -262,21 +258,20 @@ def _result_json(result: ToolResult | None) -> str | dict[str, Any] | None:
     return text or result.structured
 
 
-def _hits(state: RunState) -> CacheHit:
-    found = {stage.name: stage.constraint.hit for stage in state.stages if stage.constraint is not None}
-    return CacheHit(found.get("name"), found.get("arguments"))
+def _cache_hits(state: RunState) -> CacheHit:
+    hits = {stage.name: stage.constraint.hit for stage in state.stages if stage.constraint is not None}
+    return CacheHit(hits.get("name"), hits.get("arguments"))
 
 
-def _spent(state: RunState) -> tuple[float, float]:
-    """Milliseconds of making both masks, and of the generations without that: a mask is built by Glyphscope and
-    compiled by the engine, during the generation.
+def _mask_and_generation_ms(state: RunState) -> tuple[float, float]:
+    """Both stages' milliseconds for masks (built and compiled), and for decoding without compiling: the engine compiles
+    a mask during the generation, whose time includes it.
     """
-    ready = [stage.constraint for stage in state.stages if stage.constraint is not None]
-    texts = (stage for stage in state.stages if stage.kind != "tool")
-    finished = [stage.finished for stage in texts if stage.finished is not None]
-    compiled = sum(each.compile_ms for each in ready)
-    built = sum(each.build_ms for each in ready) + compiled
-    return built, sum(each.ms for each in finished) - compiled
+    constraints = [stage.constraint for stage in state.stages if stage.constraint is not None]
+    finished = (stage.finished for stage in state.stages if stage.kind != "tool")
+    compiled = sum(each.compile_ms for each in constraints)
+    built = sum(each.build_ms for each in constraints)
+    return built + compiled, sum(each.ms for each in finished if each is not None) - compiled
 
 
 def write_lab(
@@ -288,9 +283,8 @@ def write_lab(
     server: str,
     command: str,
 ) -> list[Path]:
-    """Writes the files; each of `runs` has all prompts once, and the transcript and the results are those of the first.
-
-    Raises StorageError.
+    """Write the files and return their paths. Each of `runs` has all prompts once; transcript and results are those of
+    the first. Raises StorageError.
     """
     first = runs[0]
     documents: dict[str, Any] = {
@@ -306,7 +300,7 @@ def write_lab(
 
 
 def check_folder(folder: Path) -> None:
-    """Makes the folder. Raises StorageError where the files cannot be written, before twenty prompts are answered."""
+    """Make the folder. Raises StorageError where files cannot be written, so call it before the long runs too."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK | os.X_OK)
@@ -317,13 +311,13 @@ def check_folder(folder: Path) -> None:
 
 
 def _document(entry: Entry) -> dict[str, Any]:
-    """The entry for the transcript; an error that there is not is left out."""
+    """The entry for the transcript, without its empty errors."""
     document: dict[str, Any] = msgspec.to_builtins(entry)
-    return {key: value for key, value in document.items() if not (key.endswith("_error") and value == "")}
+    return {key: value for key, value in document.items() if not key.endswith("_error") or value}
 
 
 def results_of(entries: Sequence[Entry]) -> dict[str, Any]:
-    """The counts and shares of a run."""
+    """The counts of one run's errors, and the shares (with intervals) of expected tools and of expected calls."""
     n = len(entries)
     by_tool = {
         tool: share(sum(e.right_tool for e in of), len(of))

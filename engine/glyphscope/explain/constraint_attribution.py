@@ -1,12 +1,10 @@
-"""The constraint of a schema that rejects a masked text, found by relaxing it, not by guessing.
+"""The constraint of a schema that rejects a masked text, found by relaxing constraints one by one.
 
-A constraint is the reason if the grammar without it, and with everything else, accepts the text. So the answer can be
-verified: a branch that relaxes that pointer accepts the text. There is no answer where no single constraint is the
-reason (the notation's syntax, the list of tools, two constraints at once), where a run enforces the schema's order of
-keys and the text has another, or where a key is repeated: `unrelated` reports these, as no constraint of the schema
-rejects them.
+A constraint is the reason if the grammar without it alone accepts the text; a branch that relaxes its pointer verifies
+this. There is no such constraint where two reject the text, or the notation's syntax or the list of tools does; where
+the order of keys or a repeated key is the reason, `unrelated` says so.
 
-`Attributor` relaxes the candidates one by one; the functions below it list them, from the inside to the outside.
+`Attributor` relaxes the candidates; the functions below it list them, innermost first.
 """
 
 from __future__ import annotations
@@ -32,34 +30,35 @@ from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import duration
 
 SECONDS = 3.0
-"""For one text. A grammar of one tool takes some milliseconds."""
+"""The time limit for one text: each try compiles a grammar of one tool, which takes some milliseconds."""
 _CONTROL = re.compile(
     r"<\|[^<>\s]{1,40}\|>|</?s>|<(?:bos|eos|pad|unk|mask|eot|start_of_turn|end_of_turn)>|\[/?INST\]"
 )
 _TRIES = 40
-"""Constraints that are relaxed, one by one."""
+"""The most constraints that are relaxed for one text."""
 _CACHED = 48
-"""Grammars, and places in them, that are not made again."""
+"""The size of each cache, above `_TRIES`: the next text at the same place needs the same grammars."""
 _OTHERS = 8
-"""Constraints of other alternatives that are tried, to find out whether one alternative alone is meant."""
+"""The most constraints of other alternatives that are tried, to decide whether the whole choice is the reason."""
 _REQUIRED = 16
-"""Required names that are tried one by one."""
+"""The most required names that are tried one by one."""
 _DEPTH = 4
-"""References, allOf and alternatives that are followed from a place."""
+"""The most references, allOf and alternatives that are followed from a place."""
 
 _ORDER = (
     "enum", "const", "pattern", "format", "maxLength", "minLength", "maximum", "exclusiveMaximum", "minimum",
     "exclusiveMinimum", "multipleOf", "maxItems", "minItems", "required", "additionalProperties", "maxProperties",
     "minProperties", "not", "items", "anyOf", "oneOf", "propertyNames", "unevaluatedProperties", "x-grammar", "type",
 )  # fmt: skip
-"""Of one place, what says most about the text first: almost anything goes without a type."""
-
+"""The keywords of one place in the order in which they are tried: `type` is last, as without it almost any text is
+accepted.
+"""
 
 Unrelated: TypeAlias = Literal["", "order", "duplicate"]
 
 
 class Attribution(NamedTuple):
-    """The constraint: `keyword` at JSON Pointer `pointer` of the `parameters` of `tool`, as `relaxed` takes it."""
+    """The constraint `keyword` at the JSON Pointer `pointer` into the `parameters` of `tool`, as `relaxed` takes it."""
 
     tool: str
     pointer: str
@@ -67,7 +66,9 @@ class Attribution(NamedTuple):
 
 
 class Attributor:
-    """Finds the reasons of one run, enforced by `registry`. Not for two threads at once."""
+    """Finds the reasons in one run under `registry`. In every method `before` is the answer's text up to the rejected
+    `text`. Not for two threads at once.
+    """
 
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         self._request = request
@@ -82,7 +83,7 @@ class Attributor:
         return self._tool(before) is not None
 
     def unrelated(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> Unrelated:
-        """The reason to reject `text` after `before` other than a constraint of the schema; empty where it may be one.
+        """The reason other than a constraint of the schema; empty where it may be one.
 
         "order": the run enforces the schema's order of keys. "duplicate": the key, or one it may become, was given.
         Raises MatchCancelled and MatchLimit.
@@ -96,14 +97,14 @@ class Attributor:
         return "duplicate" if self._is_duplicate(tool, before, text) else ""
 
     def find(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> Attribution | None:
-        """Why `text` is not possible after `before`, which the grammar takes.
+        """The constraint that rejects `text` after `before`, which the grammar accepts; None where no single one does.
 
-        Raises MatchCancelled, and MatchLimit where it takes too long to find out.
+        Raises MatchCancelled, and MatchLimit after `SECONDS`.
         """
         self._cancel = cancel
         until = time.monotonic() + SECONDS
         tool = self._tool(before)
-        if tool is None or not text or is_control(text):
+        if tool is None or not text or is_control_token(text):
             return None
         here = self._state(tool, "", before, self._request.order)
         if here is None or not here.alive:
@@ -127,7 +128,7 @@ class Attributor:
         return None
 
     def _candidates(self, tool: str, before: str, text: str, here: State, after: State) -> Iterator[str]:
-        """The verdict's own word first, then what applies where the text fails, from the inside to the outside."""
+        """Pointers: first of the validator's violations, then of what applies where the text fails, innermost first."""
         only = self._only(tool)
         schema = only.tools[0].parameters
         validator = answer_validator(self._request, only)
@@ -171,10 +172,10 @@ class Attributor:
         assert found is not None, "it was called"
         return replace(self._registry, tools=(found,))
 
-    # cached
+    # computed once each: `_tool`, `_state` and `_grammar` are the caches of these
 
     def _find_tool(self, before: str) -> str | None:
-        """The tool that is called by then, if it is known: no schema applies before."""
+        """The tool that `before` calls; None while it is unknown or not enabled, and under a custom grammar."""
         if self._request.grammar is not None:
             return None
         validator = answer_validator(self._request, self._registry)
@@ -183,7 +184,7 @@ class Attributor:
         return tool.name if tool is not None and tool.enabled else None
 
     def _start(self, tool: str, pointer: str, before: str, order: ArgumentOrder) -> State | None:
-        """After `before`, without the constraint at the pointer; None where that cannot be taken out."""
+        """The state after `before`, without the constraint at the pointer; None where that cannot be relaxed."""
         grammar = self._grammar(tool, pointer, order)
         return None if grammar is None else grammar.start(Limits()).feed(before, cancel=self._cancel)
 
@@ -198,13 +199,13 @@ class Attributor:
             return None
 
 
-def is_control(text: str) -> bool:
-    """Whether it looks like a control token of a model, which no keyword of a schema accepts."""
+def is_control_token(text: str) -> bool:
+    """Whether the text looks like a control token of a model, which no keyword of a schema accepts."""
     return _CONTROL.fullmatch(text) is not None
 
 
 def _choice_of(pointer: str) -> str:
-    """The pointer of the innermost `anyOf` or `oneOf` in an alternative of which it is; empty for none."""
+    """The innermost `anyOf` or `oneOf` that the pointer passes through; empty for none."""
     steps = pointer.split("/")
     for place in range(len(steps) - 2, 0, -1):
         if steps[place] in ("anyOf", "oneOf") and steps[place + 1].isdigit():
@@ -213,8 +214,8 @@ def _choice_of(pointer: str) -> str:
 
 
 def _of_another(one: str, other: str, choice: str) -> bool:
-    """Whether the other pointer is the same keyword's in another alternative of that choice: almost anything is
-    accepted where another keyword is taken out of another alternative, such as its type.
+    """Whether both are of one keyword in different alternatives of that choice. Other keywords do not count: without
+    the `type` of another alternative almost anything is accepted.
     """
     if not choice or _choice_of(other) != choice:
         return False
@@ -224,7 +225,7 @@ def _of_another(one: str, other: str, choice: str) -> bool:
 
 
 def _limited(pointers: Iterator[str]) -> list[str]:
-    """Each once, the first ones."""
+    """The first `_TRIES` pointers, each once."""
     found: dict[str, None] = {}
     for pointer in pointers:
         found[pointer] = None
@@ -234,7 +235,7 @@ def _limited(pointers: Iterator[str]) -> list[str]:
 
 
 def _with_names(schema: Any, pointer: str) -> Iterator[str]:
-    """The pointer; of a `required`, that of each name before."""
+    """The pointer; before that of a `required`, those of its names."""
     if pointer.endswith("/required"):
         found = follow(schema, pointer)
         names = found[1] if found is not None and isinstance(found[1], list) else []
@@ -243,8 +244,8 @@ def _with_names(schema: Any, pointer: str) -> Iterator[str]:
 
 
 def _constraints_at(schema: Any, pointer: str) -> Iterator[str]:
-    """The constraints of a place, and of what applies there with it, by the way through its references."""
-    # where the schema is, the pointer to it through references (which is the one to relax), references so far
+    """The pointers of the constraints of a place, and all that its references and alternatives apply to it."""
+    # each: where the schema is, the pointer to it through references (the one to relax), the steps so far
     waiting = [(pointer, pointer, 0)]
     for place, way, depth in waiting:  # grows
         found = follow(schema, place)

@@ -1,8 +1,8 @@
 """Mask impact: the probability that the constraint removed in each field, and the parts of the prompt to change.
 
 Computed from a run's events. Every probability is the model's own (raw), before mask and sampler; a step without a
-recorded raw distribution (evidence not requested, an endpoint) counts as unknown, never as zero. A token that is masked
-only because other tokens spell the same text is not a loss.
+recorded raw distribution (evidence not requested, an endpoint) counts as unknown, never as zero. A masked token that
+spells the same text as the generated ones is not a loss.
 
 `mask_impact` divides the steps among the fields, sums up each field, and explains the worst step of each.
 """
@@ -22,25 +22,26 @@ from glyphscope.grammar.match.earley import MatchLimit
 from glyphscope.runs.run_state import RunState, StageState
 
 Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "duplicate", "limit", "none"]
-"""Why no keyword is named. strategy: keywords are looked for under the strategy direct only; grammar: the run has a
+"""Why no keyword is named. strategy: keywords are searched only under the strategy direct; grammar: the run has a
 custom one; early: no tool was known, so no schema masked anything; order: the schema's order of keys did; duplicate:
-the key is there already; limit: the search took too long; none: there is no single keyword. Empty where one is named.
+the key is already present; limit: the search took too long; none: no single keyword is the reason. Empty where one is
+named.
 """
 AROUND = ""
-"""The path of what is generated around the fields: brackets, keys, the text before a call."""
+"""The path of the text outside fields: brackets, keys, the text before a call."""
 _AHEAD = 64
-"""Tokens that a single other token may reach over."""
+"""Generated tokens whose text one other token is compared with: more than any token spells."""
 _LITTLE = 0.005
-"""A loss that is not worth a line: the sampler's own cuts take more."""
+"""The largest loss of a step that is not reported by its token: the sampler's own truncation removes more."""
 
 
 @dataclass(frozen=True)
 class MaskedToken:
-    """A step at which the model's first choice was masked. `before` is the field's value up to it.
+    """A step, number `token` of the answer, at which the model's first choice was masked.
 
-    `preferred` and `sampled` are the two tokens' text; `sampled_raw` is None where it is not recorded. `lost` is the
-    raw probability that the constraint took away at this step. `refused` is the one keyword that masks it; where none
-    is known, `unexplained` says why.
+    `before` is the field's value up to the step, `preferred` and `sampled` the two tokens' text. `sampled_raw` is None
+    where it is not recorded. `lost` is the raw probability that the constraint removed at this step. `attribution` is
+    the one keyword that masks `preferred`; where none is known, `unexplained` says why.
     """
 
     token: int
@@ -50,18 +51,18 @@ class MaskedToken:
     sampled: str
     sampled_raw: float | None
     lost: float
-    refused: Attribution | None = None
+    attribution: Attribution | None = None
     unexplained: Unexplained = ""
 
 
 @dataclass(frozen=True)
 class FieldImpact:
-    """A field. `lost` is the raw probability that the constraint removed, summed over `tokens` except the `unknown`
-    ones; `most` the largest of one step, at `most_token`. `other_tokens` is the probability of other spellings of the
-    same text.
+    """The field at JSON Pointer `path`. Of its `tokens` (a number of steps), `unknown` have no recorded distribution.
 
-    `worst` is the worst of the `masked` steps, None where the model's first choice was never masked. `places` are the
-    parts of the prompt about the field, the most likely cause first.
+    `lost` is the raw probability that the constraint removed, summed over the others; `most` the largest loss of one
+    step, `most_token` that step. `other_tokens` is the summed probability of masked tokens that spell the same text.
+    `worst` is the one of the `masked` steps with the largest loss, None where the first choice was never masked.
+    `places` are the parts of the prompt about the field, the most likely cause first.
     """
 
     path: str
@@ -79,10 +80,8 @@ class FieldImpact:
 
 @dataclass(frozen=True)
 class MaskImpact:
-    """`fields` in the order of the text, `conflicts` those where grammar and model conflict, the worst first.
-
-    `constrained` is False where no constraint was on, and None where an endpoint applied one and does not report what
-    it masked.
+    """`fields` are in the order of the text. `constrained` is False where the run had no constraint, and None where no
+    step records what it masked, as with an endpoint.
     """
 
     fields: tuple[FieldImpact, ...]
@@ -90,6 +89,7 @@ class MaskImpact:
 
     @property
     def conflicts(self) -> tuple[FieldImpact, ...]:
+        """The fields where the model's first choice was masked, the largest loss first."""
         return tuple(sorted((each for each in self.fields if each.worst), key=lambda each: -each.lost))
 
     @property
@@ -104,9 +104,9 @@ def mask_impact(
     *,
     cancel: Callable[[], bool] | None = None,
 ) -> MaskImpact:
-    """The mask impact in a stage of the run, by default the present one. Raises MatchCancelled.
+    """The mask impact in a stage of the run, by default the last. Raises MatchCancelled once `cancel` returns True.
 
-    Masked tokens are attributed to constraints in runs of the strategy direct only; others generate a call in parts.
+    Masked tokens are attributed to constraints only under the strategy direct, as others generate a call in parts.
     """
     stage = stage or state.present
     if state.started is None:
@@ -117,18 +117,17 @@ def mask_impact(
         attributor = Attributor(request, state.registry)
     fields = []
     for steps in _steps_by_field(stage):
-        impact = _summed(steps, stage)
-        if impact.worst is not None and attributor is None:
-            reason: Unexplained = "strategy" if request.grammar is None else "grammar"
-            impact = replace(impact, worst=replace(impact.worst, unexplained=reason))
-        elif impact.worst is not None and attributor is not None:
-            impact = replace(impact, worst=_explained(impact.worst, stage, attributor, cancel))
+        impact = _sums(steps, stage)
+        worst, places = impact.worst, impact.places
+        if worst is not None and attributor is not None:
+            worst = _explained(worst, stage, attributor, cancel)
+        elif worst is not None:
+            worst = replace(worst, unexplained="strategy" if request.grammar is None else "grammar")
         if state.registry is not None and state.whole_registry is not None:
             tool = stage.tool.name if stage.tool is not None else ""
-            refused = impact.worst.refused if impact.worst is not None else None
-            places = prompt_places(impact.path, tool, request, state.whole_registry, stage.prompt, refused)
-            impact = replace(impact, places=places)
-        fields.append(impact)
+            why = None if worst is None else worst.attribution
+            places = prompt_places(impact.path, tool, request, state.whole_registry, stage.prompt, why)
+        fields.append(replace(impact, worst=worst, places=places))
     return MaskImpact(tuple(fields), _is_constrained(request, stage))
 
 
@@ -152,7 +151,7 @@ class _Steps:
 
 
 def _steps_by_field(stage: StageState) -> list[_Steps]:
-    """The leaves of the call with their tokens, and what is around them first."""
+    """The text outside fields, then the leaves of the call, each with its tokens; without those that have none."""
     around = _Steps(AROUND, "", 0)
     containers = {path.rpartition("/")[0] for path in stage.fields}
     leaves = [
@@ -167,7 +166,9 @@ def _steps_by_field(stage: StageState) -> list[_Steps]:
 
 
 def _field_of(token: Token, leaves: list[_Steps]) -> _Steps | None:
-    """The field in whose value the token begins; right behind a value that could continue, the token that ended it."""
+    """The field in whose value the token begins. A token right after an unquoted value, which could have continued,
+    belongs to that value: it ended it.
+    """
     place = bisect_right(leaves, token.start, key=lambda leaf: leaf.start) - 1
     if place < 0:
         return None
@@ -180,8 +181,8 @@ def _field_of(token: Token, leaves: list[_Steps]) -> _Steps | None:
 # the sums of a field
 
 
-def _summed(steps: _Steps, stage: StageState) -> FieldImpact:
-    """The field without places, its worst step without a reason."""
+def _sums(steps: _Steps, stage: StageState) -> FieldImpact:
+    """The field, still without places and without the reason of its worst step."""
     lost = other = most = 0.0
     unknown = masked = 0
     most_token: int | None = None
@@ -219,13 +220,13 @@ def _summed(steps: _Steps, stage: StageState) -> FieldImpact:
 
 
 def _rest(stage: StageState, token: Token) -> bytes:
-    """The text generated from that token on, at most as long as a token."""
+    """The bytes generated from that token on, as many as another token may spell."""
     place = token.step.index - stage.tokens[0].step.index
     return b"".join(one.step.data for one in stage.tokens[place : place + _AHEAD])
 
 
 def _same_text(step: TokenStep, rest: bytes) -> float:
-    """The raw probability of masked tokens that spell the beginning of what came: a forced text has many tokens."""
+    """The raw probability of masked tokens that spell the beginning of `rest`: a forced text has many tokenizations."""
     return sum(
         one.raw
         for one in step.alternatives
@@ -258,16 +259,16 @@ def _explained(
     token = stage.tokens[masked.token - stage.tokens[0].step.index]
     first = _first_choice(token.step)
     if first is None or not first.data or 0x80 <= first.data[0] < 0xC0:
-        return replace(masked, unexplained="none")  # it has no text by itself
+        return replace(masked, unexplained="none")  # the inside of a character: it has no text by itself
     before = stage.text[: token.start]
     if not attributor.knows_tool(before):
         return replace(masked, unexplained="early")
     text = first.data.decode(errors="ignore")
     try:
-        # first, as a relaxed `required` or `additionalProperties` lets it through as well
+        # before `find`: a relaxed `required` or `additionalProperties` would accept such a text too
         if unrelated := attributor.unrelated(before, text, cancel=cancel):
             return replace(masked, unexplained=unrelated)
-        refused = attributor.find(before, text, cancel=cancel)
+        attribution = attributor.find(before, text, cancel=cancel)
     except MatchLimit:
         return replace(masked, unexplained="limit")
-    return replace(masked, refused=refused, unexplained="none" if refused is None else "")
+    return replace(masked, attribution=attribution, unexplained="none" if attribution is None else "")

@@ -1,10 +1,10 @@
-"""The mask impact in sentences, for the terminal and the window: what is raw is called raw, what is unknown unknown."""
+"""The mask impact in sentences, for the terminal and the window."""
 
 from __future__ import annotations
 
 import json
 
-from glyphscope.explain.constraint_attribution import Attribution, is_control
+from glyphscope.explain.constraint_attribution import Attribution, is_control_token
 from glyphscope.explain.mask_impact import AROUND, FieldImpact, MaskedToken, MaskImpact, Unexplained
 from glyphscope.explain.prompt_places import PromptPlace
 from glyphscope.registry import ToolRegistry
@@ -14,6 +14,7 @@ from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import shorten
 
 _LONGEST = 60
+"""Characters of a quoted value or description."""
 _UNEXPLAINED: dict[Unexplained, str] = {
     "": "the keyword that blocks it is unknown",
     "strategy": "the keyword that blocks it can be found only for the strategy direct",
@@ -30,14 +31,12 @@ _UNEXPLAINED: dict[Unexplained, str] = {
 
 
 def field_name(impact: FieldImpact) -> str:
-    """`max_results`, or what the text around the fields is called."""
+    """`max_results`; "outside fields" for the text around them."""
     return "outside fields" if impact.path == AROUND else readable(impact.path)
 
 
 def tokens_taken(lost: float) -> str:
-    """`1.41`: probabilities of several steps, summed up, are the number of tokens that the model is to be expected to
-    have lost there.
-    """
+    """`1.41`: probabilities summed over steps are the expected number of masked tokens."""
     if not lost:
         return "0"
     return "<0.01" if lost < 0.005 else f"{lost:.2f}"
@@ -57,22 +56,22 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def refused_words(refused: Attribution, registry: ToolRegistry | None) -> str:
+def attribution_words(attribution: Attribution, registry: ToolRegistry | None) -> str:
     """`maximum 100 (search:/properties/max_results/maximum)`."""
     value = ""
-    tool = registry.get(refused.tool) if registry is not None else None
+    tool = registry.get(attribution.tool) if registry is not None else None
     if tool is not None:
-        found = follow(tool.parameters, refused.pointer)
-        name = parts_of(refused.pointer).name
+        found = follow(tool.parameters, attribution.pointer)
+        name = parts_of(attribution.pointer).name
         if found is not None:
             value = f" {shorten(json.dumps(found[1], ensure_ascii=False), _LONGEST)}"
         elif name:
             value = f" {shorten(quoted(name), _LONGEST)}"
-    return f"{refused.keyword}{value} ({refused.tool}:{refused.pointer})"
+    return f"{attribution.keyword}{value} ({attribution.tool}:{attribution.pointer})"
 
 
 def head(mask: MaskImpact) -> str:
-    """The sum of it."""
+    """The headline: in which fields grammar and model conflict."""
     if mask.constrained is False:
         return "No constraint: nothing was removed."
     if mask.constrained is None:
@@ -88,7 +87,7 @@ def head(mask: MaskImpact) -> str:
 
 
 def loss_words(impact: FieldImpact) -> str:
-    """The loss of one field, in words."""
+    """`1.41 of 3 tokens masked, by raw probability, most at token 8: 93%`."""
     known = impact.tokens - impact.unknown
     if not known:
         return f"unknown, over {pluralize(impact.tokens, 'token')}"
@@ -107,13 +106,13 @@ def worst_words(impact: FieldImpact, registry: ToolRegistry | None) -> list[str]
     masked = impact.worst
     if masked is None:
         return []
-    got = f", sampled {sampled_words(masked)} (raw {percent(masked.sampled_raw)})"
     lines = [
-        f"token {masked.token}: preferred {preferred_words(masked)} (raw {percent(masked.preferred_raw)}){got}"
+        f"token {masked.token}: preferred {preferred_words(masked)} (raw {percent(masked.preferred_raw)}), "
+        f"sampled {sampled_words(masked)} (raw {percent(masked.sampled_raw)})"
     ]
-    if masked.refused is not None:
-        lines.append(f"blocked by {refused_words(masked.refused, registry)}")
-    elif is_control(masked.preferred):
+    if masked.attribution is not None:
+        lines.append(f"blocked by {attribution_words(masked.attribution, registry)}")
+    elif is_control_token(masked.preferred):
         lines.append(
             "this is a control token of the model, such as the end of its answer: a grammar contains only text"
         )
@@ -134,9 +133,8 @@ def place_words(place: PromptPlace) -> str:
         "tool": "the description of the tool",
         "example": "the example of",
     }
-    steps = steps_of(place.of)
-    of = steps[3] if place.kind == "description" else steps[0]
-    words = f"{names[place.kind]} {of}"
+    steps = steps_of(place.of)  # tool, "parameters", "properties", argument, "description"
+    words = f"{names[place.kind]} {steps[3] if place.kind == 'description' else steps[0]}"
     words += (
         f", “{shorten(' '.join(place.text.split()), _LONGEST)}”" if place.text else ", which it does not have"
     )

@@ -26,16 +26,16 @@ _STATED = frozenset(
     {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
     | {"maxLength", "minItems", "maxItems", "pattern", "format", "type"}
 )
-"""Keywords whose value a prompt can state in words that can be looked for."""
+"""Keywords whose value can be searched for in a prompt."""
 
 
 @dataclass(frozen=True)
 class PromptPlace:
-    """`of` is the JSON Pointer of its source, by tool (`/search/parameters/properties/query/description`), as in parts
-    of prompts; empty for the rule of the format. `text` is its present text.
+    """A part of the prompt. `of` is the JSON Pointer of its source, `/search/parameters/properties/query/description`,
+    as in `PromptPart`; empty for the rule of the format. `text` is that source's text, empty where it has none.
 
-    `states`: whether the prompt states the constraint that masked the first choice; None where none did, or it cannot
-    be searched for. `shown`: whether the text is in the prompt; None where the prompt is not recorded.
+    `states`: whether the prompt states the constraint that masked the first choice; None where none is known, or it
+    cannot be searched for. `shown`: whether `text` is in the prompt; None where the prompt is not recorded.
     """
 
     kind: PlaceKind
@@ -51,13 +51,13 @@ def prompt_places(
     request: RunRequest,
     registry: ToolRegistry,
     prompt: PromptRendered | None,
-    refused: Attribution | None = None,
+    attribution: Attribution | None = None,
 ) -> tuple[PromptPlace, ...]:
     """The places for the field at `path` of a call of `tool`, the most likely cause first."""
     found = registry.get(tool)
     text = None if prompt is None else prompt.text
     argument = _argument(path, request)
-    if argument is None and refused is not None and found is not None:
+    if argument is None and attribution is not None and found is not None:
         argument = ""  # a constraint of the tool rejected an argument's name, or the end of the call
     if found is None or argument is None:
         return (PromptPlace("format", "", ""),)
@@ -66,17 +66,17 @@ def prompt_places(
     if not argument:
         of = to_pointer((tool, "description"))
         return (PromptPlace("tool", of, found.description, shown=_in(found.description, text)), example_place)
-    name = _named(refused, argument)
+    name = _named(attribution, argument)
     schema = found.parameters.get("properties", {}).get(name)
     description = str(schema.get("description", "")) if isinstance(schema, dict) else ""
     of = to_pointer((tool, "parameters", "properties", name, "description"))
-    states = _states_constraint(found, name, description, refused, text)
+    states = _states_constraint(found, name, description, attribution, text)
     place = PromptPlace("description", of, description, states, _in(description, text))
     return (place, example_place) if example else (place,)
 
 
 def _argument(path: str, request: RunRequest) -> str | None:
-    """The argument's name; "" for the tool's, None for what is around the fields."""
+    """The name of the argument that the field is in; "" for the field of the tool's name, None outside fields."""
     steps = steps_of(path)
     keys = shape_keys(request.shape)
     if not steps:
@@ -88,16 +88,16 @@ def _argument(path: str, request: RunRequest) -> str | None:
     return steps[1] if steps[0] == keys.args_key and len(steps) > 1 else None
 
 
-def _named(refused: Attribution | None, argument: str) -> str:
-    """The argument that the rejecting constraint belongs to, if any."""
-    if refused is None:
+def _named(attribution: Attribution | None, argument: str) -> str:
+    """The argument that the rejecting constraint belongs to; `argument` where it belongs to none."""
+    if attribution is None:
         return argument
-    steps = steps_of(refused.pointer)
+    steps = steps_of(attribution.pointer)
     return steps[1] if len(steps) > 2 and steps[0] == "properties" else argument
 
 
 def _example(tool: Tool, request: RunRequest) -> str:
-    """The example call that prompts have of the tool; empty for none."""
+    """The tool's example call, as prompts have it; empty for none."""
     arguments = example_arguments(tool.parameters)
     if arguments is None:
         return ""
@@ -114,12 +114,17 @@ def _in(words: str, text: str | None) -> bool | None:
 
 
 def _states_constraint(
-    tool: Tool, name: str, description: str, refused: Attribution | None, text: str | None
+    tool: Tool, name: str, description: str, attribution: Attribution | None, text: str | None
 ) -> bool | None:
     """Whether the argument's description or its type in the signature states the constraint, and is in the prompt."""
-    if refused is None or text is None or refused.tool != tool.name or refused.keyword not in _STATED:
+    if (
+        attribution is None
+        or text is None
+        or attribution.tool != tool.name
+        or attribution.keyword not in _STATED
+    ):
         return None
-    found = follow(tool.parameters, refused.pointer)
+    found = follow(tool.parameters, attribution.pointer)
     if found is None:
         return None
     values = found[1] if isinstance(found[1], list) else [found[1]]
@@ -129,7 +134,7 @@ def _states_constraint(
         if words and _contains(words, text)
     ]
     value = re.escape(json.dumps(found[1], ensure_ascii=False))
-    in_json = re.search(rf'"{refused.keyword}"\s*:\s*{value}(?![\d.])', text)
+    in_json = re.search(rf'"{attribution.keyword}"\s*:\s*{value}(?![\d.])', text)
     return bool(in_json) or any(all(_says(words, value) for value in values) for words in stated)
 
 
@@ -139,7 +144,7 @@ def _contains(words: str, text: str) -> bool:
 
 
 def _says(words: str, value: Any) -> bool:
-    """Whether the words have the value by itself, and not as a part of another word or number."""
+    """Whether the value is in the words, and not as a part of another word or number."""
     said = re.escape(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False))
     if isinstance(value, str | bool) or value is None:
         return re.search(rf"(?<![\w-]){said}(?![\w-])", words) is not None

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 import msgspec
 
 from glyphscope.errors import PromptError
 from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation, violations_of
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.registry.pointer import Path, readable, to_pointer
+from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope.runs.run_state import RunState, StageState, run_state
 from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import percent, pluralize
@@ -38,8 +39,8 @@ class Freedom:
 
 @dataclass(frozen=True)
 class Spent:
-    """The tokens of an answer: `decoded` by the model, of which `forced` ones without a choice; those of its prefix,
-    which are not among them, are `written`.
+    """Numbers of tokens: `decoded` by the model, `forced` ones of these without a choice, `written` ones of the prefix
+    besides.
     """
 
     decoded: int
@@ -49,7 +50,9 @@ class Spent:
 
 @dataclass(frozen=True)
 class ArgumentChange:
-    """An argument, by its JSON Pointer, that is not the same in both calls. `was` or `has`: the call has it at all."""
+    """An argument, by JSON Pointer, that differs: `before` in the run's call, which has it if `was`; `after` in the
+    branch's, which has it if `has`.
+    """
 
     pointer: str
     was: bool
@@ -62,9 +65,9 @@ class ArgumentChange:
 class RelaxationCost:
     """`valid` and `violations` are the verdict of the whole registry, nothing relaxed, on the branch's text.
 
-    `valid` is None while that text has no end and nothing is wrong with it yet. `token` is where the branch begins;
-    `before` and `after` are what the run's and the branch's constraint left there. `run` and `branch` are their tokens,
-    `tools` the names that they call. `changes` is None where one of the two has no whole call.
+    `valid` is None while that text is unfinished and has no violation. The branch begins at token `token`; `before` and
+    `after` are what the run's and the branch's constraint allowed there. `tools` are the names that run and branch
+    call. `changes` is None where one of the two has no complete call.
     """
 
     relaxed: tuple[Relaxed, ...]
@@ -92,24 +95,24 @@ def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[A
         )
     token = request.branch_of.token
     registry = parse_document(request.registry)
-    judged = _Judged(request, registry, branch)
-    was = _Judged(parent.started.request, registry, parent)
+    before = _Validated(parent.started.request, registry, parent)
+    after = _Validated(request, registry, branch)
     return RelaxationCost(
         relaxed=request.relaxed[len(parent.started.request.relaxed) :],
         token=token,
-        valid=judged.valid,
-        violations=judged.violations,
+        valid=after.valid,
+        violations=after.violations,
         before=_freedom(parent.stages[0], token),
         after=_freedom(branch.stages[0], token),
         run=_spent(parent),
         branch=_spent(branch),
-        tools=(was.tool, judged.tool),
-        changes=_changes(was, judged),
+        tools=(before.tool, after.tool),
+        changes=_changes(before, after),
     )
 
 
-class _Judged:
-    """A run's answer as the whole registry validates it, without relaxed constraints."""
+class _Validated:
+    """A run's answer, validated by the whole registry without relaxed constraints."""
 
     def __init__(self, request: RunRequest, registry: ToolRegistry, state: RunState) -> None:
         request = msgspec.structs.replace(request, relaxed=())
@@ -126,7 +129,7 @@ class _Judged:
 
 
 def _freedom(stage: StageState, token: int) -> Freedom:
-    """The allowed tokens at that step. In a record 0 of them means that they were not counted."""
+    """The allowed tokens at that step. In a record, 0 of them means that they were not counted."""
     if token >= len(stage.tokens):
         return Freedom()
     step = stage.tokens[token].step
@@ -139,36 +142,29 @@ def _spent(state: RunState) -> Spent:
     return Spent(len(decoded), sum(step.forced for step in decoded), len(steps) - len(decoded))
 
 
-def _changes(was: _Judged, judged: _Judged) -> tuple[ArgumentChange, ...] | None:
-    if was.arguments is None or judged.arguments is None:
+def _changes(before: _Validated, after: _Validated) -> tuple[ArgumentChange, ...] | None:
+    if before.arguments is None or after.arguments is None:
         return None
-    found = _differing(was.arguments, judged.arguments)
-    return tuple(change for change, _ in zip(found, range(_MOST_CHANGES)))
-
-
-class _Member(NamedTuple):
-    """A place in both calls' arguments, whether each of them has it, and its values."""
-
-    path: Path
-    was: bool
-    has: bool
-    before: Any
-    after: Any
+    return tuple(islice(_differing(before.arguments, after.arguments), _MOST_CHANGES))
 
 
 def _differing(before: Any, after: Any) -> Iterator[ArgumentChange]:
-    """In the order of the first call, then what only the second one has."""
-    waiting = [_Member((), True, True, before, after)]
+    """The changed leaves in the order of the first call, then those that only the second one has."""
+    waiting = [ArgumentChange("", True, True, before, after)]
     while waiting:
-        path, was, has, one, other = waiting.pop()
-        if was and has and isinstance(one, list) and isinstance(other, list):
+        place = waiting.pop()
+        one, other, both = place.before, place.after, place.was and place.has
+        if both and isinstance(one, list) and isinstance(other, list):
             one, other = dict(enumerate(one)), dict(enumerate(other))
-        if was and has and isinstance(one, dict) and isinstance(other, dict):
+        if both and isinstance(one, dict) and isinstance(other, dict):
             keys: list[str | int] = list(dict.fromkeys((*one, *other)))
-            inner = [_Member((*path, k), k in one, k in other, one.get(k), other.get(k)) for k in keys]
-            waiting += reversed(inner)
-        elif not (was and has) or not _same(one, other):
-            yield ArgumentChange(to_pointer(path), was, has, one, other)
+            for key in reversed(keys):
+                pointer = place.pointer + to_pointer((key,))
+                waiting.append(
+                    ArgumentChange(pointer, key in one, key in other, one.get(key), other.get(key))
+                )
+        elif not both or not _same(one, other):
+            yield place
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -180,7 +176,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def cost_words(cost: RelaxationCost) -> list[str]:
-    """The relaxed constraint, the whole registry's verdict on the new call, the allowed tokens, the arguments."""
+    """Sentences: the relaxed constraint, the whole registry's verdict on the new call, the tokens, the arguments."""
     return [
         *_relaxed_words(cost),
         *_verdict_words(cost),

@@ -1,8 +1,8 @@
 """Token boundaries: a run's tokens beside the model's own tokenization of the same text.
 
 Forced and typed text may be tokenized unlike any text the model was trained on. The model's tokenizer splits the whole
-answer as it follows the prompt, and the boundaries are compared by bytes. The cost is given in tokens; the effect on
-the model's probabilities is not measured.
+answer as it follows the prompt, and the boundaries are compared by bytes. The effect on the model's probabilities is
+not measured.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from glyphscope.errors import ModelError
-from glyphscope.events import ModelInfo, TokenStep
-from glyphscope.models.interface import Model, Vocabulary
-from glyphscope.models.response_prefix import cut_after
+from glyphscope.events import TokenStep
+from glyphscope.models.interface import Model
+from glyphscope.models.response_prefix import ModelTokenizer, cut_after
 
 Cause: TypeAlias = Literal["grammar", "written", "model"]
 """The origin of the first differing token: forced by the grammar, written by a person, or sampled."""
 _CONTEXT = 4_096
-"""Bytes of the prompt that the answer is cut together with: more than any token reaches."""
+"""Bytes of the prompt that are tokenized with the answer: more than any token reaches over."""
 
 
 @dataclass(frozen=True)
 class BoundaryDiff:
-    """The run's tokens `first` to `last` (exclusive), which the model itself would cut as `own`.
+    """The run's tokens `first` to `last` (exclusive), with the texts `run`, for which the model's own tokens are `own`.
 
     `masked`: the mask excluded the model's own first token there; None where the record does not have it.
     """
@@ -38,33 +38,36 @@ class BoundaryDiff:
 
     @property
     def more(self) -> int:
-        """How many tokens more than the model's own; negative: fewer."""
+        """How many tokens the run has more than the model's own; negative: fewer."""
         return len(self.run) - len(self.own)
 
 
 @dataclass(frozen=True)
 class Boundaries:
-    """`unknown` says why nothing could be compared; empty where it was."""
+    """The run's number of `tokens`, the model's `own` number for the same text, and where they differ.
+
+    `unknown` says why they could not be compared; empty where they were.
+    """
 
     tokens: int = 0
     own: int = 0
-    otherwise: tuple[BoundaryDiff, ...] = ()
+    differences: tuple[BoundaryDiff, ...] = ()
     unknown: str = ""
 
     @property
     def canonical(self) -> bool | None:
         """Whether the text is in the model's own tokens; None where that is unknown."""
-        return None if self.unknown else not self.otherwise
+        return None if self.unknown else not self.differences
 
     def at(self, token: int) -> BoundaryDiff | None:
-        """The place that the token is in, if it is cut otherwise."""
-        return next((one for one in self.otherwise if one.first <= token < one.last), None)
+        """The difference that the run's token is part of, if any."""
+        return next((one for one in self.differences if one.first <= token < one.last), None)
 
 
 def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) -> Boundaries:
-    """Compare the tokens of an answer that follows `prompt`; `model` is the one that wrote it, None if it is not here.
+    """Compare the tokens of an answer that follows `prompt`; `model` is the one that wrote it, None if it is not open.
 
-    Never raises for facts that a model lacks. End tokens, which have no text, are left out.
+    Never raises: `unknown` has the reason. End tokens, which have no text, are left out.
     """
     steps = [step for step in steps if not step.end]
     if not steps:
@@ -81,30 +84,17 @@ def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) 
         text = data.decode()
         if name := next((name for name in vocabulary.names if name and name in text), ""):
             return Boundaries(unknown=f"the text spells the special token {name}")
-        own = cut_after(prompt.encode("utf-8", "replace")[-_CONTEXT:], data, _Cutting(model, vocabulary))
+        before = prompt.encode("utf-8", "replace")[-_CONTEXT:]
+        own = cut_after(before, data, ModelTokenizer(model, vocabulary.tokens))
     except UnicodeDecodeError:
         return Boundaries(unknown="the text ends within a character, or is not text")
     except ModelError as error:
         return Boundaries(unknown=error.message)
-    return compared(steps, [(token, vocabulary.tokens[token]) for token in own])
+    return compare_tokens(steps, [(token, vocabulary.tokens[token]) for token in own])
 
 
-class _Cutting:
-    """A model as `cut_after` uses an engine: it tokenizes, and says how long each token is."""
-
-    def __init__(self, model: Model, vocabulary: Vocabulary) -> None:
-        self._model = model
-        self.pieces = list(vocabulary.tokens)
-
-    def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
-        return self._model.tokenize(text)
-
-    def is_end(self, token: int) -> bool:
-        return False
-
-
-def compared(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> Boundaries:
-    """The places between two common boundaries where the tokens differ; `own`: the number and bytes of each token."""
+def compare_tokens(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> Boundaries:
+    """The places between two common boundaries where the tokens differ; `own` are (token id, its bytes)."""
     found: list[BoundaryDiff] = []
     i = j = 0
     while i < len(steps) and j < len(own):
@@ -141,22 +131,15 @@ def _difference(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) ->
     )
 
 
-def same_model(one: ModelInfo, other: ModelInfo) -> bool:
-    """Whether both are the same file: by the hash, or by place and size where one of them is without."""
-    if one.sha256 and other.sha256:
-        return one.sha256 == other.sha256
-    return one.path == other.path and one.bytes == other.bytes
-
-
 def boundary_words(boundaries: Boundaries) -> str:
     """The comparison in one sentence."""
     if boundaries.unknown:
         return f"Token boundaries are unknown: {boundaries.unknown}."
-    if not boundaries.otherwise:
+    if not boundaries.differences:
         if boundaries.tokens == 1:
             return "The text is one token, as in the model's own tokenization."
         return f"All {boundaries.tokens:,} tokens are as in the model's own tokenization."
-    count = len(boundaries.otherwise)
+    count = len(boundaries.differences)
     places = "1 place" if count == 1 else f"{count} places"
     more = boundaries.tokens - boundaries.own
     cost = f"{abs(more)} {'more' if more > 0 else 'fewer'} than" if more else "as many as"
@@ -167,7 +150,7 @@ def boundary_words(boundaries: Boundaries) -> str:
 
 
 def boundary_diff_words(one: BoundaryDiff) -> str:
-    """One place: what was written, what the model itself would write, and by whom."""
+    """`[1][0] (forced by the grammar); the model's own tokenization is [10]`."""
     run = " ".join(_seen(text) for text in one.run)
     own = " ".join(_seen(text) for text in one.own) or "nothing"
     cause = {"grammar": "forced by the grammar", "written": "typed", "model": "sampled by the model"}[

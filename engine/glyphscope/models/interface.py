@@ -274,3 +274,10 @@ class ForwardingModel:
 
     def close(self) -> None:
         self._model.close()
+
+
+def same_model(one: ModelInfo, other: ModelInfo) -> bool:
+    """Whether both are the same file: by SHA-256, or by path and size where one of them has no hash."""
+    if one.sha256 and other.sha256:
+        return one.sha256 == other.sha256
+    return one.path == other.path and one.bytes == other.bytes

@@ -9,11 +9,12 @@ from typing import NamedTuple, Protocol
 from glyphscope.decoding.text import shown
 from glyphscope.errors import ModelError
 from glyphscope.events import Origin, PrefixPart
+from glyphscope.models.interface import Model
 from glyphscope.text.lines import common_length
 
 OTHERWISE = "From token {} on, the existing text has other tokens than in the model's own tokenization."
 CONTEXT = 1024
-"""Bytes of what is before a typed text that it is cut together with: more than any token reaches."""
+"""Bytes before a typed text that are tokenized with it: more than any token reaches over."""
 _NEUTRAL = "\n"
 """A character before a text that is tokenized, as SentencePiece would otherwise add a blank that was not typed."""
 
@@ -22,7 +23,7 @@ _INNER_BYTES = bytes(range(0x80, 0xC0))
 
 
 class Vocabulary(Protocol):
-    """The part of an engine that cuts text."""
+    """The part of an engine that tokenizes."""
 
     pieces: list[bytes]
 
@@ -33,8 +34,22 @@ class Vocabulary(Protocol):
         """Whether the token ends a generation."""
 
 
+class ModelTokenizer:
+    """An open model as a `Vocabulary`; its own tokens, by id, are `pieces`."""
+
+    def __init__(self, model: Model, pieces: Sequence[bytes]) -> None:
+        self._model = model
+        self.pieces = list(pieces)
+
+    def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
+        return self._model.tokenize(text)
+
+    def is_end(self, token: int) -> bool:
+        return False
+
+
 class Placed(NamedTuple):
-    """The tokens with whose they are; `note` says where the typed text is cut otherwise than the model would cut it."""
+    """The tokens with their origins; `note` says where the typed text is not in the model's own tokens."""
 
     tokens: list[tuple[int, Origin]]
     note: str = ""

@@ -1,8 +1,8 @@
 """The KV state of prompts on disk, so that another process does not evaluate them again. In the model's process.
 
 llama.cpp's result for a token depends on the tokens before it, the model's file, how its context was opened, the build,
-and, in its last digits, on the batches. So only states of whole chunks are stored, evaluated as the prompt's beginning
-always is, and the key has all of the rest. A file that is damaged, of another key or deleted is not used.
+and, in its last digits, on the batches. So only states of whole chunks (`CHUNK` tokens, a batch) are stored, and the
+key has all of the rest. A damaged file, or one of another key, is not used.
 """
 
 from __future__ import annotations
@@ -31,23 +31,26 @@ from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stor
 from glyphscope.text.lines import common_length
 
 WORTH = 2 * CHUNK
-"""Tokens that are worth a file, and reading one."""
+"""The fewest tokens for which a file is written or read."""
 _FASTER = 4
 """A state is stored if evaluating its tokens takes this many times as long as copying and checking it."""
 _FREE = 4
-"""Times the size of a state that have to be free: in memory before it is copied, on the disk before it is written."""
+"""How many times the size of a state must be free: in memory before copying it, on the disk before writing it."""
 _MAGIC = b"glyphscope KV state 1\n"
 _PIECE = 4 << 20
+"""Bytes of one write."""
 _MOST_HEADER = 16 << 20
+"""Bytes of the largest header, nearly all of it token ids."""
 _STALE = 3600 * 10**9
 """Nanoseconds after which an unfinished file is deleted."""
 _PART = re.compile(r"-\d{5}(?=-of-\d{5}\.gguf$)", re.IGNORECASE)
 
 Identity: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
+"""Of each part of a model's file: its real path, bytes, times of modification and change (ns), and inode."""
 
 
 class _Header(msgspec.Struct, frozen=True, array_like=True):
-    """`tokens` are 32-bit numbers, `digest` is that of everything else and of the state behind the header."""
+    """`tokens` are little-endian 32-bit ids, `size` is the bytes of the state after the header; `digest` is of all."""
 
     key: str
     sha256: str
@@ -62,7 +65,7 @@ class _Header(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Found(NamedTuple):
-    """A file, and how many of a prompt's tokens its state replaces the evaluation of."""
+    """A file whose state has the first `length` tokens of a prompt."""
 
     path: Path
     header: _Header
@@ -70,7 +73,7 @@ class _Found(NamedTuple):
 
 
 def identity_of(path: str) -> Identity:
-    """Path, size, times and inode of a model's file, or of all parts of a split one; empty where it cannot be read."""
+    """The identity of a model's file, or of all parts of a split one; empty where it cannot be read."""
     name = Path(path)
     pattern = "-[0-9][0-9][0-9][0-9][0-9]".join(map(glob.escape, _PART.split(name.name)))
     try:
@@ -92,14 +95,14 @@ def _build() -> tuple[object, ...]:
 
 
 class StoredPrompts:
-    """Those of one loaded model.
+    """The stored prompts of one loaded model.
 
-    `cache` is None where nothing is to be stored or read, `sha256` that of the model's file or empty, and
-    `ms_per_token` the time that evaluating a prompt took last.
+    Its owner sets `cache` (None: nothing is stored or read), `sha256` of the model's file, once it is known, and
+    `ms_per_token`, the time that evaluating a prompt took last.
     """
 
     def __init__(self, engine: LlamaEngine, path: str, identity: Identity) -> None:
-        """`identity` is that of the file before it was loaded."""
+        """`identity` is that of the file `path` before it was loaded: nothing is stored once the file has changed."""
         self._engine, self._path, self._identity = engine, path, identity
         how = repr((identity, engine.options, engine.context, CHUNK, _build()))
         self._key = hashlib.sha256(how.encode("utf-8", "surrogatepass")).hexdigest()
@@ -107,12 +110,12 @@ class StoredPrompts:
         self.sha256 = ""
         self.ms_per_token = 0.0
         self._writer: threading.Thread | None = None
-        self._known: list[int] = []  # the tokens of the state last written or read
+        self._stored: list[int] = []  # the tokens of the state last written or read
 
     def restore(self, prompt: Sequence[int]) -> int:
-        """Puts a stored state into the context that has more of the prompt than it; how many tokens, 0 for none.
+        """Load the stored state with the most of the prompt, if that is worth it. Returns its number of tokens, else 0.
 
-        The prompt's last token always stays to be evaluated.
+        The prompt's last token is never restored, as evaluating it gives the first logits.
         """
         engine, cache = self._engine, self.cache
         have = len(engine.tokens)
@@ -125,15 +128,15 @@ class StoredPrompts:
         tokens = _numbers(found.header.tokens)
         if state is None or not engine.restore(tokens, state, found.length):
             return 0
-        self._known = tokens
+        self._stored = tokens
         with suppress(OSError):
-            os.utime(found.path)
+            os.utime(found.path)  # `_make_room` deletes the least recently used
         return found.length
 
     def keep(self) -> None:
-        """Copies the state of the whole chunks in the context, and writes it in the background if it is worth it."""
+        """Copy the state of the whole chunks in the context, and write it in the background if it is worth it."""
         cache, tokens, ms_per_token = self.cache, self._engine.tokens_in_chunks, self.ms_per_token
-        new = len(tokens) - _chunks(common_length(self._known, tokens))
+        new = len(tokens) - _whole_chunks(common_length(self._stored, tokens))
         if cache is None or new < WORTH or self._is_writing() or not self._is_unchanged():
             return
         found = self._best(Path(cache.folder), tokens)
@@ -154,7 +157,7 @@ class StoredPrompts:
             if took * _FASTER < ms_per_token * len(tokens) and self._is_unchanged():
                 with suppress(OSError):  # a full disk, no permission: the prompt is evaluated again
                     _write(cache, whole, state)
-                    self._known = tokens
+                    self._stored = tokens
                     if found is not None and found.length * 4 == len(found.header.tokens):
                         found.path.unlink()  # the new one begins with all of it
 
@@ -162,7 +165,7 @@ class StoredPrompts:
         self._writer.start()
 
     def finish(self, seconds: float) -> None:
-        """Waits for the file that is being written."""
+        """Wait at most so long for the file that is being written."""
         if self._writer is not None:
             self._writer.join(seconds)
 
@@ -175,7 +178,7 @@ class StoredPrompts:
     def _best(self, folder: Path, tokens: Sequence[int]) -> _Found | None:
         """The file whose state has the longest beginning of `tokens`."""
         found = (
-            _Found(path, header, _chunks(common_length(_numbers(header.tokens), tokens)))
+            _Found(path, header, _whole_chunks(common_length(_numbers(header.tokens), tokens)))
             for path, header in self._headers(folder)
             if not self.sha256 or not header.sha256 or header.sha256 == self.sha256
         )
@@ -183,14 +186,14 @@ class StoredPrompts:
 
     def _headers(self, folder: Path) -> Iterator[tuple[Path, _Header]]:
         for file in stored_files(folder):
-            if file.path.name.startswith(_name(self._key)) and file.path.name.endswith(SUFFIX):
+            if file.path.name.startswith(_short(self._key)) and file.path.name.endswith(SUFFIX):
                 with suppress(OSError), open(file.path, "rb") as opened:
                     header = _read_header(opened)
                     if header is not None and header.key == self._key:
                         yield file.path, header
 
     def _read(self, found: _Found) -> bytes | None:
-        """The state; None, and the file is gone, where it is not what was written."""
+        """The state; None where the file is not what was written, and it is deleted."""
         with suppress(OSError):
             with open(found.path, "rb") as file:
                 header = _read_header(file)
@@ -205,11 +208,13 @@ class StoredPrompts:
         return None
 
 
-def _name(text: str) -> str:
-    return text[:16]
+def _short(digest: str) -> str:
+    """As a file's name has it: one part of the key, one of the tokens."""
+    return digest[:16]
 
 
-def _chunks(length: int) -> int:
+def _whole_chunks(length: int) -> int:
+    """`length` without the tokens after the last whole chunk."""
     return length - length % CHUNK
 
 
@@ -230,7 +235,7 @@ def _read_header(file: BinaryIO) -> _Header | None:
 
 
 def _write(cache: PromptCache, header: _Header, state: memoryview) -> None:
-    """Writes a temporary file and renames it: a reader sees the whole file or none. Raises OSError."""
+    """Write a file, if there is room; atomically, so that a reader sees all of it or none. Raises OSError."""
     folder = Path(cache.folder)
     packed = msgspec.msgpack.encode(header)
     size = len(_MAGIC) + 4 + len(packed) + len(state)
@@ -245,7 +250,7 @@ def _write(cache: PromptCache, header: _Header, state: memoryview) -> None:
             for begin in range(0, len(state), _PIECE):
                 file.write(state[begin : begin + _PIECE])
         tokens = hashlib.sha256(header.tokens).hexdigest()
-        os.replace(temporary, folder / f"{_name(header.key)}-{_name(tokens)}{SUFFIX}")
+        os.replace(temporary, folder / f"{_short(header.key)}-{_short(tokens)}{SUFFIX}")
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
@@ -253,8 +258,8 @@ def _write(cache: PromptCache, header: _Header, state: memoryview) -> None:
 
 
 def _make_room(folder: Path, limit: int) -> None:
-    """Removes what was not used for longest until the files have at most `limit` bytes, and stale unfinished files."""
-    files = stored_files(folder)
+    """Delete stale unfinished files, and the least recently used until the rest have at most `limit` bytes."""
+    files = stored_files(folder)  # the least recently used first
     total = sum(file.size for file in files)
     for file in files:
         stale = file.path.name.endswith(UNFINISHED) and time.time_ns() - file.used > _STALE
@@ -265,7 +270,7 @@ def _make_room(folder: Path, limit: int) -> None:
 
 
 def _work_quietly() -> None:
-    """This thread gives way to others. Linux has priorities of threads."""
+    """Lower this thread's priority, which only Linux has."""
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import Alternative, ModelInfo, Relaxed, RunRequest, RunStarted
 from glyphscope.explain.relaxation_cost import RelaxationCost, cost_words, relaxation_cost
-from glyphscope.explain.retokenization import same_model
+from glyphscope.models.interface import same_model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.models.remote import is_address
 from glyphscope.runs import RunState

@@ -157,9 +157,9 @@ class MaskImpactView(QWidget):
         lines = [boundary_words(boundaries)]
         lines += [
             tr("Token {index}: {about}", index=one.first, about=boundary_diff_words(one))
-            for one in boundaries.otherwise[:_MOST_BOUNDARIES]
+            for one in boundaries.differences[:_MOST_BOUNDARIES]
         ]
-        if len(boundaries.otherwise) > _MOST_BOUNDARIES:
+        if len(boundaries.differences) > _MOST_BOUNDARIES:
             lines.append(tr("All of them are marked in the token table."))
         self.boundaries.setText("\n".join(lines))
         self.boundaries_heading.show()

@@ -12,8 +12,8 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ModelInfo, TokenStep
-from glyphscope.explain.retokenization import Boundaries, boundaries_of, same_model
-from glyphscope.models.interface import Model, Vocabulary
+from glyphscope.explain.retokenization import Boundaries, boundaries_of
+from glyphscope.models.interface import Model, Vocabulary, same_model
 from glyphscope.runs import PreparedRequest
 from glyphscope.strategies.read_ahead import ReadAhead, read_ahead
 from glyphscope.strategies.request import first_prompt

@@ -1,11 +1,10 @@
 """Models by their name at the Hugging Face Hub, or at a server with the same API.
 
-huggingface_hub does the transfer, in a separate process (`child.py`); the rest of this package works without it, as it
-is an extra. In addition to its download:
+`jobs.py` is what other layers use. huggingface_hub, an extra, does the transfer in a separate process (`child.py`, with
+`client.py`, `failures.py` and `fetch.py`); the other modules work without it. In addition to its download:
 
-- A broken download leaves no file under the final name: a file has it only after its size, its hash and its GGUF header
-  were right; a split model appears when all its parts are there.
-- An interrupted download resumes, even in another process on another day: the received part is kept beside its place.
+- A file has its final name only once its size, hash and GGUF header are right; a split model, once all parts have them.
+- An interrupted download resumes, even in another process on another day: the received part stays beside its target.
 - It can be stopped: `cancel` ends the process, and with it every wait.
 - The free space is checked first.
 """

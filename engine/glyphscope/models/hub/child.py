@@ -1,6 +1,6 @@
-"""The process that speaks with the Hub: `python -P -m glyphscope.models.hub.child`, a question and its answer in turn.
+"""The process that speaks with the Hub: `python -P -m glyphscope.models.hub.child`. One answer to each question.
 
-While a download runs it answers with progress, and waits each time until that was received: without a parent it ends.
+While a download runs the answers are progress, each waiting for an empty question: without a parent the process ends.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from glyphscope.models.hub.wire import Answer, Failure, Progress, Question
 from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import Pipe, parent_pipe
 
-_MEMORY = 2 << 30  # bytes of addresses: whatever a library makes of an answer, only this process ends
+_MEMORY = 2 << 30  # bytes of address space: whatever a library makes of an answer, only this process ends
 _REPORT_SECONDS = 0.05
+"""Between two reports of one phase."""
 
 
 def serve(pipe: Pipe[Question]) -> None:
-    """Until the other end closes."""
-    said, at = "", 0.0
+    """Answer until the other end closes."""
+    reported, at = ("", ""), 0.0
 
     def notify(progress: Progress) -> None:
-        nonlocal said, at
-        words = f"{progress.phase} {progress.words}"
-        if words == said and time.monotonic() - at < _REPORT_SECONDS:
+        nonlocal reported, at
+        now = (progress.phase, progress.words)
+        if now == reported and time.monotonic() - at < _REPORT_SECONDS:
             return
         pipe.write(Answer(progress=progress))
         if pipe.read() is None:
             raise SystemExit
-        said, at = words, time.monotonic()
+        reported, at = now, time.monotonic()
 
-    pipe.write(Answer())
+    pipe.write(Answer())  # ready
     while (question := pipe.read()) is not None:
         try:
             hub = Hub()
@@ -52,7 +53,7 @@ def serve(pipe: Pipe[Question]) -> None:
 
 
 def main() -> None:
-    """Serves until stdin closes."""
+    """Serve until stdin closes."""
     pipe = parent_pipe(Question)
     limit_memory(_MEMORY)
     serve(pipe)

@@ -1,4 +1,4 @@
-"""Which of a repository's files is meant, and why: what is asked for, else the usual quantisation that fits."""
+"""The choice of a repository's file: the requested one, else the usual quantisation that fits the memory."""
 
 from __future__ import annotations
 
@@ -14,75 +14,73 @@ PREFERRED = (
     "Q4_K_M", "UD-Q4_K_XL", "MXFP4", "MXFP4_MOE", "Q4_K_S", "Q5_K_M", "IQ4_XS", "IQ4_NL", "Q5_K_S", "Q4_1", "Q4_0",
     "Q6_K", "Q8_0", "Q3_K_M", "BF16", "F16", "F32",
 )  # fmt: skip
-"""The first of these is taken: about four bits a weight, where answers are still nearly those of the whole model."""
+"""The first of these that there is: about four bits a weight, where answers are still nearly the full model's."""
 _SHOWN = 12
+"""Names that an error lists."""
 
 
 class Pick(NamedTuple):
-    """`why` is a sentence."""
+    """The chosen file, and why it was chosen, as a sentence."""
 
     choice: Choice
     why: str
 
 
 def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
-    """The file that `which` names (a path, a name, a quantisation), else one that suits a machine with so many bytes of
-    free memory. Raises ModelError where there is none, or several are meant."""
+    """The file that `which` names (a path, a name, a quantisation), else the usual one for `memory`, the free bytes.
+
+    Raises ModelError where there is none, or the choice is ambiguous.
+    """
     choices = listing.choices
     if not choices:
         raise _no_model(listing)
     if which:
         return Pick(_named(listing, which), "The requested file.")
     if len(choices) == 1:
-        return Pick(_whole(choices[0], listing), "The only file.")
-    whole = [choice for choice in choices if not choice.missing]
-    if not whole:
+        return Pick(_if_complete(choices[0], listing), "The only file.")
+    complete = [choice for choice in choices if not choice.missing]  # the smallest first
+    if not complete:
         raise _incomplete(choices[0], listing)
     for kind in PREFERRED:
-        if fitting := [choice for choice in whole if choice.quantisation == kind]:
+        if of_kind := [choice for choice in complete if choice.quantisation == kind]:
             break
     else:
-        smallest = whole[0]
-        return Pick(smallest, "The smallest; the names contain no known quantisation.")
-    if len(fitting) > 1:
-        raise _several(listing, fitting, kind)
-    usual = fitting[0]
+        return Pick(complete[0], "The smallest; the names contain no known quantisation.")
+    if len(of_kind) > 1:
+        raise _several(listing, of_kind, kind)
+    usual = of_kind[0]
     if memory is None or usual.bytes <= memory:
         why = "a common balance of size and quality" if kind == "Q4_K_M" else "close to Q4_K_M"
         return Pick(usual, f"{kind}: {why}.")
-    smaller = [choice for choice in whole if choice.bytes <= memory]
-    if smaller:
-        return Pick(
-            smaller[-1],
-            (
-                f"The largest that fits the free memory ({byte_size(memory)}); {kind} needs "
-                f"{byte_size(usual.bytes)}."
-            ),
-        )
-    return Pick(whole[0], f"The smallest; it still needs more memory than is free ({byte_size(memory)}).")
+    free = byte_size(memory)
+    if fitting := [choice for choice in complete if choice.bytes <= memory]:
+        needs = f"{kind} needs {byte_size(usual.bytes)}"
+        return Pick(fitting[-1], f"The largest that fits the free memory ({free}); {needs}.")
+    return Pick(complete[0], f"The smallest; it still needs more memory than is free ({free}).")
 
 
 def _named(listing: Listing, which: str) -> Choice:
     name = which.lower().strip("/")
-    ways = (
+    # the exact ones first: a file may be named as another one's quantisation
+    matches = (
         lambda choice: any(file.path == which for file in choice.files),
         lambda choice: any(name in (file.path.lower(), file.name.lower()) for file in choice.files),
         lambda choice: any(f"{name}.gguf" == file.name.lower() for file in choice.files),
         lambda choice: choice.quantisation.lower() == name,
         lambda choice: choice.quantisation.lower().removeprefix("ud-") == name,
     )
-    for way in ways:
-        found = [choice for choice in listing.choices if way(choice)]
+    for match in matches:
+        found = [choice for choice in listing.choices if match(choice)]
         if len(found) > 1:
             raise _several(listing, found, which)
         if found:
-            return _whole(found[0], listing)
+            return _if_complete(found[0], listing)
     raise ModelError(
         f"It has no GGUF file {which!r}.", where=listing.repo, hint=f"It has: {_names(listing.choices)}."
     )
 
 
-def _whole(choice: Choice, listing: Listing) -> Choice:
+def _if_complete(choice: Choice, listing: Listing) -> Choice:
     if choice.missing:
         raise _incomplete(choice, listing)
     return choice

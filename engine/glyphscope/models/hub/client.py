@@ -1,4 +1,4 @@
-"""The Hub by huggingface_hub's client, endpoint, token and settings. In the process of `child.py` only."""
+"""The Hub through huggingface_hub's client, endpoint, token and settings. In the process of `child.py` only."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from glyphscope.text.figures import estimate
 T = TypeVar("T")
 
 QUESTION = Timeouts(between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
-"""For a question that somebody waits for."""
+"""For a request that somebody waits for."""
 FILE = Timeouts(attempts=6, retrying=300.0, wait=1.0, longest=60.0)
-"""Attempts are counted again after each that brought something; a silence ends one by HF_HUB_DOWNLOAD_TIMEOUT."""
+"""For a download. Counted anew after each attempt that brought data; HF_HUB_DOWNLOAD_TIMEOUT ends a silent one."""
 LARGEST_ANSWER = 32_000_000
 """Bytes of a repository's description: tens of thousands of files."""
 _AT_ONCE = 4
 """Repositories whose files are requested at the same time."""
 _MOST_BYTES = 1 << 60
-"""Of a file: more than any disk has."""
+"""A larger size is an error of the server: no disk has so much."""
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHA1 = re.compile(r"[0-9a-f]{40}")
@@ -66,7 +66,7 @@ class _Found(msgspec.Struct):
 
 
 class Hub:
-    """For one question. Methods raise GlyphscopeError."""
+    """The Hub for one question, with the token and settings of that moment. All methods raise GlyphscopeError."""
 
     def __init__(self) -> None:
         token = "" if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token() or ""
@@ -81,9 +81,9 @@ class Hub:
         self._headers = {"user-agent": "glyphscope", "accept-encoding": "identity"}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
-        # the library would wait in silence for as long as a server asks for
-        get_session().event_hooks["response"] = [_refuse]
-        # what arrived is written at once, and not lost with this process
+        # before the library's own retries, which wait silently for as long as the server asks
+        get_session().event_hooks["response"] = [_raise_for_error]
+        # received data is written at once, so that it is not lost with this process
         setattr(constants, "DOWNLOAD_CHUNK_SIZE", None)  # noqa: B010
 
     def look(self, request: HubRequest) -> Listing:
@@ -95,11 +95,11 @@ class Hub:
         others = len(files) - sum(len(choice.files) for choice in choices)
         commit = (info.sha or "").lower()
         commit = commit if _COMMIT.fullmatch(commit) else request.revision
-        # by the name that was asked for, also where it has another one by now
+        # under the requested name, even if the repository was renamed
         return Listing(constants.ENDPOINT, request.repo, commit, choices, others)
 
     def find(self, words: str, limit: int) -> list[Found]:
-        """Repositories with GGUF files, most downloaded first."""
+        """At most `limit` repositories with GGUF files, most downloaded first."""
         query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit}
         found = self._ask("", query, constants.ENDPOINT, list[_Found])
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -132,12 +132,12 @@ class Hub:
                     raise MemoryError
         return bytes(body)
 
-    def load(self, listing: Listing, part: PartialFile) -> None:
-        """The rest of the file, by the library's own download."""
+    def download(self, listing: Listing, part: PartialFile) -> None:
+        """Append the rest of the file to `part`, by the library's own download, with retries."""
         file, where = part.file, _where(listing.repo)
         address = hf_hub_url(listing.repo, file.path, revision=listing.commit, endpoint=listing.endpoint)
         retries, furthest = Retries(FILE), part.size
-        bar = cast(Any, silent_tqdm)  # one that shows something starts a thread
+        bar = cast(Any, silent_tqdm)  # a visible progress bar starts a thread
         while not file.bytes or part.size < file.bytes:
             try:
                 http_get(address, part, resume_size=part.size, headers=self._headers, tqdm_class=bar)
@@ -145,24 +145,24 @@ class Hub:
                     return
             except Exception as error:
                 if isinstance(error, httpx2.HTTPStatusError) and error.response.status_code == 416:
-                    part.restart()
+                    part.restart()  # the range begins after the file's end: what is there is not of this file
                 if part.size > furthest:
                     retries, furthest = Retries(FILE), part.size
-                refused = failed(error, where, self._token)
-                pause = retries.pause(refused)
-                words = f"{refused.error.message} Trying again in {estimate(pause)}."
+                failure = failed(error, where, self._token)
+                pause = retries.pause(failure)
+                words = f"{failure.error.message} Trying again in {estimate(pause)}."
                 part.report("waiting", part.size, words)
                 time.sleep(pause)
 
     def cached(self, listing: Listing, choice: Choice) -> str:
-        """Where the Hugging Face cache has the (first) file; empty unless it has all of them, by their hashes."""
+        """The path of the (first) file in the Hugging Face cache; empty unless it has all files with their hashes."""
         found = []
         for file in choice.files:
             path = try_to_load_from_cache(listing.repo, file.path, revision=listing.commit)
             if not isinstance(path, str) or not file.sha256:
                 return ""
             try:
-                blob = Path(os.readlink(path)).name  # which may lead on, to what repositories share
+                blob = Path(os.readlink(path)).name  # the library names blobs by their hashes
                 if blob != file.sha256 or os.stat(path).st_size != file.bytes:
                     return ""
             except OSError:  # no link, or one to nothing
@@ -171,7 +171,7 @@ class Hub:
         return found[0]
 
 
-def _refuse(response: httpx2.Response) -> None:
+def _raise_for_error(response: httpx2.Response) -> None:
     if response.is_error:
         response.raise_for_status()
 
@@ -181,7 +181,7 @@ def _where(repo: str) -> str:
 
 
 def _file(sibling: _Sibling) -> HubFile:
-    """A file of the listing, without invalid facts: a hash in another form, a size that no file has."""
+    """A file of the listing, without an invalid hash or size."""
     lfs = sibling.lfs or _Lfs()
     size = lfs.size or sibling.size or 0
     sha256, blob = lfs.sha256.lower(), (sibling.blobId or "").lower()

@@ -1,4 +1,4 @@
-"""Errors of the Hub, in words: what happened, where, what to do. Never a token."""
+"""The errors of the Hub: what happened, where, what to do, and whether to retry. Never a token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OFFLINE_HINT = "A .gguf file that is copied into a folder is found too: glyphsco
 
 
 def failed(error: Exception, where: str = "", token: str = "") -> RequestFailed:
-    """Whatever a request or a download raised, and whether another attempt may go better."""
+    """Any exception of a request or a download as a GlyphscopeError, and whether a retry (`again`) may succeed."""
     network = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
     words = excerpt(without(token, str(error))) or type(error).__name__
     again = False

@@ -1,4 +1,4 @@
-"""A model's files into the folder of models, named only when they are right. In the process of `child.py` only."""
+"""Downloads a model's files into the folder of models, naming them once all are verified. In `child.py`'s process."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ from glyphscope.text.shorten import shorten
 def fetch(
     hub: Hub, listing: Listing, choice: Choice, folder: str, notify: Callable[[Progress], None]
 ) -> tuple[str, How, bool]:
-    """The path of the (first) file, how it came there, and whether its hash was verified.
+    """Returns the path of the (first) file, how it came there, and whether its hash was verified.
 
-    Raises GlyphscopeError and OSError. The downloaded part is kept for the next time.
+    Raises GlyphscopeError and OSError. An interrupted download is resumed the next time.
     """
-    place, files, before = Path(folder) / listing.repo, choice.files, 0
+    place, files, before = (
+        Path(folder) / listing.repo,
+        choice.files,
+        0,
+    )  # before: bytes of the files that are done
 
     def report(phase: Phase, done: int, words: str = "") -> None:
         notify(Progress(phase, before + done, choice.bytes, words))
@@ -45,7 +49,9 @@ def fetch(
             _complete(hub, listing, part)
             before += part.size
         report("naming", 0)
-        for part in reversed(parts):  # the first one has the facts of the model
+        for part in reversed(
+            parts
+        ):  # the first part, whose header describes the model, has its full check last
             _inspect(part, is_first=part.file is files[0])
         give_names(parts)
     has_hash = all(file.right_hash for file in files)
@@ -53,7 +59,7 @@ def fetch(
 
 
 def _has(place: Path, file: HubFile, report: Report) -> bool:
-    """Whether the file is in its place. Raises ModelError where another one is."""
+    """Whether the file is already at `place`. Raises ModelError where a different file is."""
     if not place.exists():
         return False
     if file.bytes in (0, place.stat().st_size) and hash_of(place, file, report) == file.right_hash:
@@ -66,26 +72,26 @@ def _has(place: Path, file: HubFile, report: Report) -> bool:
 
 
 def _complete(hub: Hub, listing: Listing, part: PartialFile) -> None:
-    """The whole of a file, right by its hash; where it was begun before and is wrong, once more from the start."""
-    file, begun = part.file, part.size > 0
+    """Download the rest of a file and check its hash; if it is wrong and was resumed, once more from the start."""
+    file, resumed = part.file, part.size > 0
     if file.bytes and part.size > file.bytes:
         part.restart()
-    hub.load(listing, part)
+    hub.download(listing, part)
     while (found := hash_of(part.path, file, part.report)) != file.right_hash:
         part.restart()
-        if not begun:
+        if not resumed:
             raise ModelError(
                 f"The downloaded file differs from the Hub's: its hash is {shorten(found, 13)}, not "
                 f"{shorten(file.right_hash, 13)}.",
                 where=file.path,
                 hint="The file was discarded. Try again. If it fails again, something in between changes the file.",
             )
-        begun = False
-        hub.load(listing, part)
+        resumed = False
+        hub.download(listing, part)
 
 
 def _inspect(part: PartialFile, *, is_first: bool) -> None:
-    """Raises ModelError, and keeps nothing, where it is not a GGUF that a model can be opened from."""
+    """Raises ModelError, and discards the data, where no model can be opened from it."""
     try:
         if is_first:
             inspect_file(part.path, fits=False)

@@ -1,4 +1,4 @@
-"""The GGUF files of a repository: which of them are one model, and how it is quantised, as far as names say."""
+"""The GGUF models of a repository: the files of each and its quantisation, both by their names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ QUANTISATION = re.compile(
 _SPLIT = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
 _NO_MODEL = re.compile(r"mmproj|(?<![a-z])(?:imatrix|importance[-_]matrix)(?![a-z])", re.IGNORECASE)
 _UNSAFE = re.compile(r"[\\:*?\"<>|]")
-"""Characters that file names must not have on some system."""
+"""Characters that some system forbids in file names."""
 LONGEST_NAME = 200
-"""Bytes of a file's name; a beginning of one is written as a name that is some longer."""
+"""Bytes of a file's name: file systems allow 255, and the name of a partial file is longer."""
 DEEPEST = 5
-"""Folders of a path, its file among them; models are looked for to a depth of 8."""
+"""Steps of a path; with OWNER/NAME before it, models are still found, to a depth of 8."""
 
 
 class HubFile(NamedTuple):
@@ -41,7 +41,7 @@ class HubFile(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A model that can be had: one file, or all parts of a split one. `missing` are the parts that are not there."""
+    """A model: one file, or the parts of a split one, of which `missing` (a number) are not in the repository."""
 
     files: tuple[HubFile, ...]
     quantisation: str = ""
@@ -58,7 +58,7 @@ class Choice(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The files of a repository at a commit. `others` is the number of files other than GGUF models."""
+    """The models of a repository at a commit, the smallest first. `others` is the number of its other files."""
 
     endpoint: str
     repo: str
@@ -92,7 +92,7 @@ def is_model(path: str) -> bool:
 
 
 def quantisation_of(path: str) -> str:
-    """How the model is quantised, by its name or that of its folder; nothing where they do not say."""
+    """`Q4_K_M`: the quantisation in the file's name or that of its folder; empty where they have none."""
     for part in reversed(path.split("/")):
         if found := QUANTISATION.findall(part):
             kind = str(found[-1]).upper()
@@ -101,7 +101,7 @@ def quantisation_of(path: str) -> str:
 
 
 def choices_of(files: Iterable[HubFile]) -> tuple[Choice, ...]:
-    """The models among the files, small ones first; parts of a split one are put together."""
+    """The models among the files, the smallest first."""
     return tuple(sorted(_grouped(files), key=lambda choice: (choice.bytes, choice.name)))
 
 

@@ -20,7 +20,7 @@ LONGEST_WORDS = 200
 MOST_HITS = 30
 _QUESTION_SECONDS = 120.0
 _DOWNLOAD_SECONDS = 86_400.0
-"""Between two reports of progress: a server may ask for a long pause, and a cancel ends it."""
+"""Between two reports of progress: a server may ask for a long pause. `cancel` ends it."""
 
 
 class Stopped(Exception):
@@ -28,10 +28,7 @@ class Stopped(Exception):
 
 
 class DownloadResult(NamedTuple):
-    """The model's (first) file; `how`: it came now, was in the folder already, or is used from Hugging Face's cache.
-
-    `hashed`: its content was compared with the Hub's hash; there may be none.
-    """
+    """The model's (first) file. `hashed`: the Hub reports a hash, and the content was compared with it."""
 
     path: Path
     how: How
@@ -39,7 +36,7 @@ class DownloadResult(NamedTuple):
 
 
 class Job:
-    """Run once, in any thread; `cancel`, from any other, ends it at once."""
+    """One job, run once in any thread by a subclass's method; `cancel`, from any other thread, ends it at once."""
 
     def __init__(self) -> None:
         self._cancelled = False
@@ -56,7 +53,10 @@ class Job:
         seconds: float = _QUESTION_SECONDS,
         report: Callable[[Progress], None] = lambda _progress: None,
     ) -> Answer:
-        """The answer after all progress. Raises ModelError and StorageError; Stopped after `cancel`."""
+        """The last answer, after all progress. Raises ModelError and StorageError; Stopped after `cancel`.
+
+        `seconds` is the limit of each answer, progress included.
+        """
         if find_spec("huggingface_hub") is None:
             raise ModelError(
                 "Downloading by name needs huggingface_hub, which is not installed.",
@@ -81,7 +81,7 @@ class Job:
 
 
 class Lookup(Job):
-    """Which files a repository has."""
+    """The files of one repository."""
 
     def __init__(self, request: HubRequest) -> None:
         super().__init__()
@@ -95,9 +95,9 @@ class Lookup(Job):
 
 
 class Hit(NamedTuple):
-    """A repository. `pick` is the file that suits the free memory best; None where none does by itself, then `problem`.
+    """A repository. `pick` is the file for the free memory, and whether it `fits` (None: unknown).
 
-    Without a `listing`, its files could not be listed. `fits` is None where the size or the free memory is unknown.
+    Where there is no `listing`, or none can be picked from it, `problem` says why.
     """
 
     repo: str
@@ -141,7 +141,7 @@ class Search(Job):
 
 
 class Download(Job):
-    """One download. `progress` may be read from any thread."""
+    """One download into `folder`. `progress` may be read from any thread; `report` gets each, in the job's thread."""
 
     def __init__(
         self,

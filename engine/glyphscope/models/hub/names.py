@@ -1,4 +1,4 @@
-"""The requested model: OWNER/NAME, with a file or a quantisation after a colon; web addresses are read too."""
+"""Parses the name of a model at the Hub: OWNER/NAME, OWNER/NAME:FILE, OWNER/NAME@REVISION:Q4_K_M, or an address."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 _REPO = re.compile(rf"{_PART}/{_PART}")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,200}")
 _USER = re.compile(r"//[^/@]*@")
-"""A part that may contain a token, and is never shown."""
+"""The user in an address, which may be a token: it is never shown."""
 _SCHEMES = ("hf://", "hf.co/", "huggingface.co/")
 
 
@@ -31,7 +31,7 @@ class HubRequest(NamedTuple):
 
 
 def read_request(text: str) -> HubRequest:
-    """Reads a name, or the address of a page or file of a repository. Raises ModelError."""
+    """Parse a name, or the address of a repository's page or file. Raises ModelError."""
     text = text.strip()
     where = _USER.sub("//", text)[:200]
     request = _of_address(text) if text.lower().startswith(("http://", "https://")) else _of_name(text)
@@ -43,7 +43,7 @@ def read_request(text: str) -> HubRequest:
 
 
 def is_repo(name: str) -> bool:
-    """Whether it is a name of a repository, which may become a local folder."""
+    """Whether it is a valid name of a repository, which is safe as a local folder too."""
     return bool(_REPO.fullmatch(name)) and ".." not in name and "--" not in name
 
 
@@ -61,7 +61,7 @@ def _of_name(text: str) -> HubRequest:
 def _of_address(text: str) -> HubRequest:
     """`https://host/OWNER/NAME`, and below it `/blob/REVISION/FILE`, `/resolve/…`, `/tree/REVISION`.
 
-    The host is not used: HF_ENDPOINT alone says where to ask.
+    The host is ignored: requests go to HF_ENDPOINT alone.
     """
     try:
         parts = [unquote(part) for part in urlsplit(text).path.split("/") if part]

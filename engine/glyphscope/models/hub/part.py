@@ -1,4 +1,4 @@
-"""The beginning of a file, beside the place that it will have; locked while it grows."""
+"""A partial file of a download, beside its target; locked while it grows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from glyphscope.models.hub.wire import Phase
 from glyphscope.text.figures import byte_size
 
 Report = Callable[[Phase, int, str], None]
-"""Gets how many bytes of a file are done, and why it waits."""
+"""Called with the phase, how many bytes of this file are done, and why it waits, if it does."""
 MAGIC = b"GGUF"
 _BLOCK = 1 << 20
+"""Bytes that are hashed at a time."""
 _NAME = re.compile(r"^\.(?P<file>.+\.gguf)\.(?P<key>[0-9a-f]{1,12})\.part$", re.IGNORECASE)
 
 
 class Unfinished(NamedTuple):
-    """A download that was not finished: `file` is the path in the repository, `bytes` what is there."""
+    """An unfinished download at `path`: `file` is the path in the repository, `bytes` the received size."""
 
     path: Path
     repo: str
@@ -37,7 +38,7 @@ class Unfinished(NamedTuple):
 
 
 def find_unfinished(folder: Path) -> list[Unfinished]:
-    """Those below the folder of models, in the order of their names."""
+    """The unfinished downloads below the folder of models, by name."""
     found = []
     for path in sorted(folder.glob("*/*/**/.*.part")):
         name = _NAME.match(path.name)
@@ -50,7 +51,7 @@ def find_unfinished(folder: Path) -> list[Unfinished]:
 
 
 def need_room(folder: Path, count: int) -> None:
-    """Raises ModelError where so many bytes more have no room; nothing where the system does not report it."""
+    """Raises ModelError if there is no room for `count` more bytes; never where the free space is unknown."""
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
@@ -64,7 +65,10 @@ def need_room(folder: Path, count: int) -> None:
 
 
 class PartialFile(io.FileIO):
-    """The file while it is downloaded: two downloads of it at a time would write into each other."""
+    """A file while it is downloaded, as `.NAME.KEY.part` beside `target`; the key changes with the Hub's content.
+
+    It is locked, as two downloads would write into each other. `report` gets the progress.
+    """
 
     def __init__(self, target: Path, file: HubFile, report: Report) -> None:
         """Raises ModelError where another download has it, and OSError."""
@@ -76,8 +80,8 @@ class PartialFile(io.FileIO):
         try:
             fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not os.path.samestat(os.fstat(self.fileno()), self.path.stat()):
-                raise BlockingIOError
-        except (BlockingIOError, FileNotFoundError):  # or another download was just done with it
+                raise BlockingIOError  # another download renamed or deleted it before the lock
+        except (BlockingIOError, FileNotFoundError):
             self.close()
             raise ModelError(
                 "This file is being downloaded already.",
@@ -100,7 +104,7 @@ class PartialFile(io.FileIO):
         self.truncate()
 
     def write(self, data: Any) -> int:
-        """All of it, or OSError. Raises ModelError for what cannot be of the file."""
+        """Append all of `data`. Raises OSError, and ModelError for data that cannot belong to the file."""
         size, expected = self.size, self.file.bytes
         if expected and size + len(data) > expected:
             self.restart()
@@ -116,7 +120,7 @@ class PartialFile(io.FileIO):
         return len(data)
 
     def _check_magic(self, begins: bytes) -> None:
-        """The first bytes show whether it is a GGUF, long before the last have come."""
+        """Raises ModelError, and discards the data, unless the first bytes are GGUF's."""
         if begins[: len(MAGIC)] == MAGIC[: len(begins)]:
             return
         self.restart()
@@ -134,9 +138,9 @@ class PartialFile(io.FileIO):
 
 
 def hash_of(path: Path, file: HubFile, report: Report) -> str:
-    """The content's hash in the form that the Hub reports; empty where it reports none. Raises OSError.
+    """The content's hash in hex, of the kind that the Hub reports: SHA-256, or git's SHA-1 of size and content.
 
-    That is SHA-256, or git's SHA-1 of the content behind its size.
+    Empty where it reports none. Raises OSError.
     """
     if not file.right_hash:
         return ""
@@ -151,9 +155,9 @@ def hash_of(path: Path, file: HubFile, report: Report) -> str:
 
 
 def give_names(parts: list[PartialFile]) -> None:
-    """Puts each in its place, the first one last: by it a split model is found. Raises OSError.
+    """Rename each to its target, the first one last, as a split model is found by its first. Raises OSError.
 
-    Beginnings of the same file as it was at other commits go: nothing will ever resume them.
+    Partial files of the same target at other commits are deleted: nothing will ever resume them.
     """
     for part in reversed(parts):
         os.fsync(part)

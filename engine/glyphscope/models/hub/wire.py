@@ -11,10 +11,11 @@ from glyphscope.models.hub.names import HubRequest
 
 Phase = Literal["waiting", "checking", "downloading", "naming"]
 How = Literal["downloaded", "kept", "cached"]
+"""Downloaded now, already in the folder of models, or found in Hugging Face's cache."""
 
 
 class Progress(NamedTuple):
-    """`done` and `total` are bytes of all files; `total` is 0 where it is unknown. `words`: why it waits."""
+    """`done` and `total` are bytes of all files; `total` is 0 where it is unknown. `words`: why a download waits."""
 
     phase: Phase
     done: int
@@ -23,7 +24,7 @@ class Progress(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A ModelError; `disk`: a StorageError."""
+    """A ModelError, or a StorageError if `disk`."""
 
     message: str
     where: str
@@ -41,9 +42,8 @@ class Found(NamedTuple):
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One of them: a repository's files, repositories by words and at most how many, a download into a folder.
-
-    Nothing: the progress was received, continue.
+    """One of: `look` at a repository's files; `find` repositories by words, at most so many; `get` a download into a
+    folder. An empty one acknowledges progress.
     """
 
     look: HubRequest | None = None
@@ -52,7 +52,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One of them; `got` is the path of the (first) file, how it was got, and whether its hash was verified."""
+    """One of them; `got` is what `fetch` returns. An empty one says that the process is ready."""
 
     progress: Progress | None = None
     failure: Failure | None = None

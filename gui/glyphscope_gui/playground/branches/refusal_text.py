@@ -37,7 +37,7 @@ def mask_reason(
     registry: ToolRegistry | None,
     message: str,
     said: str,
-    refused: Attribution | None,
+    attribution: Attribution | None,
     *,
     known: bool,
     special: bool = False,
@@ -45,41 +45,41 @@ def mask_reason(
     """The reasons why an alternative is masked.
 
     `message` is the schema's own reason, `said` the grammar's, where there are any. `known`: the search for
-    the blocking constraint is over, and `refused` is its result. `special`: it is a special token.
+    the blocking constraint is over, and `attribution` is its result. `special`: it is a special token.
     """
     words = [SPECIAL] if special else []
     words += [message] if message else []
-    if refused is not None:
-        words.append(_place(refused, registry))
+    if attribution is not None:
+        words.append(_place(attribution, registry))
     if said:
         words.append(tr("The grammar: {reason}", reason=said))
     if request.grammar is not None:
         words.append(OWN_GRAMMAR)
     elif not known:
         words.append(LOOKING)
-    elif refused is None:
+    elif attribution is None:
         words.append(NO_CONSTRAINT)
     else:
-        relax = Relaxed(refused.tool, refused.pointer)
-        return MaskReason(tuple(words), relax, constraint_words(refused.pointer, refused.tool))
+        relax = Relaxed(attribution.tool, attribution.pointer)
+        return MaskReason(tuple(words), relax, constraint_words(attribution.pointer, attribution.tool))
     return MaskReason(tuple(words))
 
 
-def _place(refused: Attribution, registry: ToolRegistry | None) -> str:
+def _place(attribution: Attribution, registry: ToolRegistry | None) -> str:
     """`search, /properties/max_results/minimum: 1`."""
-    tool = registry.get(refused.tool) if registry is not None else None
-    found = follow(tool.parameters, refused.pointer) if tool else None
+    tool = registry.get(attribution.tool) if registry is not None else None
+    found = follow(tool.parameters, attribution.pointer) if tool else None
     if found is None:
         return tr(
             "Blocked by {keyword}: {tool}, {pointer}",
-            keyword=refused.keyword,
-            tool=refused.tool,
-            pointer=refused.pointer,
+            keyword=attribution.keyword,
+            tool=attribution.tool,
+            pointer=attribution.pointer,
         )
     return tr(
         "Blocked by {keyword}: {tool}, {pointer} is {value}",
-        keyword=refused.keyword,
-        tool=refused.tool,
-        pointer=refused.pointer,
+        keyword=attribution.keyword,
+        tool=attribution.tool,
+        pointer=attribution.pointer,
         value=json_excerpt(found[1], _LONGEST_VALUE),
     )

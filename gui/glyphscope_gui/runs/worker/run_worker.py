@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QThread, Signal, Slot
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
-from glyphscope.explain.retokenization import same_model
+from glyphscope.models.interface import same_model
 from glyphscope.notation.write import call_sizes, sum_of
 from glyphscope.runs import CONTINUATION, PreparedRequest, prepare
 from glyphscope.runs.endings import failed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.interface import Model
-from glyphscope.models.response_prefix import cut_after
+from glyphscope.models.response_prefix import ModelTokenizer, cut_after
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,6 @@ class Pieces:
     special: frozenset[int] = frozenset()
 
 
-class _Cutting:
-    """The part of an engine that `cut_after` uses, on top of a model."""
-
-    def __init__(self, model: Model, tokens: tuple[bytes, ...]) -> None:
-        self._model = model
-        self.pieces = list(tokens)
-
-    def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
-        return self._model.tokenize(text)
-
-    def is_end(self, token: int) -> bool:
-        return False
-
-
 def pieces_of(model: Model | None, typed: Typed) -> Pieces:
     """The tokens of a typed text, without a count where the model cannot tokenize it. In the model's thread,
     while nothing is generated.
@@ -59,7 +45,7 @@ def pieces_of(model: Model | None, typed: Typed) -> Pieces:
         if not vocabulary.tokens:
             return Pieces(typed, model.count_tokens(typed.text))
         ids = cut_after(
-            typed.before, typed.text.encode("utf-8", "replace"), _Cutting(model, vocabulary.tokens)
+            typed.before, typed.text.encode("utf-8", "replace"), ModelTokenizer(model, vocabulary.tokens)
         )
         pieces = tuple(vocabulary.tokens[each] for each in ids)
         return Pieces(typed, len(ids), pieces, special=special)
