@@ -29,7 +29,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.models.turn_forms import TemplateRenderer, template_turn_form
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
-from glyphscope.strategies.adapted_request import settled
+from glyphscope.strategies.adapted_request import adapt_request
 from glyphscope.strategies.request import first_prompt
 from glyphscope.turns import TurnForm, form_of
 
@@ -130,7 +130,7 @@ def test_the_form_of_a_model_file_is_derived_once_in_its_process() -> None:
         assert model.turn_form() is form
         for notation in ("glyph", "json"):
             asked = request(notation=notation, constraint="mask")
-            assert settled(asked, model) == asked, "nothing changes for a model that does not reason"
+            assert adapt_request(asked, model) == asked, "nothing changes for a model that does not reason"
     finally:
         model.close()
 
@@ -149,21 +149,21 @@ def test_the_end_tokens_of_a_vocabulary_end_a_turn() -> None:
 
 
 def test_native_is_resolved_to_the_form_of_the_template() -> None:
-    asked = settled(request(native="auto"), ScriptedModel("x", template=TAGS))
+    asked = adapt_request(request(native="auto"), ScriptedModel("x", template=TAGS))
     assert (asked.native, asked.notation, asked.shape) == ("template", "json", "name-arguments")
     assert msgspec.convert(asked.form, TurnForm) == template_turn_form(TAGS, eos="")
-    assert settled(asked, ScriptedModel("x")) == asked, "a resolved request is unchanged"
+    assert adapt_request(asked, ScriptedModel("x")) == asked, "a resolved request is unchanged"
 
 
 def test_a_custom_form_is_preserved() -> None:
     own = {"calls": [{"pieces": [{"kind": "object"}], "object": {}}]}
-    asked = settled(request(native="auto", form=own), ScriptedModel("x", template=TAGS))
+    asked = adapt_request(request(native="auto", form=own), ScriptedModel("x", template=TAGS))
     assert asked.native == "template" and asked.form == own
 
 
 @pytest.mark.parametrize("native", ["hermes", "llama", "mistral"])
 def test_a_form_requested_by_name_is_preserved(native: Any) -> None:
-    assert settled(request(native=native), ScriptedModel("x", template=TAGS)).native == native
+    assert adapt_request(request(native=native), ScriptedModel("x", template=TAGS)).native == native
 
 
 @pytest.mark.parametrize(
@@ -177,12 +177,12 @@ def test_the_projects_notations_know_the_reasoning_of_the_prompt(
     template: str | None, thinking: Any, filled: bool
 ) -> None:
     model = ScriptedModel("x", template=template)
-    asked = settled(request(thinking=thinking), model)
+    asked = adapt_request(request(thinking=thinking), model)
     assert bool(asked.form) == filled
     if filled:
         form = msgspec.convert(asked.form, TurnForm)
         assert form.reasoning is not None and not form.calls and not form.corrections
-    assert not settled(request(thinking=thinking, strategy="two-stage"), model).form
+    assert not adapt_request(request(thinking=thinking, strategy="two-stage"), model).form
 
 
 def failure(asked: RunRequest, model: Any) -> RunFailed:
@@ -261,7 +261,7 @@ def test_every_template_with_a_form_shows_the_calls_of_the_history_as_parts(llam
     for path in sorted((llama_data / "templates").glob("*.jinja")):
         model = ScriptedModel("x", template=path.read_text(encoding="utf-8"))
         asked = request(native="auto", history=TALK)
-        if settled(asked, model).native != "template":
+        if adapt_request(asked, model).native != "template":
             continue
         of = parts(first_prompt(asked, model))
         for number, words in ((1, "AI"), (2, "ML")):

@@ -33,7 +33,7 @@ _CODES = {"denied": "DENIED", "timeout": "TIMEOUT", "cancelled": "CANCELLED", "u
 
 
 def envelope(result: ToolResult, edited: dict[str, Any] | None = None) -> str:
-    """The text for the model. Raises ValueError for an answer that is not JSON."""
+    """The text for the model, not escaped yet. Raises ValueError for an answer that is not JSON."""
     document: dict[str, Any] = {"ok": result.ok}
     if result.ok:
         document["result"] = answer(result.content, result.structured)
@@ -45,8 +45,8 @@ def envelope(result: ToolResult, edited: dict[str, Any] | None = None) -> str:
     return compact(document)
 
 
-def disarmed(document: str) -> str:
-    r"""The text with `<` or `[` of what may be a control token as `\u003c` or `\u005b`, which in JSON is the same."""
+def escaped(document: str) -> str:
+    r"""The same JSON with the `<` or `[` of each possible control token written as `\u003c` or `\u005b`."""
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
 
 
@@ -65,16 +65,15 @@ def size(outcome: Outcome) -> int:
     Raises ValueError for an answer that is not JSON.
     """
     pieces = sum(
-        len(piece.text.encode("utf-8", "surrogatepass")) + max(piece.size, len(piece.data))
-        if piece.kind != "text"
-        else len(piece.text.encode("utf-8", "surrogatepass"))
+        len(piece.text.encode("utf-8", "surrogatepass"))
+        + (max(piece.size, len(piece.data)) if piece.kind != "text" else 0)
         for piece in outcome.content
     )
     return pieces if outcome.structured is None else max(pieces, len(compact(outcome.structured).encode()))
 
 
 def json_bytes(value: Any) -> int:
-    """The bytes of the value as compact JSON in UTF-8. Numbers that JSON does not know are counted as their words."""
+    """The bytes of the value as compact JSON in UTF-8, with NaN and Infinity, which JSON lacks, as words."""
     return len(_dumped(value, allow_nan=True).encode())
 
 

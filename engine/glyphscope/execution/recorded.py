@@ -53,7 +53,7 @@ class RecordedSource:
 
 
 class RecordedInteraction:
-    """The tools, answers and approvals recorded in the events of a run; whatever they do not contain has no answer."""
+    """The outcomes, answers and approvals recorded in a run's events; what they lack is denied or unanswered."""
 
     def __init__(self, events: Iterable[AnyEvent]) -> None:
         events = tuple(events)
@@ -61,13 +61,13 @@ class RecordedInteraction:
         self._given = {event.call: event for event in events if isinstance(event, ApprovalGiven)}
         self._results = {event.call: event for event in events if isinstance(event, ToolResult)}
         self._started = [event.call for event in events if isinstance(event, ToolStarted)]
-        self._waiting = deque(self._started)  # executed calls that were not asked for yet
+        self._waiting = deque(self._started)  # executed calls whose outcomes were not requested yet
         answers = [event.answer for event in events if isinstance(event, QuestionAnswered)]
         beforehand = sum(
             len(event.request.router.answers) for event in events if isinstance(event, RunStarted)
         )
         self._answers = deque(answers[beforehand:])  # the request answers the first ones itself
-        self._late = _late(events)  # seconds by the number of turns
+        self._limit_seconds = _limit_seconds(events)
         self._stopped_after = _stopped_after(events)
         self._sources = self._recorded_sources(events)
 
@@ -92,8 +92,8 @@ class RecordedInteraction:
         return self._answers.popleft() if self._answers else None
 
     def elapsed(self, turns: int) -> float:
-        """Seconds after so many turns, where the limit of time was reached there; else 0."""
-        return self._late.get(turns, 0.0)
+        """Seconds after so many turns, where the time limit was reached there; else 0."""
+        return self._limit_seconds.get(turns, 0.0)
 
     def next_outcome(self) -> Outcome:
         """The outcome of the next call that was executed."""
@@ -103,7 +103,7 @@ class RecordedInteraction:
             self.cancelled.set()
         if result is None:
             return Outcome(fault="unknown", message="The record has no outcome.")
-        if result.fault == "guard":  # the answer was too large, and is not in the record
+        if result.fault == "guard":  # the answer was too large, and is not in the record: its size is enough
             return Outcome(content=(ToolContent(kind="resource", size=result.bytes),))
         return Outcome(
             content=result.content,
@@ -130,7 +130,7 @@ class RecordedInteraction:
         }
 
     def _identity(self, source: str, events: tuple[AnyEvent, ...]) -> str:
-        """The identity that rules were bound to: a recorded question's, else any that gives the recorded decision."""
+        """The source's identity: that of a recorded question, else one under which the rules decide as recorded."""
         asked = [e.identity for e in events if isinstance(e, ApprovalNeeded) and e.source == source]
         rules = [rule for e in events if isinstance(e, RunStarted) for rule in e.request.approvals]
         event_of = {event.call: event for event in events if isinstance(event, ToolStarted | ToolResult)}
@@ -145,19 +145,19 @@ class RecordedInteraction:
         return ""
 
 
-def _late(events: tuple[AnyEvent, ...]) -> dict[int, float]:
-    """The seconds by the number of turns after which they were too many."""
-    turns, late = 0, {}
+def _limit_seconds(events: tuple[AnyEvent, ...]) -> dict[int, float]:
+    """The seconds at which the time limit was reached, by the number of turns until then."""
+    turns, seconds = 0, {}
     for event in events:
         if isinstance(event, StageStarted) and event.kind in ("turn", "final"):
             turns += 1
         elif isinstance(event, LimitReached) and event.limit == "max_seconds":
-            late[turns] = event.used
-    return late
+            seconds[turns] = event.used
+    return seconds
 
 
 def _stopped_after(events: tuple[AnyEvent, ...]) -> str:
-    """The last call of a run that was stopped between it and what should have come next."""
+    """The call after which the run was stopped, before the next prompt; empty for none."""
     stopped = any(isinstance(event, RunFinished) and event.reason == "cancelled" for event in events)
     last = ""
     for event in events:

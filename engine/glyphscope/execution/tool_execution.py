@@ -24,7 +24,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope.execution.envelope import compact, disarmed, envelope, json_bytes, size
+from glyphscope.execution.envelope import compact, envelope, escaped, json_bytes, size
 from glyphscope.execution.tool_thread import RunningCall
 from glyphscope.runs.context import Context
 from glyphscope.runs.interaction import Decision
@@ -37,21 +37,19 @@ from glyphscope.validation.tools import tools_of
 DEFAULT_SOURCE = "demo"
 """The source of a tool for which the request names none."""
 STAGE = "tool"
+"""The name of a call's stage."""
 
 Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "denied", "guard", "unknown"]
 """The faults of a source (`tools.source.Fault`), and those of calls that were not executed: denied, guard, unknown."""
 Edited: TypeAlias = dict[str, Any] | None
 """The arguments that ran, where a person changed them; else None."""
 Rewrite: TypeAlias = Callable[[str], tuple[str, Sequence[TransformActed]]]
-"""Changes the message to the model about a result, and says by which transforms."""
+"""Returns the changed message to the model about a result, and an event of each transform that changed it."""
 
 _CODES: dict[str, Code] = {
-    "tool": "TOOL_ERROR",
-    "protocol": "TOOL_ERROR",
-    "timeout": "TOOL_ERROR",
-    "unknown": "UNKNOWN_TOOL",
-}
-"""The codes of results by the fault of their source."""
+    "tool": "TOOL_ERROR", "protocol": "TOOL_ERROR", "timeout": "TOOL_ERROR", "unknown": "UNKNOWN_TOOL"
+}  # fmt: skip
+"""The code of a result by the fault of its source."""
 
 
 def execute(
@@ -59,32 +57,34 @@ def execute(
 ) -> Generator[AnyEvent, None, ToolResult]:
     """Execute a valid call of the registry in a separate stage. Returns its result.
 
-    The request's `loop` has the guardrails, even outside the loop. A result whose `fault` is `cancelled` ends the run:
-    the strategy returns `Ending("cancelled", False)`. Raises unexpected exceptions of a source.
+    The guardrails are those of `request.loop` under every strategy. After a result with the fault `cancelled` the
+    strategy is to return `Ending("cancelled", False)`. Raises unexpected exceptions of a source.
     """
     emitter, spent = context.emitter, context.spent
     yield emitter.enter(STAGE, call.tool, "tool", turn)
     began, waited = emitter.now, spent.waited
     result, edited = yield from _run_call(context, call)
-    ms = (emitter.now - began - (spent.waited - waited)) * 1000  # the tool's time, without the person's
+    ms = (emitter.now - began - (spent.waited - waited)) * 1000  # without the time of the approval
     sent = envelope(result, edited)
     if rewrite is not None:
         sent, acted = rewrite(sent)
         for event in acted:
             yield emitter.stamp(event)
-    result = emitter.stamp(msgspec.structs.replace(result, sent=disarmed(sent), ms=ms))
+    result = emitter.stamp(msgspec.structs.replace(result, sent=escaped(sent), ms=ms))
     yield result
     yield emitter.stamp(StageFinished(reason=result.fault or "done", valid=result.ok, ms=ms))
     return result
 
 
 def source_name(context: Context, tool: str) -> str:
-    """The source that executes the calls of a tool, by the request."""
+    """The name of the source that executes the tool's calls, by the request."""
     return context.request.sources.get(tool, DEFAULT_SOURCE)
 
 
 def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tuple[ToolResult, Edited]]:
-    """The result, not stamped and without its message to the model; and the edited arguments."""
+    """The result, without timestamp and message to the model, and the edited arguments. The order of the checks:
+    availability, size of the arguments, source, approval, the edited arguments.
+    """
     if why := why_unavailable(context.request.loop, context.registry, call.tool):
         message = f"This tool may not be called: {why}."
         return _result(context, call, "guard", code="UNKNOWN_TOOL", message=message), None
@@ -101,21 +101,19 @@ def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tu
         message = "The run was stopped before the call began."
         return _result(context, call, "cancelled", message=message), None
     if given.action == "deny":
-        reason = f": {given.reason}" if given.reason else ""
-        return _result(context, call, "denied", message=f"The call was not allowed{reason}."), None
+        why = f": {given.reason}" if given.reason else ""
+        return _result(context, call, "denied", message=f"The call was not allowed{why}."), None
     edited = given.arguments if given.edited else None
     if edited is not None:
         if (problem := _edit_problem(context, call.tool, edited)) is not None:
-            wrong, message = problem
-            return _result(context, call, "denied", code=wrong.code, message=message), None
+            reason, message = problem
+            return _result(context, call, "denied", code=reason.code, message=message), None
         if too_large := _arguments_guard(context, edited):
             yield too_large
-            return _result(
-                context, call, "guard", code="ARGUMENTS_TOO_LARGE", message=too_large.message
-            ), None
+            message = too_large.message
+            return _result(context, call, "guard", code="ARGUMENTS_TOO_LARGE", message=message), None
     started = ToolStarted(call=call.call, tool=call.tool, source=name, arguments=given.arguments)
-    started = context.emitter.stamp(started)
-    yield started
+    yield (started := context.emitter.stamp(started))
     work = RunningCall(source, started, context.request.loop.max_tool_seconds)
     outcome = yield from work.events(context.interaction.cancelled, context.emitter.stamp)
     context.spent.waited += work.waited
@@ -133,7 +131,7 @@ def _result(context: Context, call: CallReady, fault: Fault = "", **fields: Any)
 def _approval(
     context: Context, call: CallReady, source: ToolSource
 ) -> Generator[AnyEvent, None, ApprovalGiven]:
-    """The approval or denial: by a rule of the request, an earlier decision that still applies, or the host's user."""
+    """The approval or denial: by a rule of the request, else an earlier decision that still applies, else the user."""
     request, identity = context.request, source.identity
     name = source_name(context, call.tool)
     action = decide(request.approvals, call.tool, name, identity)
@@ -153,14 +151,12 @@ def _approval(
             identity=identity,
             claims=source.claims(call.tool),
         )
-        needed = context.emitter.stamp(needed)
-        yield needed
+        yield (needed := context.emitter.stamp(needed))
         decision = context.interaction.decide(needed)
         context.spent.waited += context.emitter.now - needed.t
         context.permissions.keep(decision, call.tool, name, identity)
         given = _given(call, decision)
-    given = context.emitter.stamp(given)
-    yield given
+    yield (given := context.emitter.stamp(given))
     return given
 
 
@@ -193,28 +189,26 @@ def _limit(context: Context, name: str, used: float, message: str) -> LimitReach
 
 
 def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[Reason, str] | None:
-    """The violation in arguments that a person wrote, and the message about it; None for valid ones. They are judged as
-    those of the model are: jsonschema has the final word.
-    """
+    """The violation in edited arguments, validated as the model's are, and the message about it; None if valid."""
     found = tools_of(context.registry, context.request.shape).allowed[tool]
     try:
-        compact(edited)
-        verdict = found.fault(edited) or found.final_verdict(edited)
+        compact(edited)  # raises ValueError for what is not JSON
+        violation = found.fault(edited) or found.final_verdict(edited)
     except RecursionError:
-        verdict = LocatedReason(Reason("LIMIT_EXCEEDED", "they are nested too deeply to be checked"), "")
+        violation = LocatedReason(Reason("LIMIT_EXCEEDED", "they are nested too deeply to be checked"), "")
     except ValueError as error:
-        verdict = LocatedReason(Reason("SYNTAX", f"they are not JSON ({error})"), "")
-    if verdict is None:
+        violation = LocatedReason(Reason("SYNTAX", f"they are not JSON ({error})"), "")
+    if violation is None:
         return None
-    words = in_words(*verdict, "they")
-    return verdict[0], f"The call was allowed with edited arguments, which are not valid: {words}."
+    words = in_words(*violation, "they")
+    return violation[0], f"The call was allowed with edited arguments, which are not valid: {words}."
 
 
 def _bounded(context: Context, outcome: Outcome) -> dict[str, Any]:
     """The outcome as fields of the `ToolResult`; one too large, or not JSON, is a fault instead."""
     allowed = context.request.loop.max_tool_output_bytes
     try:
-        message = outcome.message or (_words(outcome.content) if outcome.fault else "")
+        message = outcome.message or (_text_of(outcome.content) if outcome.fault else "")
         used = max(size(outcome), len(message.encode("utf-8", "surrogatepass")))
     except ValueError as error:
         message = f"The tool's result is not JSON: {error}."
@@ -235,5 +229,5 @@ def _bounded(context: Context, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _words(content: tuple[ToolContent, ...]) -> str:
+def _text_of(content: tuple[ToolContent, ...]) -> str:
     return "\n".join(piece.text for piece in content if piece.kind == "text")

@@ -16,11 +16,11 @@ from glyphscope.tools import Outcome, ToolSource
 from glyphscope.tools.source import Fault, is_asking
 
 POLL_SECONDS = 0.05
-"""How long a stop may wait until it is seen."""
+"""Seconds between two checks for an outcome, a stop or the time limit."""
 GRACE_SECONDS = 2.0
-"""The time in which a source must return after a request to stop, or after its time limit."""
+"""Seconds that a source has to return after a request to stop, or after its time limit."""
 PROGRESS_SECONDS = 0.1
-"""Progress is reported this often at most: a tool may report a million steps."""
+"""Seconds between two reports of progress: a tool may report a million steps."""
 
 
 class RunningCall:
@@ -70,7 +70,7 @@ class RunningCall:
         return self._outcome.done()
 
     def _stopped(self, fault: Fault, message: str) -> Outcome:
-        """Asks the source to stop; an outcome that it still gives is the better one."""
+        """Ask the source to stop. Its own outcome is preferred if it still returns one."""
         self._cancel.set()
         if not self._ends_within(GRACE_SECONDS):
             return Outcome(

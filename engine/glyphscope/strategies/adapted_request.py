@@ -1,7 +1,5 @@
-"""A request adapted to the model before it runs: its native notation by name, and the engine of its constraint.
-
-A remote model's constraint is enforced by its endpoint, whichever kind was requested; a record says so. Requests that
-cannot be met are rejected here.
+"""`adapt_request` completes a request for its model before it runs: the native notation by name, the form of turns, and
+the endpoint as the engine of a remote model's constraint. `check_native` and `check_tool_choice` reject the others.
 """
 
 from __future__ import annotations
@@ -23,18 +21,18 @@ from glyphscope.turns import TurnForm
 from glyphscope.turns.form import ENDPOINT_FORM, state_of
 
 STRATEGIES = ("direct", "two-stage")
-"""The strategies whose prompts are the request's: a model's own template can ask for them."""
+"""The strategies that can use a known native notation: their prompts are the request's own."""
 TEMPLATE_STRATEGIES = ("direct", "loop")
-"""The strategies that leave the whole answer to the form of the model's turns. Others begin it, or take it in parts."""
+"""The strategies that generate whole turns, as a template's form has them. Others begin the answer, or split it."""
 _SHOWN = 20
-"""Tools that an error names."""
+"""The most tools that an error names."""
 
 
-def settled(request: RunRequest, model: Model) -> RunRequest:
+def adapt_request(request: RunRequest, model: Model) -> RunRequest:
     """The request with the form of the model's turns, and with the notation and the shape that come with it.
 
-    A model whose template has no form of calls leaves it open, and `check_native` rejects it. A request to an endpoint
-    has the endpoint's form and is enforced there. Never raises a GlyphscopeError.
+    Without a form of calls the native notation stays as requested, and `check_native` rejects it. A request to an
+    endpoint gets the endpoint's form, and its constraint is enforced there. Never raises a GlyphscopeError.
     """
     remote = model.info.kind == "remote"
     if remote and request.constraint != "off":
@@ -51,8 +49,8 @@ def settled(request: RunRequest, model: Model) -> RunRequest:
 
 
 def _with_form(request: RunRequest, model: Model) -> RunRequest:
-    """With the form of the model's template. By the name of a known one where a strategy begins calls itself, and for a
-    template that describes calls and writes none.
+    """With the form of the model's template; by a known format's name where the strategy begins calls itself, or the
+    template describes calls and writes none.
     """
     if request.strategy in TEMPLATE_STRATEGIES:
         if request.form:
@@ -67,11 +65,11 @@ def _with_form(request: RunRequest, model: Model) -> RunRequest:
 def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
     """With the form of a model that may reason before it calls, so that reasoning is separate and not masked.
 
-    A model may not reason if no rendering shows the markers, or if thinking is off and the prompt leaves it to the
-    model. It has no effect on stages with a prefix, nor with a custom grammar.
+    It may not where no rendering shows the markers, or thinking is off and the prompt does not open it. Only for the
+    strategy direct without a custom grammar: other stages have prefixes.
     """
-    own = request.grammar is not None and request.constraint != "off"
-    if request.form or request.strategy != "direct" or own:
+    custom = request.grammar is not None and request.constraint != "off"
+    if request.form or request.strategy != "direct" or custom:
         return request
     form = _form_of(model)
     if form is None or form.reasoning is None or form.reasoning.derived == "table":
@@ -82,7 +80,7 @@ def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
 
 
 def _form_of(model: Model) -> TurnForm | None:
-    """None too where the model cannot be asked: the run itself says why."""
+    """The model's form; None also where asking it fails: the run itself reports the error."""
     try:
         return model.turn_form()
     except GlyphscopeError:
@@ -104,8 +102,8 @@ def check_native(request: RunRequest, model: Model) -> None:
     """Raises PromptError for a model without a native notation, and for an invalid form; GlyphscopeError for options
     that cannot be combined with one.
     """
-    here = model.info.kind == "llama.cpp"
-    if here and request.constraint == "endpoint":
+    local = model.info.kind == "llama.cpp"
+    if local and request.constraint == "endpoint":
         raise GlyphscopeError(
             "The constraint of an endpoint is for models of an address.",
             hint="Use mask or gbnf with this model.",
@@ -114,7 +112,7 @@ def check_native(request: RunRequest, model: Model) -> None:
     if not request.native:
         return
     if request.native == ENDPOINTS_OWN:
-        _check_endpoints_own(request, here=here)
+        _check_endpoints_own(request, local=local)
     if request.native == "template" and form is not None:
         _check_template(request, form)
         return
@@ -144,7 +142,7 @@ def check_native(request: RunRequest, model: Model) -> None:
 
 
 def check_tool_choice(request: RunRequest, registry: ToolRegistry) -> None:
-    """Raises PromptError for a choice that is neither a word for one nor a tool that may be called."""
+    """Raises PromptError for a choice that is neither one of TOOL_CHOICES nor an allowed tool."""
     allowed = [tool.name for tool in registry.allowed]
     if request.tool_choice in TOOL_CHOICES or request.tool_choice in allowed:
         return
@@ -174,8 +172,8 @@ def _in_parts(request: RunRequest) -> GlyphscopeError:
     )
 
 
-def _check_endpoints_own(request: RunRequest, *, here: bool) -> None:
-    if here:
+def _check_endpoints_own(request: RunRequest, *, local: bool) -> None:
+    if local:
         raise PromptError(
             "The notation openai is for endpoints, but this model is local.",
             hint="Use glyph, json or native.",

@@ -1,8 +1,7 @@
 """The constraint of an answer: its grammar, built from the request and the registry, and written for the engine.
 
-Texts are cached; what a grammar is built from is the key, and nothing else.
-A tool's arguments are cached by that tool's own schema, so an edit of another tool costs them nothing; the names
-by the names. The engine keeps what it compiles of a text for itself (`decoding/mask.py`).
+Texts are cached by exactly what they are built from (`_source`): a tool's arguments by its own schema, so that editing
+another tool rebuilds nothing, and the names by the names. Compiled masks are cached in `decoding/mask.py`.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ from glyphscope.turns.grammar import build_turn_grammar
 
 MOST_TEXTS = 64
 MOST_CHARACTERS = 16 << 20
-"""Cached texts, and their characters together."""
+"""The limits of the cache: texts, and their characters together."""
 
 _Key: TypeAlias = tuple[Any, ...]
 
 
 class BuiltGrammar(NamedTuple):
-    """Lark for the mask, GBNF for llama.cpp's own sampler. `build_ms` is 0 where it was cached.
+    """`text` is Lark for the mask, else GBNF. `build_ms` is 0 where it was cached.
 
-    `rules` are those of a mask's text, packed, for its budget of tokens, and `near` is how many tokens a text can be
-    from its end (`grammar/reach.py`).
+    For a mask's budget of tokens, `rules` are the packed rules, and `near` is the most tokens from which a text can
+    still be ended (`grammar/reach.py`); empty and None without a budget.
     """
 
     text: str
@@ -51,7 +50,7 @@ class BuiltGrammar(NamedTuple):
 
 
 class TextCache:
-    """Texts by what they are made from; the least recently used goes first. From any thread."""
+    """Built grammars by what they are built from; the least recently used is evicted first. From any thread."""
 
     def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
         self._built = BoundedCache[_Key, BuiltGrammar](texts, characters, _size)
@@ -76,7 +75,7 @@ _TEXTS = TextCache()
 
 
 def timed(build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
-    """The text, with what it took to make it."""
+    """The text with the milliseconds of building it."""
     start = time.perf_counter()
     made = build()
     return made._replace(build_ms=(time.perf_counter() - start) * 1000)
@@ -87,7 +86,7 @@ def answer_grammar(
 ) -> Grammar:
     """The rules of the request's whole answer, built from the registry: calls, or the turn in the form of the model.
 
-    `names` are the special tokens of the model's vocabulary by their texts. Raises GrammarError and PromptError.
+    `names` are the ids of the vocabulary's special tokens by their texts. Raises GrammarError and PromptError.
     """
     form = turn_form(request)
     if form is None:
@@ -103,14 +102,11 @@ def call_constraint(
     after: str = "",
     names: Mapping[str, int] | None = None,
 ) -> BuiltGrammar:
-    """The grammar of the request's answer, or of a part of a call (`options`); the request's own, where it has one.
+    """The grammar of the request's answer, or of a part of a call (`options`); the custom one, where it has one.
 
-    `names` are the special tokens of the model's vocabulary by their texts. `after` is what the document writes after
-    the part, for the token that reaches over its end.
-
-    A grammar in the request is in GBNF and takes the place of the registry's. It is read and checked before any engine
-    sees it. Whether what comes of it is a valid call is the registry's to say in any case. Raises GrammarError, also
-    for a part of a call under a grammar of the request's own: that one is of whole calls.
+    `names` are as in `answer_grammar`. `after` is the text that the document has after the part, as the part's last
+    token may reach into it. A custom grammar is GBNF, checked before any engine sees it, and describes whole calls; the
+    registry still validates them. Raises GrammarError, also for a part of a call under a custom grammar.
     """
     kind = request.constraint
     if request.grammar is not None:
@@ -119,8 +115,8 @@ def call_constraint(
                 "A custom grammar describes whole calls, and this strategy generates a call in parts.",
                 hint="Use the strategy direct, or leave the grammar out.",
             )
-        own = request.grammar
-        return _TEXTS.built(("own", kind, own), lambda: _own_text(own, kind))
+        custom = request.grammar
+        return _TEXTS.built(("custom", kind, custom), lambda: _custom(custom, kind))
     form = turn_form(request)
     if options is None and form is not None:
         used = used_names(form, names or {})
@@ -138,9 +134,9 @@ def call_constraint(
 def constraint_schema(
     request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None = None
 ) -> dict[str, Any] | None:
-    """The same constraint as JSON Schema, for an endpoint that takes no grammar; None where a schema cannot say it.
+    """The same constraint as JSON Schema, for an endpoint that takes no grammar. Raises GrammarError.
 
-    It can say whole calls in JSON and nothing around them. Raises GrammarError.
+    None where a schema cannot express it: it can express one whole call in JSON without text around it.
     """
     asked = options or call_options(request)
     bare = asked.part == "call" and not asked.free_text and not asked.words and asked.most_calls == 1
@@ -155,7 +151,7 @@ def constraint_schema(
 
 
 def call_options(request: RunRequest) -> GrammarOptions:
-    """How freely the request's whole calls are written."""
+    """The options of the grammar of the request's whole calls."""
     several = request.most_calls != 1 or request.tool_choice == "auto"
     return GrammarOptions(
         free_text=request.free_text,
@@ -167,7 +163,7 @@ def call_options(request: RunRequest) -> GrammarOptions:
 
 
 def white_space(request: RunRequest) -> WhiteSpace:
-    """A model's own calls were trained with a space after colons and commas: it may write it."""
+    """A model's native calls may have a space after colons and commas, with which it was trained."""
     return "single" if request.native else "none"
 
 
@@ -179,23 +175,20 @@ def emitted(grammar: Grammar, kind: ConstraintKind) -> BuiltGrammar:
     try:
         packed = pack(rules)
         return BuiltGrammar(text, rules=packed, near=reach(unpack(packed)))
-    except GrammarError:  # its automata are too large to be walked beside the mask: there is no budget
+    except GrammarError:  # its automata are too large for a walk beside the mask: there is no budget
         return BuiltGrammar(text)
 
 
-def _own_text(text: str, kind: ConstraintKind) -> BuiltGrammar:
-    """A custom grammar, in GBNF."""
-    own = load_gbnf(text)
-    return emitted(own, kind) if kind == "mask" else BuiltGrammar(text)
+def _custom(gbnf: str, kind: ConstraintKind) -> BuiltGrammar:
+    grammar = load_gbnf(gbnf)
+    return emitted(grammar, kind) if kind == "mask" else BuiltGrammar(gbnf)
 
 
 def _source(request: RunRequest, registry: ToolRegistry, options: GrammarOptions) -> tuple[str, ...]:
-    """The source of the grammar: only the parts of the registry that decide it."""
+    """The part of the cache key for the registry: only what decides this grammar."""
     tool = registry.get(options.tool or "")
     if options.part == "arguments" and tool is not None and tool.enabled:
-        schema = json.dumps(
-            tool.parameters, ensure_ascii=True
-        )  # in the schema's order, which is the grammar's
+        schema = json.dumps(tool.parameters)  # unsorted: the grammar has the schema's order
         return tool.name, hashlib.sha256(schema.encode()).hexdigest()
     if options.part == "name" and options.tool is None:
         return "names", *(tool.name for tool in registry.allowed)

@@ -16,7 +16,6 @@ from glyphscope.events import (
     PromptRendered,
     RunRequest,
     Token,
-    TokenStep,
 )
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.prompting.messages import render_messages
@@ -26,7 +25,7 @@ from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
 from glyphscope.runs.run_state import CONTINUATION, run_state
-from glyphscope.strategies.adapted_request import settled
+from glyphscope.strategies.adapted_request import adapt_request
 from glyphscope.strategies.decode import Decoding, ending_of
 from glyphscope.strategies.request import generate_request, special_tokens, with_messages
 from glyphscope.strategies.run import finished
@@ -42,34 +41,34 @@ def continue_aborted(
 ) -> Generator[AnyEvent, None, None]:
     """Continue where the aborted run of `request` stopped, with the same constraint, and without further aborts.
 
-    `events` are the aborted run's. The continuation is a separate run, in the stage `CONTINUATION`: its tokens and
-    characters continue the aborted ones' numbers, only new ones are reported, and its `RunFinished` counts the tokens
-    of both runs. Reducing both streams one after the other gives the whole text.
+    `events` are the aborted run's. The continuation is a separate run, in the stage `CONTINUATION`: it reports only new
+    tokens, which continue the numbers of the aborted run's tokens and characters, and its `RunFinished` counts the
+    tokens of both. Reducing both streams one after the other gives the whole text.
 
     A greedy run without constraint continues its text, which the model still has in its cache. Any other depends
     on more than the text (the random state of the sampler, the grammar's state), so it is repeated from the beginning
-    with its seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
+    with its seed, and fails if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
     """
-    asked = msgspec.structs.replace(settled(request_of(request), model), stop_on="never")
+    adapted = msgspec.structs.replace(adapt_request(request_of(request), model), stop_on="never")
     emitter = Emitter(clock)
-    yield emitter.started(asked, model.info)
+    yield emitter.started(adapted, model.info)
     try:
-        if asked.strategy != "direct":
+        if adapted.strategy != "direct":
             raise PromptError(
-                f"An aborted run can be continued with the strategy direct only, not with {asked.strategy}.",
+                f"An aborted run can be continued with the strategy direct only, not with {adapted.strategy}.",
                 hint="Run it again without a stop policy.",
             )
-        context = Context(replace(prepare(request), request=asked), model, emitter, NonInteractive())
+        context = Context(replace(prepare(request), request=adapted), model, emitter, NonInteractive())
         state = run_state(events)
         if state.prompt is None:
             raise PromptError("The aborted run has no prompt to continue from.", hint="Run it again.")
         yield emitter.enter(CONTINUATION, "Continuation", "continuation")
-        if depends_on_text_only(asked):
+        if depends_on_text_only(adapted):
             decoding = _from_text(context, state.prompt, _whole_characters(state.tokens))
             yield from decoding.events()
         else:
             decoding = _from_start(context, state.prompt)
-            yield from _after(state.tokens, decoding.events())
+            yield from _new_events(state.tokens, decoding.events())
         ending = yield from ending_of(decoding.generated, emitter)
         yield finished(context, ending)
     except GlyphscopeError as error:
@@ -77,19 +76,14 @@ def continue_aborted(
 
 
 def depends_on_text_only(request: RunRequest) -> bool:
-    """Whether the next token follows from the text alone, all of which was validated."""
+    """Whether the text alone decides the next token."""
     sampling = request.sampling
     greedy = sampling.temperature == 0 and sampling.repeat_penalty == 1
     return request.constraint == "off" and greedy and not request.stop
 
 
-def _is_another(step: TokenStep, known: TokenStep) -> bool:
-    """Whether it is another token; an endpoint may not send the ids, so bytes are compared too."""
-    return (step.id, step.data) != (known.id, known.data)
-
-
 def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
-    """The tokens without the part of a character at the end, which no text can have: it is decoded again."""
+    """The tokens without an incomplete character at the end, which a prompt cannot have: it is decoded again."""
     end = len(tokens)
     while end and tokens[end - 1].step.data and not tokens[end - 1].step.text:
         end -= 1
@@ -122,23 +116,24 @@ def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
 
 
 def _generation(context: Context, prompt: PromptRendered, begun: str = "") -> GenerateRequest:
-    """The request for the model; `begun` is what an endpoint gets as the beginning of the answer."""
+    """The request for the model; `begun` is the beginning of the answer, for an endpoint."""
     request = context.request
     names = special_tokens(request, context.model)
     generation = generate_request(request, context.prepared.enforced, prompt.text, names=names)
     return with_messages(generation, render_messages(request, context.registry), begun)
 
 
-def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:
-    """The events from the first token on that is not known. Raises ModelError where a known one comes out otherwise."""
+def _new_events(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:
+    """The prompt's events, and all from the first new token on. Raises ModelError where a known token differs."""
     new = False
     for event in events:
         if isinstance(event, Token) and not new:
-            index = event.step.index
+            step, index = event.step, event.step.index
             new = index >= len(known)
-            if not new and _is_another(event.step, known[index].step):
+            # the bytes too, as an endpoint may not send ids
+            if not new and (step.id, step.data) != (known[index].step.id, known[index].step.data):
                 raise ModelError(
-                    f"The model did not repeat its answer: token {index} is {event.step.text!r}, "
+                    f"The model did not repeat its answer: token {index} is {step.text!r}, "
                     f"but was {known[index].step.text!r}.",
                     hint="This run cannot be continued. Check whether the model or its context has changed.",
                 )

@@ -36,7 +36,7 @@ from glyphscope.strategies.stop_strings import StopStrings
 from glyphscope.validation.turn import TurnCall
 
 NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})
-"""The violations that stop a run with `unknown-tool`: the text names, or can only name, a tool outside the allow list.
+"""The violations that stop a run under `unknown-tool`: the text names, or can only name, a tool outside the allow list.
 
 After any other violation, even one after which the tool's name can no longer be read, such a run continues.
 """
@@ -55,14 +55,14 @@ def deciding(events: Iterable[AnyEvent], stop_on: StopOn) -> Violation | None:
 def stops_at_call(constraint: ConstraintKind, stop_on: StopOn) -> bool:
     """Whether a complete call ends the run.
 
-    Under a constraint it does, as nothing but the end can follow. Without one every further token costs and can only
-    spoil the call; with `never` the run continues, to show all that the model writes.
+    Under a constraint it does, as only the end can follow. Without one it does unless `stop_on` is `never`, which shows
+    all that the model writes: further tokens cost time and can only make the call invalid.
     """
     return constraint != "off" or stop_on != "never"
 
 
 def aborted(violation: Violation, tokens_decoded: int) -> Aborted:
-    """The abort for that violation, with the tokens that were paid for until it took effect."""
+    """The abort for that violation; `tokens_decoded` are all that were decoded until it took effect."""
     return Aborted(
         code=violation.code,
         message=violation.message,
@@ -105,7 +105,7 @@ class Validator(Protocol):
 
 @runtime_checkable
 class AnswerValidator(Validator, Protocol):
-    """Judges an answer that may have several calls, or text for the user in place of any."""
+    """Validates an answer that may have several calls, or text for the user instead."""
 
     @property
     def calls(self) -> Sequence[TurnCall]:
@@ -118,9 +118,10 @@ class AnswerValidator(Validator, Protocol):
 
 @dataclass(frozen=True)
 class Generated:
-    """The result of one generation. `tool` and `arguments` are those of the first whole call, valid or not.
+    """The result of one generation. `tool` and `arguments` are those of the first complete call, valid or not.
 
-    `calls` are all of a valid answer's, not yet stamped; `content` is an answer's text for the user.
+    `tokens` and `forced` are numbers. `calls` are all those of a valid answer, without timestamps; `content` is its
+    text for the user.
     """
 
     text: str
@@ -136,12 +137,12 @@ class Generated:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more is to be done: somebody stopped the run."""
+        """Whether the user stopped the run, so that no repair follows."""
         return self.reason == "cancelled"
 
 
 def calls_of(validator: Validator, text: str) -> tuple[CallReady, ...]:
-    """The calls of a valid text, not yet stamped."""
+    """The calls of a valid text, without ids and timestamps."""
     if isinstance(validator, AnswerValidator):
         return tuple(
             CallReady(
@@ -170,10 +171,11 @@ def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, Non
 
 
 class Decoding:
-    """One validated generation; `known` tokens of the same text, already decoded, come before it.
+    """One validated generation.
 
-    The validator has read the known ones. Counts and numbers here continue from them. `stop_on` is the
-    request's, unless it is given. `ends_when_complete`: a complete text ends it in any case, as something else follows.
+    `known` tokens of the same text come before it: the validator has read them, and counts and numbers continue from
+    them. `stop_on` is the request's unless given. `ends_when_complete`: a complete text always ends the generation, as
+    another stage continues it.
     """
 
     def __init__(
@@ -191,24 +193,24 @@ class Decoding:
         self._model = context.model
         self._emitter = context.emitter
         self._request = request
-        self._prompt: PromptRendered | None = prompt
+        self._prompt: PromptRendered | None = prompt  # until it is reported
         self._prompt_tokens = prompt.tokens
         self._validator = validator
         self._stop_on = context.request.stop_on if stop_on is None else stop_on
-        # calls in an endpoint's own form are written by us: it looks for stop strings in what its model wrote
+        # an endpoint's own calls are written by Glyphscope: it searches its model's text for stop strings itself
         self._stop = StopStrings(() if request.tools else request.stop)
         self._stops_at_call = ends_when_complete or stops_at_call(request.constraint, self._stop_on)
-        self._first = len(known)
-        self._written = 0
-        self._pieces = [token.step.text for token in known]
+        self._first = len(known)  # the number of the first token
+        self._written = 0  # tokens of the prefix
+        self._pieces = [token.step.text for token in known]  # one per token
         self._characters = sum(map(len, self._pieces))
-        self._end: int | None = None
+        self._end: int | None = None  # of the text, in characters, where a stop string ended it
         self._forced = sum(token.step.forced for token in known)
         self._violations: list[Violation] = []
         self._reason: Reason | None = None
         self._started = self._emitter.now
-        self._cached = 0
-        self._counted: int | None = None
+        self._cached = 0  # tokens of the prompt
+        self._counted: int | None = None  # tokens as an endpoint counts them
         self._prompt_ms = 0.0
         self._first_token_ms: float | None = None
 
@@ -230,12 +232,12 @@ class Decoding:
                     if self._reason is not None:
                         break
             except GlyphscopeError:
-                yield from self._rendered(0)  # a prompt that does not fit is to be seen too
+                yield from self._rendered(0)  # a prompt that does not fit is shown too
                 raise
         if self._reason is None:
             self._reason = "end-of-text" if ended else "length"
         if self._reason not in ("aborted", "cancelled"):
-            for event in (*self._fed(self._stop.rest()), *self._judged(self._validator.finish())):
+            for event in (*self._feed(self._stop.rest()), *self._recorded(self._validator.finish())):
                 yield self._emitter.stamp(event)
             if self._reason == "length" and self._constraint_ended:
                 self._reason = "complete"
@@ -245,10 +247,10 @@ class Decoding:
 
     @property
     def _constraint_ended(self) -> bool:
-        """Whether the constraint allowed nothing after a valid text, which had tokens left."""
-        drawn = self._tokens - self._written
+        """Whether the constraint allowed nothing more after a valid text, rather than the limit of tokens."""
+        decoded = self._tokens - self._written
         constrained = self._request.constraint in ("mask", "gbnf")
-        return constrained and drawn < self._request.max_tokens and self._validator.valid
+        return constrained and decoded < self._request.max_tokens and self._validator.valid
 
     @property
     def generated(self) -> Generated:
@@ -271,11 +273,11 @@ class Decoding:
 
     @property
     def _tokens(self) -> int:
-        """The tokens counted by an endpoint, which sends pieces and not tokens; else the decoded tokens."""
+        """The number of tokens: an endpoint's own count if it sends one, as its pieces need not be tokens."""
         return len(self._pieces) if self._counted is None else self._written + self._counted
 
     def _count_usage(self, usage: Usage) -> None:
-        """Replace our count by the endpoint's."""
+        """Prefer an endpoint's counts, where it sends them."""
         self._prompt_tokens = self._prompt_tokens if usage.prompt is None else usage.prompt
         self._cached = self._cached if usage.cached is None else usage.cached
         self._counted = self._counted if usage.tokens is None else usage.tokens
@@ -304,17 +306,17 @@ class Decoding:
         )
 
     def _rendered(self, cached: int, note: str = "", restored: int = 0) -> Iterator[PromptRendered]:
-        """The prompt, once: only the model knows how much of it is cached, and says so with its first step."""
+        """The prompt, once: how much of it is cached is known only with the model's first output."""
         if self._prompt is not None:
-            cached = self._of_prompt(cached)
+            cached = self._cached_of_prompt(cached)
             notes = " ".join(each for each in (self._prompt.note, note) if each)
             yield self._emitter.stamp(
                 msgspec.structs.replace(self._prompt, cached=cached, restored=restored, note=notes)
             )
             self._prompt = None
 
-    def _of_prompt(self, cached: int) -> int:
-        """Without what is written, which may be in the cache too."""
+    def _cached_of_prompt(self, cached: int) -> int:
+        """Without the cached tokens of the prefix."""
         return min(cached, self._prompt_tokens) if self._request.written else cached
 
     def _evaluated(self, output: PromptProgress | PromptReady) -> Iterator[AnyEvent]:
@@ -323,7 +325,7 @@ class Decoding:
             yield self._emitter.stamp(PromptEvaluated(done=output.done, total=output.total, ms=output.ms))
         else:
             yield from self._rendered(output.cached)
-            self._cached, self._prompt_ms = self._cached or self._of_prompt(output.cached), output.ms
+            self._cached, self._prompt_ms = self._cached or self._cached_of_prompt(output.cached), output.ms
             yield from self._constrained(output)
             yield self._emitter.stamp(PromptEvaluated(done=output.tokens, total=output.tokens, ms=output.ms))
 
@@ -339,18 +341,17 @@ class Decoding:
     def _batch(self, steps: tuple[TokenStep, ...]) -> Iterator[AnyEvent]:
         """The events of tokens that were decoded together.
 
-        A violation in the middle of a batch comes too late for the rest of it: those tokens were decoded, so they are
-        shown and counted, but there is nothing left to judge.
+        After a violation or a stop string, the rest of a batch is shown and counted, as it was decoded; not validated.
         """
         for place, step in enumerate(steps):
             yield self._token(step)
             piece = (step.text, self._first + step.index)
-            found = self._fed(self._stop.feed(*piece) if step.origin == "model" else [piece])
+            found = self._feed(self._stop.feed(*piece) if step.origin == "model" else [piece])
             for event in found:
                 yield self._emitter.stamp(event)
             if step.origin != "model":
-                self._written += 1  # whoever wrote it wants to see what comes of it: it stops nothing
-                continue
+                self._written += 1
+                continue  # violations in a prefix stop nothing: the user wants to see the continuation
             if violation := deciding(found, self._stop_on):
                 for late in steps[place + 1 :]:
                     yield self._token(late)
@@ -380,12 +381,14 @@ class Decoding:
             step = msgspec.structs.replace(step, index=self._first + step.index)
         return self._emitter.stamp(Token(step=step, start=start, end=self._characters))
 
-    def _fed(self, pieces: Sequence[tuple[str, int]]) -> list[AnyEvent]:
-        """Feed these pieces to the validator, each with its token's number."""
-        return [event for text, token in pieces for event in self._judged(self._validator.feed(text, token))]
+    def _feed(self, pieces: Sequence[tuple[str, int]]) -> list[AnyEvent]:
+        """The events of the validator for these pieces, each with its token's number."""
+        return [
+            event for text, token in pieces for event in self._recorded(self._validator.feed(text, token))
+        ]
 
-    def _judged(self, events: list[RunEvent]) -> list[AnyEvent]:
-        """The validator's events by the name under which a run reports them."""
+    def _recorded(self, events: list[RunEvent]) -> list[AnyEvent]:
+        """The events, with their violations recorded for the result."""
         for event in events:
             if isinstance(event, Violation):
                 add_violation(self._violations, event)

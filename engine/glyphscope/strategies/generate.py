@@ -22,11 +22,11 @@ from glyphscope.validation.call import CallValidator
 
 @dataclass(frozen=True)
 class Task:
-    """A task for the model that can be repeated.
+    """A task for the model, which a repair can repeat with another prompt.
 
-    `generation` makes the request for a prompt's text, under the task's constraint. `key` identifies the right object
-    among others in a text: the key of a call's name. `bare_validator` is for extracted text: nothing may
-    surround it. `deterministic`: the same prompt gives the same text.
+    `generation` makes the model's request from a prompt's text, under the task's constraint. `bare_validator` validates
+    text extracted from an answer: nothing may surround it. `key`, that of a call's name, identifies the right object
+    among several in a text. `deterministic`: the same prompt gives the same text.
     """
 
     messages: RenderedMessages
@@ -45,7 +45,7 @@ def call_task(
     options: GrammarOptions | None = None,
     names: Mapping[str, int] | None = None,
 ) -> Task:
-    """The request's answer, under its grammar or the one that `options` chooses; `names` as in `generate_request`."""
+    """The task of the request's answer, or of the part that `options` choose; `names` as in `generate_request`."""
     return Task(
         messages=messages,
         generation=lambda prompt: generate_request(request, registry, prompt, options, names=names),
@@ -60,7 +60,7 @@ def call_task(
 def generate(
     context: Context, task: Task, written: tuple[PrefixPart, ...] = ()
 ) -> Generator[AnyEvent, None, Generated]:
-    """One generation in the present stage; `written` is what the answer begins with already."""
+    """One generation in the present stage; `written` is the answer's prefix, given and not generated."""
     prompt = priced_prompt(task.messages, context.model, thinking=context.request.thinking)
     generation = msgspec.structs.replace(
         with_messages(task.generation(prompt.text), task.messages), written=written

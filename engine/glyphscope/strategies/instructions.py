@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from glyphscope.events import Notation
-from glyphscope.prompting.messages import RenderedMessages, render_messages
+from glyphscope.prompting.messages import render_messages
 from glyphscope.prompting.strategies import render_executor
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.strategies.loop.history_policy import with_system
@@ -13,22 +13,18 @@ from glyphscope.strategies.routing.route import only
 
 
 def instructions(prepared: PreparedRequest, notation: Notation, tool: str) -> str | None:
-    """The system message that asks for the run's calls, as it is in that notation; `tool` is the one that was called.
+    """The system message that asks for the run's calls, in that notation; `tool` is the one that was called.
 
     None where the model's own template writes it. Raises PromptError and RegistryError.
     """
     if prepared.request.native:
         return None
-    rendered = _rendered(prepared, notation, tool)
-    return "\n".join(message.content for message in rendered.messages if message.role == "system")
-
-
-def _rendered(prepared: PreparedRequest, notation: Notation, tool: str) -> RenderedMessages:
     request = msgspec.structs.replace(prepared.request, notation=notation)
     match request.strategy:
         case "loop":
-            return render_messages(with_system(request), prepared.enforced)
+            rendered = render_messages(with_system(request), prepared.enforced)
         case "route-execute":
-            return render_executor(request, only(prepared.registry, tool))
+            rendered = render_executor(request, only(prepared.registry, tool))
         case _:
-            return render_messages(request, prepared.registry)
+            rendered = render_messages(request, prepared.registry)
+    return "\n".join(message.content for message in rendered.messages if message.role == "system")

@@ -1,8 +1,8 @@
 """The cost of each part of a prompt: its pieces are found in the rendered text, and the tokens divided among them.
 
-The whole text is tokenized once, and every token belongs to one part, so the parts add up to the total. A token over a
-border belongs to the part of the last character that it completes; one that completes none, to the part of the
-character that it is a piece of. A token that begins the sequence belongs to the first part.
+The whole text is tokenized once, and every token belongs to one part, so the parts add up to the total. A token across
+a border belongs to the part of the last character that it completes; one that completes none, to the part of the
+character that it is a byte of. A token that begins the sequence belongs to the first part.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from glyphscope.prompting.template import LINE, Part
 TEMPLATE = "template"
 """The part's name for what the chat template writes between the others."""
 _OF = ("/", LINE, SYSTEM_PROMPT)
+"""How the `of` of pieces begins that are searched for together with their neighbours."""
 _SHORT = 8
-"""Characters of a text that may be in what a chat template writes by chance."""
+"""Characters of a text so short that a chat template may contain it by chance."""
 _MOST_COUNTED = 400
-"""Parts that are counted one by one, where tokens cannot be laid along the text: a tool is one part beyond that."""
+"""The most parts that are counted one by one, where tokens have no known places; beyond that each tool is one part."""
 
 
 class Span(NamedTuple):
-    """The characters `start` to `end` (exclusive) of the text."""
+    """The characters `start` to `end` (exclusive) of the text; `name` and `of` as in `PromptPart`."""
 
     name: str
     start: int
@@ -71,7 +72,7 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
 
 
 def _find(text: str, whole: str, at: int) -> int:
-    """Where the piece is from `at` on, or -1. A short one is looked for as a word: `a` is in every marker too."""
+    """The index of the piece from `at` on, or -1. A short one is searched as a whole word, if there is one."""
     if len(whole) <= _SHORT and whole[:1].isalnum() and whole[-1:].isalnum():
         found = re.compile(rf"(?<!\w){re.escape(whole)}(?!\w)").search(text, at)
         if found is not None:
@@ -80,7 +81,7 @@ def _find(text: str, whole: str, at: int) -> int:
 
 
 def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:
-    """The place of the next piece with a text: the pieces before it end there."""
+    """The index of the next piece that is found after `piece`, which ends before it; else the text's end."""
     place = next(n for n, one in enumerate(pieces) if one is piece)
     for one in pieces[place + 1 :]:
         if (words := one.text.strip()) and (found := text.find(words, at)) >= 0:
@@ -89,14 +90,14 @@ def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:
 
 
 def _together(pieces: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
-    """Pieces that are something's (a tool's, a line's) with their neighbours of that name; any other by itself."""
+    """Neighbouring pieces of one template (of a tool, a line, the system prompt) together; any other by itself."""
     for (name, is_of), group in groupby(pieces, key=lambda piece: (piece.name, piece.of.startswith(_OF))):
         inside = list(group)
         yield from [(name, inside)] if is_of else ((name, [piece]) for piece in inside)
 
 
 def priced_by_tokens(spans: Sequence[Span], lengths: Sequence[int]) -> tuple[PromptPart, ...]:
-    """By the characters that each token of the text completes."""
+    """The cost of each span by the characters that each token completes: `lengths`, one number per token."""
     prices = [0] * len(spans)
     starts = [span.start for span in spans]
     at = 0
@@ -111,10 +112,9 @@ def priced_by_tokens(spans: Sequence[Span], lengths: Sequence[int]) -> tuple[Pro
 def priced_by_counting(
     text: str, tokens: int, spans: Sequence[Span], count_tokens: Callable[[str], int]
 ) -> tuple[PromptPart, ...]:
-    """By what each part adds to the part before it, where only counts are known.
+    """The cost of each span as what it adds to the span before it, where only counts of tokens are known.
 
-    What the parts then lack to `tokens`, the price of the whole, belongs to no text (the token that begins a
-    sequence), and the first part pays for it.
+    The difference to `tokens`, the total, is of no text (the token that begins a sequence): the first part gets it.
     """
     if len(spans) > _MOST_COUNTED:
         spans = list(_whole_tools(spans))
@@ -136,7 +136,7 @@ def _parts(spans: Sequence[Span], prices: Sequence[int]) -> tuple[PromptPart, ..
 
 
 def _whole_tools(spans: Sequence[Span]) -> Iterator[Span]:
-    """Neighbours of one tool as one."""
+    """Neighbouring spans of one tool as one."""
     for (name, of), group in groupby(
         spans, key=lambda span: (span.name, "/".join(span.of.split("/", 2)[:2]))
     ):

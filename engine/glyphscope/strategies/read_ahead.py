@@ -1,7 +1,6 @@
 """A run's first prompt, evaluated before the run, which then evaluates only what has changed since.
 
-It is the run itself, of any strategy, up to the first token: the same prompt, constraint and options, and none of it
-is recorded.
+It is done by the run itself, of any strategy, ended before its first token. It is not recorded.
 """
 
 from __future__ import annotations
@@ -25,7 +24,9 @@ from glyphscope.strategies.run import run
 
 @dataclass(frozen=True)
 class ReadAhead:
-    """`events` are the prompt's and those of its evaluation; none where the run does not get there."""
+    """`events` are the prompt's and those of its evaluation; none where the run ends before. `complete`: the prompt is
+    evaluated. `failed`: the run ended with an error.
+    """
 
     events: tuple[AnyEvent, ...] = ()
     complete: bool = False
@@ -47,8 +48,8 @@ def read_ahead(
 ) -> ReadAhead:
     """Evaluate the first prompt of a run of the request, and compile its constraint.
 
-    `stop` is asked after each chunk of the prompt; `model.cancel()`, from any thread, ends a chunk too. Only a local
-    model has a prompt to evaluate: others return at once. Never raises a GlyphscopeError: the run itself reports it.
+    `stop` is called after each chunk of the prompt, and ends it by returning True; `model.cancel()`, from any thread,
+    ends a chunk too. Models that are not local return at once. Never raises a GlyphscopeError.
     """
     if not can_read_ahead(model.info):
         return ReadAhead()

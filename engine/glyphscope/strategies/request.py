@@ -19,7 +19,7 @@ from glyphscope.prompting.template import Part
 from glyphscope.prompting.written_tools import tool_parts
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
-from glyphscope.strategies.adapted_request import check_native, settled
+from glyphscope.strategies.adapted_request import adapt_request, check_native
 from glyphscope.strategies.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
 from glyphscope.strategies.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
 from glyphscope.strategies.turns import text_only, triggers
@@ -32,7 +32,7 @@ _SAME = (
 
 
 def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
-    """The text that goes to the model, and what each part of it costs. Raises PromptError and ModelError."""
+    """The text that goes to the model, and the tokens of each part of it. Raises PromptError and ModelError."""
     return priced_prompt(render_messages(request, registry), model, thinking=request.thinking)
 
 
@@ -47,7 +47,7 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
             f"The prompts of the strategy {asked.strategy} are made in a run.",
             hint="Run it: each stage reports its prompt.",
         )
-    asked = settled(asked, model)
+    asked = adapt_request(asked, model)
     check_native(asked, model)
     return render_prompt(asked, prepare(request).registry, model)
 
@@ -55,25 +55,22 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
 def priced_prompt(
     messages: RenderedMessages, model: Model, begun: str = "", *, thinking: Thinking
 ) -> PromptRendered:
-    """Those messages in the model's chat template, each part with its price. `thinking` is the request's.
+    """Those messages in the model's chat template, with the tokens of each part. `thinking` is the request's.
 
-    `begun` is what the assistant's answer begins with already, in place of what the messages say of it.
-    Raises PromptError and ModelError.
+    `begun` is the beginning of the assistant's answer, by default that of the messages. Raises PromptError and
+    ModelError.
     """
     given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
-    # a model of somebody else's making need know of tools and thinking only where it is asked for them
+    # another implementation of Model need accept tools and thinking only where they are used
     switched: dict[str, Any] = {} if thinking == "auto" else {"thinking": thinking}
     prompt = model.render_chat(*given, **switched)
     text, tokens = prompt.text, prompt.tokens
-    spans = [
-        *part_spans(
-            text, _with_tools(text, messages.parts, prompt.added, [t["function"] for t in messages.tools])
-        )
-    ]
+    tools = [tool["function"] for tool in messages.tools]
+    spans = list(part_spans(text, _with_tools(text, messages.parts, prompt.added, tools)))
     begun = begun or messages.begun
     if begun:
         spans.append(Span(BEGUN, len(text), len(text + begun)))
-        if tokens:  # by the whole, as a token may reach over the border
+        if tokens:  # by the whole text, as a token may reach across the border
             tokens += model.count_tokens(text + begun) - model.count_tokens(text)
         text += begun
     lengths = token_lengths(text, tokens, model)
@@ -88,7 +85,7 @@ def priced_prompt(
 def with_messages(
     generation: GenerateRequest, messages: RenderedMessages, begun: str = ""
 ) -> GenerateRequest:
-    """The request with the messages of its prompt: endpoints get these, as they have their own template."""
+    """The request with the messages of its prompt, which an endpoint gets, as it applies its own template."""
     return msgspec.structs.replace(
         generation,
         messages=tuple(messages.messages),
@@ -108,9 +105,8 @@ def generate_request(
 ) -> GenerateRequest:
     """The request to the model, under the grammar of the request's answer, or of a part of a call (`options`).
 
-    `names` are the special tokens of the model's vocabulary by their texts (`special_tokens`). `after` is the text
-    after the part, which its last token may already begin.
-    Raises GrammarError where the constraint cannot be built: a run never continues without it.
+    `names` are those of `special_tokens`. `after` is the text after the part, as the part's last token may reach into
+    it. Raises GrammarError where the constraint cannot be built: a run never continues without it.
     """
     schema = constraint_schema(request, registry, options) if not after else None
     return _generation(
@@ -121,7 +117,7 @@ def generate_request(
 def generate_under(
     request: RunRequest, prompt: str, grammar: Callable[[], Grammar], schema: dict[str, Any]
 ) -> GenerateRequest:
-    """The request under a grammar of any kind, made only if it has a constraint; `schema` is the same for endpoints."""
+    """The request under any grammar, made only if it has a constraint; `schema` is the same for an endpoint."""
     given = schema if request.constraint == "endpoint" else None
     return _generation(request, prompt, lambda: timed(lambda: emitted(grammar(), request.constraint)), given)
 
@@ -144,25 +140,22 @@ def _generation(
 
 
 def special_tokens(request: RunRequest, model: Model) -> Mapping[str, int]:
-    """The model's special tokens by their texts; empty for a request whose grammar names none."""
+    """The ids of the model's special tokens by their texts; empty for a request whose grammar names none."""
     return model.vocabulary().names if request.form else {}
 
 
 def _unpriced(text: str) -> int:
-    """The prompt without costs, where tokens are not counted before the answer."""
+    """For an endpoint that does not count tokens before the answer."""
     return 0
 
 
 def _with_tools(
     text: str, pieces: Sequence[Part], added: str, tools: Sequence[dict[str, Any]]
 ) -> Sequence[Part]:
-    """The pieces, and among them what the template wrote for the tools, in the order of the text."""
+    """The pieces with `added`, which the template wrote for the tools, at its place in the order of the text."""
     if not added:
         return pieces
     start = text.find(added)
-    before = 0
-    for piece in pieces:
-        if text.find(piece.text) > start:  # -1 for one that the template left out
-            break
-        before += 1
+    # -1, so before it, for a piece that the template left out
+    before = next((n for n, piece in enumerate(pieces) if text.find(piece.text) > start), len(pieces))
     return (*pieces[:before], *tool_parts(added, tools), *pieces[before:])

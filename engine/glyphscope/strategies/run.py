@@ -19,7 +19,7 @@ from glyphscope.runs.interaction import Interaction, NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
 from glyphscope.runs.relaxation import check_relaxed
 from glyphscope.runs.sampling import check_sampling
-from glyphscope.strategies.adapted_request import check_native, check_tool_choice, settled
+from glyphscope.strategies.adapted_request import adapt_request, check_native, check_tool_choice
 from glyphscope.strategies.decode import ending_of
 from glyphscope.strategies.generate import call_task
 from glyphscope.strategies.loop.tool_loop import loop
@@ -55,26 +55,26 @@ def run(
     *,
     clock: Clock = time.perf_counter,
 ) -> Generator[AnyEvent, None, None]:
-    """Runs the request: every event from `RunStarted` to `RunFinished` or `RunFailed`.
+    """Run the request: yields every event from `RunStarted` to `RunFinished` or `RunFailed`.
 
-    Never raises a GlyphscopeError: it is the last event. Closing the iterator stops the model at once, and no token
-    is decoded that was not asked for; `model.cancel()`, from any thread, ends the run with the reason `cancelled`,
-    and so does `interaction.cancelled` while a tool or a person is waited for. Without a host, questions stay
+    Never raises a GlyphscopeError: it becomes `RunFailed`. Closing the iterator stops the model at once; each token is
+    decoded only when it is requested. `model.cancel()`, from any thread, ends the run with the reason `cancelled`, and
+    so does `interaction.cancelled` while the run waits for a tool or a person. Without an `interaction`, questions stay
     unanswered and calls unapproved. `clock` gives the seconds of all events and limits.
     """
-    settled_request = settled(request_of(request), model)
+    adapted = adapt_request(request_of(request), model)
     emitter = Emitter(clock)
-    yield emitter.started(settled_request, model.info)
+    yield emitter.started(adapted, model.info)
     try:
-        check_sampling(settled_request)
-        check_native(settled_request, model)
-        check_prefix(settled_request)
-        check_relaxed(settled_request)
-        prepared = replace(prepare(request), request=settled_request)
-        check_tool_choice(settled_request, prepared.registry)
+        check_sampling(adapted)
+        check_native(adapted, model)
+        check_prefix(adapted)
+        check_relaxed(adapted)
+        prepared = replace(prepare(request), request=adapted)
+        check_tool_choice(adapted, prepared.registry)
         context = Context(prepared, model, emitter, interaction or NonInteractive())
-        ending = yield from _STRATEGIES[settled_request.strategy](context)
-        if settled_request.dispatch and ending.calls:
+        ending = yield from _STRATEGIES[adapted.strategy](context)
+        if adapted.dispatch and ending.calls:
             ending = yield from _executed(context, ending)
         yield finished(context, ending)
     except GlyphscopeError as error:
@@ -82,7 +82,7 @@ def run(
 
 
 def _executed(context: Context, ending: Ending) -> Generator[AnyEvent, None, Ending]:
-    """The strategy's calls executed, in order: the run is as valid as their results."""
+    """Execute the strategy's calls in order: the run is valid if all results are."""
     valid = True
     for call in ending.calls:
         result = yield from execute(context, call)

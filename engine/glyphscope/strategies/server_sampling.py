@@ -1,4 +1,4 @@
-"""A server's request for sampling, answered by the open model; a person has approved it before."""
+"""An MCP server's request for sampling, which the user has approved, answered by the open model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def answer_sampling(model: Model | None, request: SamplingRequest, cancel: threa
         Message(role=each.role, content="\n".join(piece.text for piece in each.content))
         for each in request.messages
     ]
-    name = PurePath(model.info.path).stem or model.info.name  # the name inside of a file is often unknown
+    name = PurePath(model.info.path).stem or model.info.name  # the name in a file's metadata is often missing
     rendered = model.render_chat(messages)
     most = min(request.max_tokens, MAX_TOKENS) if request.max_tokens > 0 else MAX_TOKENS
     sampling = (

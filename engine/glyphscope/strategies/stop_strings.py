@@ -1,4 +1,4 @@
-"""Where an answer ends by one of the request's stop strings, as a text comes in pieces."""
+"""The end of an answer at one of the request's stop strings, found while the text comes in pieces."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class StopStrings:
 
     def __init__(self, stops: Iterable[str] = ()) -> None:
         self._stops = tuple(stop for stop in stops if stop)
-        self._pending: list[tuple[str, int]] = []
+        self._pending: list[tuple[str, int]] = []  # withheld: texts with their tokens' numbers
         self.found = ""
-        """The stop string that came."""
+        """The stop string that ended the answer."""
         self.behind = 0
-        """The characters from its first one to the end of what was fed."""
+        """The characters from the start of the stop string to the end of the text that was fed."""
 
     def feed(self, text: str, token: int) -> list[tuple[str, int]]:
         """The text that is certainly part of the answer, in pieces with the tokens that wrote them.

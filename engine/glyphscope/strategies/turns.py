@@ -1,4 +1,4 @@
-"""The answer that a request asks for: the form of its turn, the options of its grammar, and its validator."""
+"""A request's answer: the form of its turn, the options of its grammar, and its validator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glyphscope.validation.turn import TurnValidator
 
 
 class FullValidator(Validator, Protocol):
-    """A validator that has all its violations, and takes the bytes of tokens too."""
+    """A validator that keeps its violations, and accepts bytes, which may end inside a character."""
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decided."""
@@ -68,23 +68,23 @@ def triggers(request: RunRequest) -> tuple[str, ...]:
 
 
 def text_only(request: RunRequest) -> bool:
-    """Whether the answer is text for the user in no form: nothing constrains it."""
+    """Whether the answer can only be text for the user, in no form, so that nothing constrains it."""
     return request.tool_choice == "none" and request.native != "template"
 
 
 def used_names(form: TurnForm, names: Mapping[str, int]) -> dict[str, int]:
-    """Of a vocabulary's special tokens those that the form writes, so that a grammar is cached by what decides it."""
+    """Those of a vocabulary's special tokens that the form contains, so that a grammar is cached by what decides it."""
     texts = list(_texts(msgspec.to_builtins(form)))
     return {name: token for name, token in names.items() if any(name in text for text in texts)}
 
 
 def native_form(request: RunRequest) -> TurnForm | None:
-    """The form in which the request's calls are written, if it is the model's own."""
+    """The form of the model's template, if the request's calls are written in it."""
     return turn_form(request) if request.native == "template" else None
 
 
 def form_validator(form: TurnForm, request: RunRequest, registry: ToolRegistry) -> FormValidator:
-    """The validator of a turn in that form, with what the request says it may be."""
+    """The validator of a turn in that form, under the request's options."""
     return FormValidator(
         form,
         registry,

@@ -47,7 +47,7 @@ AFTER_ARGUMENTS = "}"
 
 
 def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
-    """A name, then arguments. The call of both is judged as a whole before it is one."""
+    """A name, then arguments. Their call is validated as a whole before it is reported."""
     request = context.request
     if request.free_text:
         raise GlyphscopeError(
@@ -57,7 +57,7 @@ def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
     named = yield from _name(context)
     if not named.valid or named.tool is None:
         before = call_opening(request.notation, request.shape)
-        return (yield from _once_more(context, named, before + named.text, len(before)))
+        return (yield from _repaired(context, named, before + named.text, len(before)))
     left = request.max_tokens - named.tokens
     if left < 1:
         return Ending("length", False)
@@ -85,14 +85,14 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     decoding = Decoding(context, generation, prompt, validator)
     generated = yield from decoding.events()
     if generated.valid:
-        whole = yield from _whole(context, tool, validator.text)
+        whole = yield from _validated_call(context, tool, validator.text)
         if isinstance(whole, CallReady):
             return Ending(generated.reason, True, (whole,))
         generated = replace(generated, valid=False, violations=whole)
     text, start = whole_call(request.notation, request.shape, tool, generated.text)
     if shape_keys(request.shape).args_key is not None:
         text = text.removesuffix(AFTER_ARGUMENTS)  # it was not generated
-    return (yield from _once_more(context, generated, text, start))
+    return (yield from _repaired(context, generated, text, start))
 
 
 def _part(
@@ -108,10 +108,10 @@ def _part(
     return with_messages(generation, messages, begun), prompt
 
 
-def _once_more(
+def _repaired(
     context: Context, generated: Generated, text: str, start: int
 ) -> Generator[AnyEvent, None, Ending]:
-    """Handle a failed part: where the request allows another attempt, the whole call is requested at once.
+    """The ending after a failed part. A repair, if the request allows one, generates the whole call at once.
 
     `text` is the call so far, in which the part begins at character `start`.
     """
@@ -123,20 +123,20 @@ def _once_more(
     return (yield from ending_of(made, context.emitter))
 
 
-def _whole(
+def _validated_call(
     context: Context, tool: str, arguments: str
 ) -> Generator[AnyEvent, None, CallReady | tuple[Violation, ...]]:
-    """The call that both stages make, if the validator of calls accepts it; else its violations."""
+    """The call of both stages, if it is valid; else its violations, at the characters of the arguments' text."""
     request, registry = context.request, context.registry
     text, start = whole_call(request.notation, request.shape, tool, arguments)
-    judge = CallValidator(registry, request.notation, request.shape)
-    judge.feed(text)
-    judge.finish()
-    if judge.valid and judge.arguments is not None:
-        call = CallReady(tool=tool, arguments=judge.arguments, text=text, call=context.emitter.call_id())
+    validator = CallValidator(registry, request.notation, request.shape)
+    validator.feed(text)
+    validator.finish()
+    if validator.valid and validator.arguments is not None:
+        call = CallReady(tool=tool, arguments=validator.arguments, text=text, call=context.emitter.call_id())
         yield (call := context.emitter.stamp(call))
         return call
-    against = tuple(cast(Violation, moved(violation, -start)) for violation in judge.violations)
-    for violation in against:
+    violations = tuple(cast(Violation, moved(violation, -start)) for violation in validator.violations)
+    for violation in violations:
         yield context.emitter.stamp(violation)
-    return against
+    return violations

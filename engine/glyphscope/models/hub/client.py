@@ -31,7 +31,7 @@ T = TypeVar("T")
 QUESTION = Timeouts(between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
 """For a request that somebody waits for."""
 FILE = Timeouts(attempts=6, retrying=300.0, wait=1.0, longest=60.0)
-"""For a download. Counted anew after each attempt that brought data; HF_HUB_DOWNLOAD_TIMEOUT ends a silent one."""
+"""For a download. An attempt that brought data resets the count; HF_HUB_DOWNLOAD_TIMEOUT ends a silent one."""
 LARGEST_ANSWER = 32_000_000
 """Bytes of a repository's description: tens of thousands of files."""
 _AT_ONCE = 4

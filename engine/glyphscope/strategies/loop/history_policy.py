@@ -12,7 +12,7 @@ from dataclasses import replace
 import msgspec
 
 from glyphscope.events import CallReady, Message, RunRequest, ToolCall, TransformActed, Violation
-from glyphscope.execution.envelope import disarmed
+from glyphscope.execution.envelope import escaped
 from glyphscope.prompting.messages import RenderedMessages, render_messages
 from glyphscope.prompting.strategies import strategy_preset
 from glyphscope.prompting.template import Part
@@ -66,7 +66,7 @@ class Conversation:
 
     def note(self, text: str) -> None:
         """For the next turn only, in the place of any note before."""
-        self._note = disarmed(text)
+        self._note = escaped(text)
 
 
 def with_system(request: RunRequest) -> RunRequest:
