@@ -167,7 +167,7 @@ def test_a_constraint_too_large_to_split_is_dropped_by_name_and_place():
         "root": Rule("root", seq(RuleRef("x"), "a")),
         "x": Rule("x", Terminal(Intersect((many, repeat(LOWER, 0, 40)))), place),
     }
-    made = Grammar(rules, "root", lexed=True, loose=("root",))
+    made = Grammar(rules, "root", lexed=True, unlexed=("root",))
     assert [(left.tool, left.pointer) for left in lark_unenforced(made)] == [
         ("tool", "/properties/x/pattern")
     ]
@@ -266,7 +266,7 @@ FREE = OBJECT | {
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_a_free_key_beside_named_ones_excludes_their_names(notation):
     made = build_value_grammar(FREE, notation)
-    assert not made.loose  # all of it is cut into lexemes
+    assert not made.unlexed  # all of it is cut into lexemes
     lark = to_lark(made)
     assert r"~/\"(n|q)\"/" in lark
     accepts = reader(made)

@@ -1,4 +1,4 @@
-"""Grammars as others wrote them, made fit for being walked: no deep trees, nothing in them that derives no text."""
+"""Grammars of users normalised for recursive walks: trees of limited depth, in which every node derives a text."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule, joined, terminal
 
 MAX_DEPTH = 40
-_WHOLE = (tree.Terminal, tree.Except)  # are not taken apart
+_ATOMIC = (tree.Terminal, tree.Except)  # nodes whose inside is not divided into rules
 
 
 def limit_depth(grammar: Grammar) -> Grammar:
     """The same language in trees of at most `MAX_DEPTH` levels: deeper parts become separate rules.
 
-    Classes list their characters. Raises GrammarError where the grammar derives no text at all.
+    No class is negated. Raises GrammarError where the grammar derives no text at all.
     """
     book = RuleBook(grammar.rules)
     for rule in grammar.rules.values():
 
-        def deep(body: Node, rule: Rule = rule) -> Node:
+        def as_rule(body: Node, rule: Rule = rule) -> Node:
             return book.inner(f"{rule.name}-inside", body, rule.origin)
 
-        book.rules[rule.name] = Rule(rule.name, _rebuilt(rule.body, deep), rule.origin)
+        book.rules[rule.name] = Rule(rule.name, _rebuilt(rule.body, as_rule), rule.origin)
     shallow = book.grammar(grammar.root, grammar.unenforced, lexed=False)
     if grammar.root not in shallow.rules:
         raise GrammarError(
@@ -38,20 +38,20 @@ def limit_depth(grammar: Grammar) -> Grammar:
     return shallow
 
 
-def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
-    """The node by the makers of nodes; `deep` makes a rule of what is too deep."""
+def _rebuilt(body: Node, as_rule: Callable[[Node], Node] | None) -> Node:
+    """The node simplified; `as_rule` makes a rule of a part that is too deep (None: inside a lexeme, never)."""
 
     def make(node: Node, parts: list[tuple[Node, int]]) -> tuple[Node, int]:
         if isinstance(node, tree.Terminal):
-            # No rule can be inside a lexeme, so its depth is what it is; one in another says nothing.
-            return _rebuilt(node.body, None) if deep is None else _lexeme(node.body), 0
+            # A lexeme cannot be divided into rules, and one inside another has no meaning.
+            return _rebuilt(node.body, None) if as_rule is None else _lexeme(node.body), 0
         if not parts:
             return _leaf(node), 0
         depth = 1 + max(depth for _, depth in parts)
         whole = _simplified(node, [part for part, _ in parts])
-        return (deep(whole), 0) if depth >= MAX_DEPTH and deep is not None else (whole, depth)
+        return (as_rule(whole), 0) if depth >= MAX_DEPTH and as_rule is not None else (whole, depth)
 
-    return bottom_up(body, lambda node: () if isinstance(node, _WHOLE) else node.inner, make)[0]
+    return bottom_up(body, lambda node: () if isinstance(node, _ATOMIC) else node.inner, make)[0]
 
 
 @lru_cache(maxsize=1024)
@@ -68,7 +68,7 @@ def _leaf(node: Node) -> Node:
         return tree.CharClass(ranges) if ranges else NEVER
     if isinstance(node, tree.Literal):
         if any("\ud800" <= char <= "\udfff" for char in node.text):
-            return NEVER  # half a character is in no text
+            return NEVER  # no text contains a lone surrogate
         return node if node.text else EMPTY
     return node
 

@@ -1,7 +1,7 @@
-"""A grammar as bytes, for the process that runs the model: only what its language is, without origins and notes.
+"""A grammar as bytes, for the process that runs the model: its language only, without origins and notes.
 
-Equal nodes are listed once, those inside before those around them: neither side recurses, and what tools have in common
-is there once.
+Equal nodes are listed once, each after those in it, so that neither side recurses and the common parts of tools are
+sent once.
 """
 
 from __future__ import annotations

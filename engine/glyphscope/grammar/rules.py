@@ -1,4 +1,4 @@
-"""The book of rules while a grammar is made: names, shared rules, and in the end only what derives something."""
+"""The rules of a grammar that is being built: their names, rules that places share, and those that derive no text."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 MAX_NAME = 60
-_MOST_TRIED = 50  # rules that may be the reason why there is no text
+_MOST_TRIED = 50  # candidates for the reason of a dead end; each costs a fixed point over all rules
 
 
 class Names:
-    """Names that are given once."""
+    """Gives each name once."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._counts = dict.fromkeys(taken, 1)
 
     def fresh(self, base: str) -> str:
-        """The first of `base`, `base-2`, `base-3` … that is not taken; now it is."""
+        """Take the first of `base`, `base-2`, `base-3` … that is free."""
         name = base
         while name in self._counts:
             self._counts[base] += 1
@@ -49,7 +49,7 @@ class RuleBook:
     """Rules by name. Names are of lower-case letters, digits and hyphens: both GBNF and Lark take them."""
 
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
-        """Begins with these rules, under the names they have."""
+        """Start with these rules, under their names."""
         self.rules = dict(rules or {})
         self._names = Names(self.rules)
         self._shared: dict[tuple[str, object], str] = {}
@@ -62,7 +62,7 @@ class RuleBook:
         return self._names.fresh(base)
 
     def add(self, name: str, body: Node, origin: Origin | None = None) -> None:
-        """Puts a rule under a reserved name."""
+        """Set the rule of a reserved name."""
         self.rules[name] = Rule(name, body, origin)
 
     def inner(self, hint: str, body: Node, origin: Origin | None = None) -> Node:
@@ -91,7 +91,7 @@ class RuleBook:
         return RuleRef(name)
 
     def grammar(
-        self, root: str, unenforced: tuple[Unenforced, ...], *, lexed: bool = True, loose: tuple[str, ...] = (),
+        self, root: str, unenforced: tuple[Unenforced, ...], *, lexed: bool = True, unlexed: tuple[str, ...] = (),
         ordered: tuple[Ordered, ...] = (),
     ) -> Grammar:  # fmt: skip
         """The rules that the root needs, without those that derive no text at all."""
@@ -107,11 +107,11 @@ class RuleBook:
             if not productive.issuperset(refs(rule.body)):
                 rule = Rule(name, replace_refs(rule.body, productive_node), rule.origin)
             rules[name] = rule
-        remaining = tuple(name for name in loose if name in rules)
+        remaining = tuple(name for name in unlexed if name in rules)
         return Grammar(rules, root, unenforced, lexed, remaining, ordered)
 
     def productive(self, given: Set[str] = frozenset()) -> set[str]:
-        """The rules that derive any text, were those `given` to derive one."""
+        """The rules that derive any text, assuming that those `given` do."""
         users: dict[str, list[str]] = defaultdict(list)
         for rule in self.rules.values():
             for name in refs(rule.body):
@@ -129,10 +129,10 @@ class RuleBook:
         return productive
 
     def dead_end(self, root: str) -> tuple[str, ...]:
-        """Why a root derives no text: the rule that is the reason, and those that lead from the root to it, backwards.
+        """Why a root derives no text: the rule that is the reason, then those that lead back from it to the root.
 
-        That rule derives none by itself, and if it did, so would the root, where one is enough. Empty where rules need
-        each other without end.
+        The reason is a rule that derives no text whatever others derive, preferably one whose text would be enough for
+        the root. Empty where there is none, because rules need each other in a cycle.
         """
         productive = self.productive()
         users = {root: ""}
@@ -156,7 +156,7 @@ class RuleBook:
 
 
 def _missing(node: Node, productive: set[str]) -> Iterator[str]:
-    """The rules that a node derives no text for want of; none where no rule could change that."""
+    """The rules that a node lacks to derive a text; none where no rule could change that."""
     if isinstance(node, RuleRef):
         yield node.name
         return

@@ -2,8 +2,8 @@
 
 Shortest in characters, or by another measure: in bytes, or in the tokens of a vocabulary.
 
-Linear in the grammar's size but for a logarithm, whatever its recursion. A choice that is recorded here never comes
-back to itself, so following the choices ends.
+The time is n log n in the grammar's size, whatever its recursion. A choice that is recorded here never leads back to
+itself, so following the choices ends.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from glyphscope.grammar.tree import Grammar, Node
 CHARACTER = 1 << 40
 """A character's cost; a rule entered costs 1, so of equally short texts the one of fewer rules is chosen."""
 TOO_MUCH = 1 << 200
+"""The cost of what no text has, and the upper bound of all others: nested repetitions would double them without end."""
 MAX_PLACES = 1_500
-"""States that are looked at to find a cheapest way."""
+"""States that are visited to find a cheapest path."""
 
 H = TypeVar("H", bound=Hashable)
 
@@ -43,7 +44,7 @@ class Measure(Protocol):
 
 
 class _Characters:
-    token = None  # is not a text
+    token = None  # not a text
 
     def text(self, text: str) -> int:
         return len(text)
@@ -56,7 +57,7 @@ _ANY = -1
 
 
 class _Claim:
-    """A node, or a rule, that has a cost when `needs` of its parts have one, or any of them (`_ANY`).
+    """A node, or a rule, whose cost is known when `needs` of its parts have one, or any of them (`_ANY`).
 
     `users`: the claims that it is a part of, with its index there. `times`: how often its part counts.
     """
@@ -81,7 +82,7 @@ class Shortest:
         self.intersections: dict[int, Automaton] = {}
         """For the id of an `Intersect`, its automaton."""
         self._costs: dict[int, int] = {}
-        self._separators: list[Node] = []  # referenced, because costs are known by identity
+        self._separators: list[Node] = []  # kept alive, because costs are known by identity
         self._rules: dict[str, int] = {}
         self._solve(grammar)
 
@@ -197,7 +198,7 @@ class Shortest:
             if automaton is None:
                 automaton = self.intersections[id(node)] = Automaton.of(node)
             return self._price_of_intersection(automaton)
-        # otherwise the repetition is less often than it must be
+        # anything else here is a repetition whose maximum is below its minimum
         return self._measure.token if isinstance(node, tree.TokenMatch) else None
 
     def _price_of_intersection(self, automaton: Automaton) -> int | None:
@@ -211,7 +212,7 @@ def _costs_to_end(
 ) -> dict[Place, int]:
     """The cost of the cheapest text from a state to acceptance, and from the states on its way."""
     known = dict[Place, int]()
-    cheapest_way(
+    cheapest_path(
         state,
         lambda at: ((c, to) for ranges, to in automaton.moves(at) if (c := price(ranges)) is not None),
         lambda at: 0 if at.final else None,
@@ -222,7 +223,9 @@ def _costs_to_end(
     return known
 
 
-def way_out(automaton: Automaton, state: Place, *, most: int | None = None) -> list[chars.Ranges] | None:
+def shortest_path(
+    automaton: Automaton, state: Place, *, most: int | None = None
+) -> list[chars.Ranges] | None:
     """The characters of a shortest text from a state to acceptance; None if there is none.
 
     Raises GrammarError where more than `most` states are to be looked at.
@@ -237,25 +240,25 @@ def way_out(automaton: Automaton, state: Place, *, most: int | None = None) -> l
     return way
 
 
-def cheapest_way(
+def cheapest_path(
     start: H,
     onward: Callable[[H], Iterable[tuple[int, H]]],
     ending: Callable[[H], int | None],
     known: dict[H, int],
-    least: Callable[[H], int] = lambda at: 0,
+    heuristic: Callable[[H], int] = lambda at: 0,
     *,
     most: int | None = MAX_PLACES,
 ) -> None:
-    """Puts the cost of the cheapest way from `start` to an ending into `known`, with those of the places on that way.
+    """Put the cost of the cheapest path from `start` to an end into `known`, with those of the places on it (A*).
 
-    `onward` are the steps from a place with their costs; `ending` is what ending there costs, None where one cannot.
-    No way from a place costs less than `least` says: what is nearest to an ending is looked at first.
+    `onward` are the steps from a place with their costs; `ending` is the cost of ending there, None where one cannot.
+    No path from a place to an end costs less than its `heuristic`. If there is no path, the cost is `TOO_MUCH`.
     Raises GrammarError for more than `most` places.
     """
     best = {start: 0}
     sources: dict[H, H] = {}
     serials = count(1)
-    heap: list[tuple[int, int, int, H, bool]] = [(least(start), 0, 0, start, False)]
+    heap: list[tuple[int, int, int, H, bool]] = [(heuristic(start), 0, 0, start, False)]
     while heap:
         _, _, cost, at, over = heappop(heap)
         if over:
@@ -278,5 +281,7 @@ def cheapest_way(
             if target not in best or cost + price < best[target]:
                 best[target] = cost + price
                 sources[target] = at
-                heappush(heap, (cost + price + least(target), -next(serials), cost + price, target, False))
+                heappush(
+                    heap, (cost + price + heuristic(target), -next(serials), cost + price, target, False)
+                )
     known[start] = TOO_MUCH

@@ -1,8 +1,8 @@
 """The rule tree of a grammar, independent of the form that an engine needs.
 
-Rules are context-free. A `Terminal` must be one lexeme for an engine with a lexer: its body is regular (no
-`RuleRef` in it), and only there may languages be intersected. Build nodes with the functions at the end: they keep
-the tree flat, join neighbouring literals, and simplify what contains the empty language (`NEVER`).
+Rules are context-free. A `Terminal` must be one lexeme for an engine with a lexer: its body is regular (without
+`RuleRef`), and only there may languages be intersected. Build nodes with the functions at the end: they keep the tree
+flat, join neighbouring literals, and simplify nodes that contain the empty language (`NEVER`).
 A module that handles many kinds of nodes writes them as `tree.Alt`.
 """
 
@@ -123,13 +123,13 @@ class TokenMatch(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """Entries in any order, `separator` between them: each of `members` once at most, `free` as often as one likes.
+    """Entries in any order, `separator` between them: each of `members` at most once, `free` any number of times.
 
-    `required` has a bit for each member that must come; `low` to `high` entries come in all. With `leading`, the
-    separator is before the first one too. No entry is empty. Read from their ends, its texts are of the same kind.
+    `required` has a bit for each member that must come; `low` to `high` entries come in all (None: no limit). With
+    `leading`, the separator is before the first one too. No entry is empty.
 
-    The entries so far are two numbers: `present`, a bit for each member, and `extra`, how many `free` ones there are,
-    as far as they are counted.
+    The entries so far are two numbers: `present`, a bit for each member, and `extra`, the number of `free` ones, up to
+    `counted`.
     """
 
     members: tuple[Node, ...]
@@ -142,22 +142,22 @@ class Unordered:
 
     @property
     def least(self) -> int:
-        """How many entries come at least."""
+        """The minimal number of entries."""
         return max(self.low, self.required.bit_count())
 
     @property
     def counted(self) -> int:
-        """Up to how many `free` entries are counted."""
+        """The largest number of `free` entries that makes a difference."""
         if self.free == NEVER:
             return 0
         return max(0, max(self.low, self.high or 0) - self.required.bit_count())
 
     def may_end(self, present: int, extra: int) -> bool:
-        """Whether that may be all."""
+        """Whether these entries may be all."""
         return not self.required & ~present and present.bit_count() + extra >= self.low
 
     def may_come(self, present: int, extra: int) -> tuple[int, ...]:
-        """Which entries may come next, `free` being the one after the last member."""
+        """The numbers of the entries that may come next, `free` being the one after the last member."""
         needed = self.required
         room = self.high is None or (present & ~needed).bit_count() + extra < self.high - needed.bit_count()
         members = [i for i in range(len(self.members)) if not present >> i & 1 and (room or needed >> i & 1)]
@@ -207,7 +207,7 @@ class Origin:
     text_keywords: tuple[str, ...] = ()
 
     def unenforced(self, keywords: Iterable[str], why: str) -> Iterator[Unenforced]:
-        """The constraints of keywords that limit its text or count its members, as what a grammar does not enforce."""
+        """The constraints of `keywords`, which limit its text or count its members, as unenforced ones."""
         for keyword in keywords:
             ending = f"/{keyword}"
             pointers = [p for p in self.text_keywords if p.endswith(ending)] or [self.pointer + ending]
@@ -231,7 +231,7 @@ class Rule:
 class Unenforced:
     """A constraint that the grammar does not enforce: `keyword` at the schema place `pointer`, and why not.
 
-    Whoever uses the grammar must check it on the value: it is the validator's to decide.
+    The validator checks it on the value.
     """
 
     tool: str
@@ -251,20 +251,18 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Grammar:
-    """Rules by name, the first one to derive, and the constraints that did not go in.
-
-    `ordered`: the objects that were to be read in any order of members, and are not.
+    """Rules by name, the start rule `root`, the constraints that they do not enforce, and the objects left `ordered`.
 
     `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest one loses no
-    text. The builder makes its grammars so, but for what is under the rules that are `loose`; these, and any other
-    grammar, are cut in other places where need be (`grammar/lark/lexeme_partition.py`).
+    text, except below the rules named in `unlexed`. The builder's grammars are so; other grammars, and the `unlexed`
+    rules, are divided into other lexemes for such a lexer (`grammar/lark/lexeme_partition.py`).
     """
 
     rules: dict[str, Rule]
     root: str
     unenforced: tuple[Unenforced, ...] = ()
     lexed: bool = False
-    loose: tuple[str, ...] = ()
+    unlexed: tuple[str, ...] = ()
     ordered: tuple[Ordered, ...] = ()
 
 
@@ -291,7 +289,7 @@ def seq(*parts: Node | str) -> Node:
 
 
 def alt(*options: Node | str) -> Node:
-    """One of them; none at all is `NEVER`."""
+    """One of them; without options it is `NEVER`."""
     flat: dict[Node, None] = {}
     for option in options:
         if isinstance(option, str):
@@ -434,7 +432,7 @@ def refs(node: Node) -> Iterator[str]:
 
 
 def replace_refs(node: Node, change: Callable[[str], Node]) -> Node:
-    """The node with each reference replaced; what becomes impossible is gone."""
+    """The node with each reference replaced, simplified where one becomes `NEVER`."""
     if isinstance(node, RuleRef):
         return change(node.name)
     if isinstance(node, _OF_RULES):
@@ -442,11 +440,11 @@ def replace_refs(node: Node, change: Callable[[str], Node]) -> Node:
     return node
 
 
-_OF_RULES = (Seq, Alt, Repeat, Unordered)  # what can have references in it
+_OF_RULES = (Seq, Alt, Repeat, Unordered)  # nodes that can have references in them
 
 
 class ByIdentity(Generic[T]):
-    """A key of a cache for what never changes; a grammar's own hash would cost as much as emitting the grammar."""
+    """A cache's key for an immutable value, by identity: hashing a grammar would cost as much as emitting it."""
 
     def __init__(self, value: T) -> None:
         self.value = value

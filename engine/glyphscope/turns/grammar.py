@@ -128,7 +128,7 @@ class _Turn:
             self.root,
             tuple(rules.unenforced),
             lexed=rules.lexed,
-            loose=tuple(rules.loose),
+            unlexed=tuple(rules.unlexed),
             ordered=tuple(rules.ordered),
         )
         rules.check(made)
@@ -285,5 +285,5 @@ class _Turn:
         self.book.shared("content", lambda: content)
         self.book.add(self.root, self._begin())
         return self.book.grammar(
-            self.root, calls.unenforced, lexed=calls.lexed, loose=calls.loose, ordered=calls.ordered
+            self.root, calls.unenforced, lexed=calls.lexed, unlexed=calls.unlexed, ordered=calls.ordered
         )

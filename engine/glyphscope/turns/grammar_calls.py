@@ -50,7 +50,7 @@ _SAFE = chars.union(chars.WORD, chars.of(".-"))
 
 @dataclass
 class CallRules:
-    """Makes the rules of calls, at most `most` of them. `unenforced`, `ordered`, `loose` and `lexed` are for the
+    """Makes the rules of calls, at most `most` of them. `unenforced`, `ordered`, `unlexed` and `lexed` are for the
     grammar.
     """
 
@@ -63,7 +63,7 @@ class CallRules:
     most: int | None
     unenforced: dict[Unenforced, None] = field(default_factory=dict)
     ordered: dict[Ordered, None] = field(default_factory=dict)
-    loose: dict[str, None] = field(default_factory=dict)
+    unlexed: dict[str, None] = field(default_factory=dict)
     lexed: bool = True
     _made: dict[tuple[str, bytes, WhiteSpace], str] = field(default_factory=dict)
     _contexts: list[tuple[str, ToolContext]] = field(default_factory=list)
@@ -250,8 +250,8 @@ class CallRules:
             self._contexts.append((name, context))
             self.unenforced.update(context.unenforced)
             self.ordered.update(context.ordered)
-            if context.loose:
-                self.loose.update(dict.fromkeys((name,) if entries is None else self._outermost(context)))
+            if context.unlexed:
+                self.unlexed.update(dict.fromkeys((name,) if entries is None else self._outermost(context)))
             self.lexed = self.lexed and context.lexed
         return RuleRef(name)
 

@@ -116,9 +116,9 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
     margin = context.syntax.margin
     book.add(root, seq(margin, context.ref((Place(""),), "value", SCHEMA), margin), Origin(SCHEMA, ""))
     build_values(context)
-    loose = (root,) if context.loose else ()
+    unlexed = (root,) if context.unlexed else ()
     unenforced, ordered = tuple(context.unenforced), tuple(context.ordered)
-    grammar = book.grammar(root, unenforced, lexed=context.lexed, loose=loose, ordered=ordered)
+    grammar = book.grammar(root, unenforced, lexed=context.lexed, unlexed=unlexed, ordered=ordered)
     if root not in grammar.rules:
         raise impossible(context, root, "No value can be valid")
     return grammar
@@ -155,9 +155,9 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
         call = choice_of(book, names)
         book.add(root, _whole(book, call, syntax, shape, options))
     lexed = all(context.lexed for _, context in contexts)
-    loose = tuple(rule for rule, context in contexts if context.loose)
+    unlexed = tuple(rule for rule, context in contexts if context.unlexed)
     ordered = tuple(dict.fromkeys(one for _, context in contexts for one in context.ordered))
-    grammar = book.grammar(root, tuple(unenforced), lexed=lexed, loose=loose, ordered=ordered)
+    grammar = book.grammar(root, tuple(unenforced), lexed=lexed, unlexed=unlexed, ordered=ordered)
     for rule, context in contexts:
         if rule not in grammar.rules:
             raise impossible(context, rule, "No call of this tool can be valid")

@@ -183,7 +183,7 @@ class ToolContext:
         self.impossible: list[Impossible] = []
         self.listed: dict[ListedValue, str | None] = {}  # what excludes each; None where it is possible
         self.ordered: dict[Ordered, None] = {}  # objects whose members come in the schema's order, and why
-        self.loose = False  # branches may begin alike, so lexemes may be in conflict
+        self.unlexed = False  # branches may begin alike, so lexemes may be in conflict
         self.loose_in: dict[str, None] = {}  # the rules with such branches
         self.lexed = True  # False where not even the rest of the grammar can be sure of its lexemes
 
@@ -226,7 +226,7 @@ class ToolContext:
 
     def loosen(self) -> None:
         """Notes that in the rule that is being made lexemes may be in conflict."""
-        self.loose = True
+        self.unlexed = True
         self.loose_in[self.rule] = None
 
     def note_fixed_order(self, part: Part, why: str) -> None:

@@ -17,7 +17,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.checking import pattern_keywords
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
-from glyphscope.grammar.shortest import way_out
+from glyphscope.grammar.shortest import shortest_path
 from glyphscope.registry.keywords import children
 from glyphscope.registry.patterns import found
 from glyphscope.registry.pointer import follow_reference
@@ -103,7 +103,7 @@ def matching_text(pattern: str, least: int = 0) -> str | None:
         automaton = Automaton.of(pattern_node(re.sub(r"\\[bBAzZ]", "", pattern)))
         if automaton.start.shortest > _LONGEST:
             return None
-        way = way_out(automaton, automaton.start, most=_MOST_STATES)
+        way = shortest_path(automaton, automaton.start, most=_MOST_STATES)
     except (PatternNotEnforced, GrammarError, RecursionError):
         return None
     text = "".join(map(_usual, way or ()))

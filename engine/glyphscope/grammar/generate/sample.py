@@ -12,7 +12,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import check_references
-from glyphscope.grammar.shortest import Shortest, way_out
+from glyphscope.grammar.shortest import Shortest, shortest_path
 from glyphscope.grammar.tree import Grammar, Node
 
 MAX_LENGTH = 1_000_000
@@ -276,7 +276,7 @@ class _Walk:
             ranges, state = self.random.choice(plain if plain and self.random.random() < 0.8 else moves)
             characters.append(self._character(ranges))
             steps -= 1
-        way = way_out(automaton, state)
+        way = shortest_path(automaton, state)
         assert way is not None, "an automaton offers no state without an end"
         return "".join([*characters, *map(self._character, way)])
 

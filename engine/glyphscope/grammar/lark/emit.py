@@ -1,8 +1,8 @@
 """Emission for llguidance: its variant of Lark's syntax.
 
-A grammar that was not made for a lexer is first cut into lexemes that lose none of its texts (`lexeme_partition.py`).
-Then each rule is a line of Lark, and so is each lexeme that is more than a literal (`../lexemes.py`); members in any
-order are parametric rules (`parametric.py`). The text is checked by llguidance itself.
+A grammar that was not made for a lexer is first divided into lexemes that lose none of its texts
+(`lexeme_partition.py`). Then each rule becomes a line of Lark, and so does each lexeme that is more than a literal
+(`../lexemes.py`); members in any order become parametric rules (`parametric.py`). llguidance checks the text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from glyphscope.grammar.rules import Names
 from glyphscope.grammar.tree import NEVER, ByIdentity, Grammar, Node, Unenforced
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-_PLACE = re.compile(r"at (\d+)\(")  # the line in llguidance's messages
+_LINE = re.compile(r"at (\d+)\(")  # the line number in llguidance's messages
 
 
 class _Emitted(NamedTuple):
@@ -50,7 +50,7 @@ def lark_unenforced(grammar: Grammar) -> tuple[Unenforced, ...]:
 
 
 def lark_rules(grammar: Grammar) -> Grammar:
-    """The rules as they are in the text for llguidance: what the mask enforces, to be read beside it."""
+    """The rules of the text for llguidance, which is the language that the mask enforces. Raises as `to_lark` does."""
     return _emit(ByIdentity(grammar)).rules
 
 
@@ -63,7 +63,7 @@ def _emit(key: ByIdentity[Grammar]) -> _Emitted:
         if not emitter.names_tokens:
             refusal = service.refusal(text, seconds=max(1.0, seconds_left()))
             if refusal:
-                # its reasons begin with a place; one that begins with its name is that it crashed or took too long
+                # its reasons begin with a place; a message that begins with its name reports a crash or a timeout
                 hint = service.HINT if refusal.startswith("llguidance") else ""
                 raise GrammarError(
                     f"llguidance rejects the grammar: {refusal}", where=emitter.rule_at(refusal), hint=hint
@@ -80,13 +80,13 @@ class _Emitter:
         self._terminals: dict[Node, str] = {}  # names of lexemes, by their bodies
         self._unordered: dict[Node, str] = {}  # references to the parametric rules of members in any order
         self._parametric: list[str] = []  # the lines of these rules
-        self._count = 0  # of the nodes that have them
+        self._count = 0  # of `Unordered` nodes, for the names of these rules
         self._names = {name: name for name in grammar.rules if _NAME.fullmatch(name) and name != "start"}
         free = Names(("start", *self._names))
         for name in grammar.rules:
             if name not in self._names:
                 self._names[name] = free.fresh(re.sub(r"[^a-z0-9]+", "-", f"r-{name}".lower()).strip("-"))
-        self._members = "members"  # begins the names of parametric rules, and no other
+        self._members = "members"  # the prefix of parametric rules' names, which no other name has
         while any(name.startswith(self._members) for name in self._names.values()):
             self._members += "-x"
 
@@ -102,8 +102,8 @@ class _Emitter:
         return "\n".join(lines) + "\n"
 
     def rule_at(self, message: str) -> str:
-        """The rule, by its own name, that a message of llguidance is about; empty where it names no line of one."""
-        line = _PLACE.search(message)
+        """The name in the grammar of the rule that a message of llguidance is about; "" if it is about none."""
+        line = _LINE.search(message)
         rules = list(self._grammar.rules)
         return rules[int(line[1]) - 2] if line and 2 <= int(line[1]) < len(rules) + 2 else ""
 
@@ -132,7 +132,7 @@ class _Emitter:
     def _in_any_order(self, node: tree.Unordered) -> str:
         reference = self._unordered.get(node)
         if reference is None:
-            self._count += 1  # before those inside of it
+            self._count += 1  # before the nodes inside are numbered
             rules = parametric_rules(node, f"{self._members}-{self._count}", self._node)
             reference = self._unordered[node] = rules.reference
             self._parametric += rules.lines

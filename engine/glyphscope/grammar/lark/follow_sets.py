@@ -1,7 +1,7 @@
 """The characters that may follow a lexeme anywhere in a grammar: FIRST and FOLLOW (Aho, Sethi, Ullman §4.4).
 
-A set of lexemes is an integer with a bit for each, by its number. `_find_starts` makes FIRST, which lexemes a rule may
-begin with, and `_find_follow` FOLLOW, which lexemes may follow a lexeme; `of` translates that to characters.
+A set of lexemes is an integer with a bit for each, by its number. `_find_first` computes FIRST, the lexemes that a rule
+may begin with, and `_find_follow` FOLLOW, the lexemes that may follow a lexeme; `of` translates that to characters.
 
 Rules are read after those that they refer to for FIRST, and before them for FOLLOW, so that only recursive ones are
 read more than once.
@@ -19,23 +19,23 @@ from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, refs
 
-_Start: TypeAlias = tuple[bool, int]
-"""Whether a node may be empty, and the lexemes that it may begin with."""
+_First: TypeAlias = tuple[bool, int]
+"""Whether a node is nullable, and the lexemes that it may begin with."""
 
 
 class FollowSets:
-    """Made for a grammar whose lexemes are the keys of `characters`, with the characters that each may begin with."""
+    """The FOLLOW sets of a grammar; `characters` has its lexemes, each with the characters that it may begin with."""
 
     def __init__(self, grammar: Grammar, characters: Mapping[Node, Ranges]) -> None:
         self._rules = {name: rule.body for name, rule in grammar.rules.items()}
         self._numbers = {lexeme: number for number, lexeme in enumerate(characters)}
         self._characters = tuple(characters.values())
-        # Nodes are known by their identity: hashing them again and again takes the time.
+        # Nodes are known by their identity: hashing them again and again would take most of the time.
         self._lexemes: dict[int, tuple[bool, int]] = {}
-        self._starts: dict[int, _Start] = {}
-        self._rule_starts = dict.fromkeys(self._rules, (False, 0))
+        self._first: dict[int, _First] = {}
+        self._rule_first = dict.fromkeys(self._rules, (False, 0))
         order = list(callees_first(self._rules, lambda name: refs(self._rules[name])))
-        self._find_starts(order)
+        self._find_first(order)
         self._follow: dict[int, int] = {}  # the lexemes that may follow a lexeme, both by their numbers
         self._find_follow(grammar.root, order[::-1])
         self._unions: dict[int, Ranges] = {0: ()}
@@ -47,31 +47,31 @@ class FollowSets:
             self._unions[lexemes] = chars.union(*{self._characters[other] for other in _bits(lexemes)})
         return self._unions[lexemes]
 
-    def _find_starts(self, order: list[str]) -> None:
+    def _find_first(self, order: list[str]) -> None:
         changed = True
         while changed:
             changed = False
-            self._starts.clear()
+            self._first.clear()
             check_time()
             for name in order:
-                start = self._start(self._rules[name])
-                if start != self._rule_starts[name]:
-                    self._rule_starts[name] = start
-                    changed = True  # a recursive rule was read with less
+                first = self._first_of(self._rules[name])
+                if first != self._rule_first[name]:
+                    self._rule_first[name] = first
+                    changed = True  # rules that were read before it may refer to it
 
-    def _start(self, node: Node) -> _Start:
+    def _first_of(self, node: Node) -> _First:
         if isinstance(node, tree.RuleRef):
-            return self._rule_starts[node.name]
-        known = self._starts.get(id(node))
+            return self._rule_first[node.name]
+        known = self._first.get(id(node))
         if known is None:
-            known = self._starts[id(node)] = self._start_by_parts(node)
+            known = self._first[id(node)] = self._first_of_parts(node)
         return known
 
-    def _start_by_parts(self, node: Node) -> _Start:
+    def _first_of_parts(self, node: Node) -> _First:
         if isinstance(node, tree.Seq):
             first = 0
             for part in node.parts:
-                nullable, begins = self._start(part)
+                nullable, begins = self._first_of(part)
                 first |= begins
                 if not nullable:
                     return False, first
@@ -79,28 +79,28 @@ class FollowSets:
         if isinstance(node, tree.Alt):
             empty, first = False, 0
             for option in node.options:
-                nullable, begins = self._start(option)
+                nullable, begins = self._first_of(option)
                 empty, first = empty or nullable, first | begins
             return empty, first
         if isinstance(node, tree.Repeat):
-            nullable, first = self._start(node.body)
+            nullable, first = self._first_of(node.body)
             return nullable or node.minimum == 0, first
         if isinstance(node, tree.TokenMatch):
             return False, 0
         if isinstance(node, tree.Unordered):
             entries = self._first_of_entries(node)
-            return node.least == 0, entries | self._start(node.separator)[1] if node.leading else entries
+            return node.least == 0, entries | self._first_of(node.separator)[1] if node.leading else entries
         nullable, number = self._lexeme(node)
         return nullable, 1 << number
 
     def _first_of_entries(self, node: tree.Unordered) -> int:
         first = 0
         for entry in (*node.members, node.free):
-            first |= self._start(entry)[1]
+            first |= self._first_of(entry)[1]
         return first
 
     def _lexeme(self, node: Node) -> tuple[bool, int]:
-        """Whether a lexeme may be empty, and its number."""
+        """Whether a lexeme is nullable, and its number."""
         known = self._lexemes.get(id(node))
         if known is None:
             lexeme = node.body if isinstance(node, tree.Terminal) else node
@@ -120,16 +120,16 @@ class FollowSets:
             elif isinstance(node, tree.Seq):
                 for part in reversed(node.parts):
                     walk(part, after)
-                    nullable, first = self._start(part)
+                    nullable, first = self._first_of(part)
                     after = after | first if nullable else first
             elif isinstance(node, tree.Alt):
                 for option in node.options:
                     walk(option, after)
             elif isinstance(node, tree.Repeat):
                 again = node.maximum is None or node.maximum > 1
-                walk(node.body, after | self._start(node.body)[1] if again else after)
+                walk(node.body, after | self._first_of(node.body)[1] if again else after)
             elif isinstance(node, tree.Unordered):
-                after |= self._start(node.separator)[1]
+                after |= self._first_of(node.separator)[1]
                 for entry in (*node.members, node.free):
                     walk(entry, after)
                 walk(node.separator, self._first_of_entries(node))

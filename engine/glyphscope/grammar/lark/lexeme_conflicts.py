@@ -1,12 +1,11 @@
 """The lexemes with which a lexer that takes the longest one and never goes back would lose texts.
 
 A lexeme is in conflict if it can continue a text of another lexeme, or its own text, with a character that may follow
-there in the grammar, or with another character of the same first byte: the lexer reads bytes, so where `ñ` may follow,
-`é` is in its way too.
+there in the grammar, or with another character of the same first byte, because the lexer reads bytes.
 
-Which characters continue a text of one lexeme in another is found by reading both automata together, and remembered by
-pairs: the tools of a registry have most of their lexemes in common, and a grammar that is partitioned again has most of
-those that it had before. Lexemes too large to be read count as a conflict.
+The characters that continue a text of one lexeme in another are found by reading both automata together (`_search`) and
+remembered by pairs: the tools of a registry have most of their lexemes in common, and so have the rounds of a
+partition. Lexemes too large to be read count as a conflict.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MAX_STATES = 8_000  # of two lexemes that are read together
 MAX_SEARCHED = 40_000  # states in all, for one grammar
 MAX_REMEMBERED = 5_000  # lexemes
 
-_FEW = 4  # repetitions that are counted at first
+_FEW = 4  # repetitions that are counted in the first, cheap search
 
 
 class _TooManyStates(Exception):
@@ -55,7 +54,7 @@ class _Continuation(NamedTuple):
 
 
 class LexemeConflicts:
-    """The known conflicts of lexemes. `searches` counts the pairs that were read together."""
+    """Finds the conflicts of lexemes, and remembers them. `searches` counts the pairs that were read together."""
 
     def __init__(self) -> None:
         self.searches = 0
@@ -70,10 +69,10 @@ class LexemeConflicts:
         self._pairs: dict[tuple[Place, Place], _Continuation] = {}
 
     def among(self, grammar: Grammar, lexemes: Iterable[Node]) -> set[Node]:
-        """Those of the grammar's lexemes that are in conflict."""
+        """Those of the grammar's lexemes that are in conflict. Raises GrammarError when the time is used up."""
         if len(self._known) > MAX_REMEMBERED:
             self._forget()
-        listed = list(lexemes)
+        listed = list(lexemes)  # their indices are their numbers below
         automata = [self._automata_of(lexeme) for lexeme in listed]
         firsts = [chars.ALL if one is None else one.first for one in automata]
         follow = FollowSets(grammar, dict(zip(listed, firsts, strict=True)))
@@ -81,15 +80,15 @@ class LexemeConflicts:
         literals = {
             lexeme.text: number for number, lexeme in enumerate(listed) if isinstance(lexeme, Literal)
         }
-        others = [number for number, lexeme in enumerate(listed) if not isinstance(lexeme, Literal)]
+        nonliterals = [number for number, lexeme in enumerate(listed) if not isinstance(lexeme, Literal)]
         in_conflict = {number for number, one in enumerate(automata) if one is None}
         in_conflict.update(_continuing_literals(literals, after))
         budget = MAX_SEARCHED
-        for number in others:
+        for number in nonliterals:
             check_time()
             one = automata[number]
             if one is None:
-                in_conflict.update(others if after[number] else ())
+                in_conflict.update(nonliterals if after[number] else ())
                 continue
             for text, literal in literals.items():
                 literal_continues, continues_literal = self._with_literal(
@@ -98,7 +97,7 @@ class LexemeConflicts:
                 in_conflict.update(
                     (literal,) if literal_continues else (), (number,) if continues_literal else ()
                 )
-            for other in others:
+            for other in nonliterals:
                 second = automata[other]
                 if after[number] and other not in in_conflict and second is not None:
                     continues, states = self._continues(one, second, after[number], budget)
@@ -140,7 +139,7 @@ class LexemeConflicts:
         if (one.quoted and other.quoted) or not chars.intersection(one.first, other.first):
             return False, 0
         states = 0
-        # without their bounds they have few states, and where they are not in conflict then, they never are
+        # without upper bounds they have few states, and more texts: if those are not in conflict, neither are these
         for start, second in ((one.unbounded, other.unbounded), (one.start, other.start)):
             if states > budget:
                 return True, states
@@ -156,7 +155,7 @@ class LexemeConflicts:
             self.searches += 1
             try:
                 known = self._search(one, other)
-            except (GrammarError, _TooManyStates):  # or more ways at once than an automaton takes
+            except (GrammarError, _TooManyStates):  # an automaton limits its states and the ways open at once
                 known = _Continuation(chars.ALL, MAX_STATES)
             self._pairs[one, other] = known
         return known

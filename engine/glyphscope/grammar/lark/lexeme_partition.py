@@ -9,10 +9,9 @@ follows it.
 character that may also follow it in the grammar. `lexeme_conflicts.py` finds the lexemes that violate it, by the
 characters of `follow_sets.py`. Single characters never do. But a mask is fast only where lexemes are large.
 
-**The algorithm** (`_partitioned`). The rules are rewritten over the largest lexemes there are: whole regular parts, or
-a builder's own lexemes. Those in conflict are split into the lexemes of their parts, and the rules that use them are
-rewritten, until none is in conflict. Where that takes too many rounds or lexemes, all of them are split into single
-characters.
+**The algorithm** (`_partitioned`). The rules are rewritten over the largest possible lexemes: whole regular parts, or a
+builder's own lexemes. Those in conflict are split into the lexemes of their parts, and the rules that use them are
+rewritten, until none is in conflict. Where that takes too many rounds or lexemes, all are split into single characters.
 
 `_Partition._over_lexemes` decides how one lexeme is split. An intersection that is split becomes the rules of its
 automaton (`regular/intersections.py`), without its weakest part if that is too large.
@@ -56,26 +55,27 @@ from glyphscope.grammar.tree import (
     with_parts,
 )  # fmt: skip
 
-MAX_NODES = 300  # of a lexeme, the rules that it refers to written out
+MAX_NODES = 300  # of a lexeme, with the bodies of the rules that it refers to
 MAX_LEXEMES = 1500  # distinct ones that are compared with each other
-MAX_ROUNDS = 8
+MAX_ROUNDS = 8  # of splitting
 
-# Of an intersection's part that was dropped.
 _TOO_LARGE = "together with the rest it is too large to be taken apart for llguidance's lexer"
+"""Why a part of an intersection was dropped."""
 
-_SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")
+_SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")  # split off a literal's start, and its end
 
 
 def partition_lexemes(grammar: Grammar) -> Grammar:
     """The same language over lexemes of which no text is lost.
 
     A part of an intersection that is too large to be split is dropped, and listed in `unenforced` of the result.
+    Raises GrammarError if the grammar derives no text, or when the time is used up.
     """
     return _partitioned(grammar, LexemeConflicts(), merge=True)
 
 
 def with_partitioned_rules(grammar: Grammar) -> Grammar:
-    """A builder's grammar with everything below its `loose` rules partitioned.
+    """A builder's grammar with everything below its `unlexed` rules partitioned.
 
     Each of them by itself: no two are open at once. Lexemes are only split, never merged: a builder's have the size
     with which engines are fast, and a whole object as one lexeme would cost llguidance an automaton for it.
@@ -83,14 +83,14 @@ def with_partitioned_rules(grammar: Grammar) -> Grammar:
     rules = dict(grammar.rules)
     unenforced = dict.fromkeys(grammar.unenforced)
     conflicts = LexemeConflicts()  # shared, because tools have most of their lexemes in common
-    for number, root in enumerate(grammar.loose, start=1):
+    for number, root in enumerate(grammar.unlexed, start=1):
         partitioned = _partitioned(_below(grammar.rules, root), conflicts, merge=False)
         unenforced.update(dict.fromkeys(partitioned.unenforced))
         names = {name: f"{name}-cut-{number}" for name in partitioned.rules} | {root: root}
         for rule in partitioned.rules.values():
             rules[names[rule.name]] = Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
     needed = _below(rules, grammar.root).rules
-    return replace(grammar, rules=needed, unenforced=tuple(unenforced), lexed=True, loose=())
+    return replace(grammar, rules=needed, unenforced=tuple(unenforced), lexed=True, unlexed=())
 
 
 def as_lexeme(grammar: Grammar) -> Node | None:
@@ -113,7 +113,7 @@ def _partitioned(given: Grammar, conflicts: LexemeConflicts, *, merge: bool) -> 
 
 
 class _Rewritten(NamedTuple):
-    """A rule over lexemes, and which it uses, in their order."""
+    """A rule over lexemes, and those that it uses, in their order."""
 
     rule: Rule
     lexemes: dict[Node, None]
@@ -140,7 +140,7 @@ class _Partition:
         self._regular: dict[int, tuple[Node, Node | None]] = {}  # by identity, with the node to keep it alive
 
     def split(self, lexemes: set[Node]) -> None:
-        """Splits these lexemes as well. Only rules that use one of them are rewritten."""
+        """Split these lexemes as well. Only rules that use one of them are rewritten."""
         self._split |= lexemes
         self._rewritten = {
             name: rule for name, rule in self._rewritten.items() if lexemes.isdisjoint(rule.lexemes.keys())
@@ -200,7 +200,7 @@ class _Partition:
         return not self._characters and lexeme not in self._split
 
     def _split_literal(self, text: str, merge: bool) -> Node:
-        """A sign before or after the text by itself, so that a key between them may stay whole; else its characters."""
+        """A sign at the start or end by itself, so that a key between signs may stay whole; else single characters."""
         if text[0] in _SIGNS and len(text) > 1:
             return _side_by_side((self._character(text[0]), self._over_lexemes(Literal(text[1:]), merge)))
         if text[-1] in _ENDS and len(text) > 1:
@@ -223,7 +223,7 @@ class _Partition:
         self._unenforced.update(dict.fromkeys(self._origin.unenforced(part.keywords, _TOO_LARGE)))
 
     def _in_characters(self, node: Node) -> Node:
-        """A rule's body with every character as a lexeme: what an automaton's rules are made of."""
+        """The body of an automaton's rule with every character as a lexeme."""
         if isinstance(node, Literal):
             return seq(*map(self._character, node.text))
         if isinstance(node, CharClass):
@@ -237,7 +237,7 @@ class _Partition:
         return character
 
     def _merged(self, node: Seq | Alt, merge: bool) -> Iterator[Node]:
-        """The parts, with neighbours that are regular as one: not if all are, nor if that is too large or was split."""
+        """The parts, regular neighbours merged unless that is all of them, too large, or was split."""
         parts = [(part, self._as_regular(part, merge) if merge else None) for part in node.inner]
         for _, group in groupby(parts, lambda pair: pair[1] is not None):
             neighbours = list(group)
@@ -269,14 +269,16 @@ def _regular_rules(grammar: Grammar) -> dict[str, Node]:
         return _without_references(node, regular, of)
 
     for name in callees_first(grammar.rules, lambda name: refs(grammar.rules[name].body)):
-        body = of(grammar.rules[name].body)  # None of a recursive rule: one that it needs is not there yet
+        body = of(
+            grammar.rules[name].body
+        )  # None for a recursive rule: a rule that it needs is not there yet
         if body is not None:
             regular[name] = body
     return regular
 
 
 def _without_references(node: Node, rules: dict[str, Node], of: Callable[[Node], Node | None]) -> Node | None:
-    """The node with the bodies of rules in the place of references, `of` being the same for a part of it."""
+    """The node with references replaced by the bodies of `rules`; `of` does the same for a part of it."""
     if isinstance(node, RuleRef):
         return rules.get(node.name)
     if isinstance(node, TokenMatch | Unordered):

@@ -1,8 +1,8 @@
 """Entries in any order for llguidance: parametric rules, whose parameter is the 64-bit set of the entries so far.
 
-The bits of the members that must come are the first ones, then those of the others. Free entries that are counted have
-bits after them: one for each, because only set bits can be counted over all of them; where every member must come, a
-number, which takes fewer. (https://github.com/guidance-ai/llguidance/blob/main/docs/parametric.md)
+The first bits are those of the required members, then come those of the others, then those that count free entries: one
+bit for each entry, so that set bits can be counted over all entries; where every member is required, a binary number,
+which takes fewer. (https://github.com/guidance-ai/llguidance/blob/main/docs/parametric.md)
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 from glyphscope.grammar.tree import NEVER, Node, Unordered
 
 BITS = 64
+"""Of llguidance's parameter."""
 
 
 def bits_needed(node: Unordered) -> int:
@@ -21,7 +22,7 @@ def bits_needed(node: Unordered) -> int:
 
 
 class ParametricRules(NamedTuple):
-    """The reference in the place of the entries, and the lines of the rules it needs."""
+    """The reference that replaces the entries, and the lines of the rules it needs."""
 
     reference: str
     lines: list[str]
@@ -54,7 +55,7 @@ class _Rules:
         order = [*required, *(place for place in places if place not in required)]
         self._needed = len(required)  # the first bit after those of required members
         self._named = len(node.members)  # the first bit after those of all members
-        self._end = bits_needed(node)  # and after those that count free entries
+        self._end = bits_needed(node)  # the first bit after those that count free entries
         self._separator = spell(node.separator)
         self._entries = [spell(node.members[place]) for place in order]
         self._free = "" if node.free == NEVER else spell(node.free)
@@ -97,7 +98,7 @@ class _Rules:
         return conditions
 
     def _room(self) -> list[str]:
-        """That one more may come which is not required; those that are always have room."""
+        """The conditions under which one more entry that is not required may come; required ones always may."""
         if self._node.high is None:
             return []
         most = self._node.high - self._needed
@@ -106,7 +107,7 @@ class _Rules:
         return [f"bit_count_lt([{self._needed}:{self._end}], {most})"]
 
     def _counting(self) -> Iterator[tuple[str, list[str]]]:
-        """The changes of the parameter by a free entry, each with its conditions: one of them at a time."""
+        """The changes of the parameter by a free entry, each with its conditions, of which one is true at a time."""
         if _as_number(self._node):
             yield f"incr([{self._named}:{self._end}])", self._room()
         else:

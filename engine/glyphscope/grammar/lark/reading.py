@@ -1,4 +1,4 @@
-"""Whether llguidance, the engine of the masks, accepts a text: on single bytes, so without any model."""
+"""Whether llguidance, the engine of the masks, accepts a text. It reads single bytes, so it needs no model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class MaskReader:
     """A grammar in llguidance's Lark dialect, or a JSON Schema by llguidance's own compiler, ready to read texts."""
 
     def __init__(self, *, lark: str | None = None, schema: dict[str, Any] | None = None) -> None:
-        """Give one of them. Raises GrammarError, with llguidance's reason, for what it cannot build."""
+        """Takes one of both. Raises GrammarError, with llguidance's reason, for one that it cannot build."""
         self._is_schema = lark is None
         try:
             self._grammar = json.dumps(schema or {}) if lark is None else lark
@@ -24,7 +24,7 @@ class MaskReader:
             raise GrammarError(f"llguidance rejects the grammar: {refusal}", where="grammar")
 
     def read(self, texts: Sequence[str]) -> list[bool | str]:
-        """For each text whether the grammar accepts it, or the reason why llguidance stopped within it.
+        """For each text whether the grammar accepts it, or a message if llguidance stopped with an error.
 
         Raises CompilerDied where it crashed over one of them, or took too long.
         """
@@ -35,7 +35,7 @@ class MaskReader:
         return [by_text.get(text, False) for text in texts]
 
     def accepts(self, text: str) -> bool:
-        """Whether the grammar accepts the text. Raises GrammarError where llguidance stops within it."""
+        """Whether the grammar accepts the text. Raises GrammarError if llguidance stops with an error."""
         answer = self.read([text])[0]
         if isinstance(answer, str):
             raise GrammarError(answer)

@@ -1,8 +1,8 @@
 """One derivation of an accepted text, as a tree of rules with spans.
 
-The text is read from its end (by the grammar read from its ends), because then each rule's leftmost part is decided
-last: of several ways to read a text the one with the longest parts, from the left, can be chosen as they are found.
-Parts of a rule are linked while it is read; a chain of rules that end together is one link until the tree is made.
+The text is read backwards, by the reversed grammar, because then each rule's leftmost part is decided last: of several
+derivations the one with the longest parts, from the left, can be chosen while reading. The parts of a rule are a linked
+list; a chain of rules that end together is one link until the tree is made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import ByIdentity, Grammar
 
 MAX_RULES = 1_000_000
-"""Rules in a derivation, counting those tried on the way; about half a kilobyte each."""
+"""Rules in a derivation, counting those tried while reading; about half a kilobyte each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -37,7 +37,7 @@ class Derivation:
 
 
 class _Frame:
-    """As in `earley`, with the parts before each edge; read from the text's end, `step` is where the rule ends."""
+    """As in `earley`, with the parts read before each edge. `step` is the rule's end, counted from the text's end."""
 
     __slots__ = ("edges", "last", "order", "rule", "serial", "step", "top")
 
@@ -52,7 +52,7 @@ class _Frame:
 
 
 class _Completed(NamedTuple):
-    """A rule from `frame.step` to `end`, counted from the text's end."""
+    """A complete rule, from `frame.step` to `end`, counted from the text's end. `parts` are linked from the left."""
 
     frame: _Frame
     end: int
@@ -95,7 +95,7 @@ def _backwards(key: ByIdentity[Grammar]) -> RuleAutomata:
 
 
 class _Reader:
-    """Reads a text backwards. `read` is Earley's algorithm as in `earley`, and of each item the best parts are kept."""
+    """Reads a text backwards, by Earley's algorithm as in `earley`; each item has the best parts that lead to it."""
 
     def __init__(
         self, compiled: RuleAutomata, size: int, limits: Limits, cancel: Callable[[], bool] | None
@@ -104,7 +104,7 @@ class _Reader:
         self.budget = Budget(limits, compiled.automaton, 0, size, cancel)
         self.orders = {name: order for order, name in enumerate(compiled.grammar.rules)}
         self.size = size
-        self.made = 0
+        self.made = 0  # frames
 
     def read(self, text: str) -> _Completed | None:
         compiled = self.compiled
@@ -143,7 +143,7 @@ class _Reader:
         following: dict[_Item, _Link] = {}
         predicted: dict[str, _Frame] = {}
         todo = list(items.items())
-        for (place, frame), link in todo:  # it grows meanwhile
+        for (place, frame), link in todo:  # which grows in this loop
             target, calls = compiled.plan(place, char)
             if target is not None and (
                 (target, frame) not in following or self._better(link, following[target, frame])
@@ -160,7 +160,7 @@ class _Reader:
         return following
 
     def _close(self, items: dict[_Item, _Link], step: int) -> _Completed | None:
-        """Adds the items after the rules that are complete here. The whole text's rule, if it is complete.
+        """Add the items after the rules that are complete here. Returns the root, if it is complete.
 
         Inner rules come first: those that began later, and of those that began together the ones called by others.
         """

@@ -1,12 +1,12 @@
 """A text being matched: Earley's algorithm over characters, on automata instead of dotted rules.
 
-An item is a place in a rule's body together with that rule's frame, a node of a graph-structured stack: it knows where
-the callers continue when the rule is complete. A set of items exists only as far as something refers to it, so a long
-text in a flat grammar needs the memory of a short one. A chain of rules that are all complete together is jumped over
-(Leo 1991), which keeps lists that are recursive on the right linear. Rules that cannot begin with the coming character
-are not predicted.
+An item is a place in a rule's body (a state of its automaton) together with that rule's frame, a node of a
+graph-structured stack: it knows where the callers continue when the rule is complete. Sets of earlier items are freed
+as soon as no frame refers to them, so a long text in a flat grammar needs the memory of a short one. A chain of rules
+that are all complete together is one step (`_top`, Leo 1991), which keeps right-recursive lists linear. Rules that
+cannot begin with the next character are not predicted.
 
-`State` is what callers see. `_scan` reads a character; `_closure_of` finds all that may come next, whatever it is.
+`State` is the interface. `_scan` reads a character; `_closure_of` finds all that may come next, without one.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from glyphscope.grammar.regular.derivatives import Place
 from glyphscope.grammar.tree import Origin, TokenMatch
 
 WORK_PER_CHARACTER = 40
+"""Items that a text is allowed for each of its characters; an unambiguous grammar needs fewer."""
 CHARACTERS_BETWEEN_POLLS = 2048
 WORK_BETWEEN_POLLS = 10_000
+"""A poll of `cancel` every few milliseconds, whichever comes first."""
 MAX_ACTIVE = 200
+"""Rules that `State.active_rules` lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of matching: `items` in all, in addition to 40 for each character.
-
-    An unambiguous grammar needs fewer than 40. A million is some seconds and at most half a gigabyte.
-    """
+    """The limit of matching: `items`, besides `WORK_PER_CHARACTER`. A million takes seconds and at most 0.5 GB."""
 
     items: int = 3_000_000
 
 
 class MatchLimit(GrammarError):
-    """A text that the grammar reads in too many ways."""
+    """The grammar reads a text in too many ways."""
 
 
 class MatchCancelled(GlyphscopeError):
-    """Matching that was stopped."""
+    """Matching was stopped by `cancel`."""
 
 
 class Budget:
@@ -63,17 +63,17 @@ class Budget:
 
     @property
     def spent(self) -> int:
-        """All of it."""
+        """The work so far, in items."""
         return self._done + self._automaton.spent
 
     def spend(self, items: int, position: int) -> None:
-        """Adds the work of a step. Raises MatchLimit, MatchCancelled."""
+        """Add the work of a step. Raises MatchLimit, MatchCancelled."""
         self._done += items
         if self._done + self._automaton.spent > self._next:
             self.check(position)
 
     def check(self, position: int) -> None:
-        """Asks, whatever was done since the last time."""
+        """Check the limit and poll `cancel` now. Raises MatchLimit, MatchCancelled."""
         self._next = self.spent + WORK_BETWEEN_POLLS
         if self._cancel is not None and self._cancel():
             raise MatchCancelled("Matching was stopped.")
@@ -102,7 +102,7 @@ Item: TypeAlias = tuple[Place, Frame]
 
 
 class ActiveRule(NamedTuple):
-    """A rule that is being read, since the character `start`. `origin`: its place in a tool's schema, if it has one."""
+    """A rule that is being read, from the character `start` on. `origin`: its place in a tool's schema, if any."""
 
     name: str
     start: int
@@ -119,7 +119,7 @@ class _Closure(NamedTuple):
 class State:
     """The state after the text read so far. It is immutable: `feed` returns another one, and this one can be fed again.
 
-    A state is dead when no text can follow that the grammar accepts; its words are those of the last living one.
+    A state is dead when no accepted text begins with what was read; its expectations are those of the last living one.
     """
 
     __slots__ = ("_before", "_compiled", "_known_closure", "_limits", "_step", "_work", "items", "position")
@@ -135,7 +135,7 @@ class State:
         self._before = before
         self._known_closure: _Closure | None = None
         self.items = items
-        """The items before any rule ends or begins here. States of equal items have the same future."""
+        """The items right after the last character. States with equal items have the same continuations."""
         self.position = position
         """Characters read while it was alive."""
 
@@ -146,7 +146,7 @@ class State:
 
     @property
     def failed_at(self) -> int | None:
-        """The index of the character that no accepted text has there; None while alive."""
+        """The index of the first character that no accepted text has there; None while alive."""
         return None if self.items else self.position
 
     @property
@@ -169,7 +169,7 @@ class State:
             budget.check(self.position + at)
             end = min(size, at - at % CHARACTERS_BETWEEN_POLLS + CHARACTERS_BETWEEN_POLLS)
             while at < end:
-                if len(items) == 1:  # inside of a lexeme: no set to make
+                if len(items) == 1:  # inside a lexeme, as most characters are: no set of items is made
                     place, frame = items[0]
                     while not place.final:
                         char = text[at]
@@ -230,7 +230,7 @@ class State:
         return tuple(dict.fromkeys(match for place, _ in self.ways for match, _ in steps(place).tokens))
 
     def next_chars(self) -> Ranges:
-        """The characters after which it is still alive: exactly these."""
+        """The characters after which it is still alive."""
         steps = self._compiled.automaton.steps
         return chars.union(*(move.ranges for place, _ in self.ways for move in steps(place).moves))
 
@@ -251,9 +251,9 @@ class State:
     def active_rules(self) -> tuple[ActiveRule, ...]:
         """The rules that are being read, outermost first, on one way through the grammar.
 
-        Last comes the rule that read the last character, even if it is over with it (what it could not continue with is
-        a reason); where it only waits for another rule, the one that begins here, with this position as its start.
-        Of more than 200, the outermost 100 and the innermost 100.
+        Last comes the rule that read the last character, even if it is complete, because what could not continue it is
+        of interest; where it only waits for another rule, the one that begins here. Of more than `MAX_ACTIVE`, the
+        outermost and innermost halves.
         """
         state = self._before or self
         if not state.items:
@@ -279,7 +279,7 @@ class State:
 
     @property
     def ways(self) -> tuple[Item, ...]:
-        """The items, with those of rules that end or begin here."""
+        """The items with those that rules ending or beginning here add."""
         return tuple(self._closure().items)
 
     def _closure(self) -> _Closure:
@@ -290,7 +290,7 @@ class State:
 
 
 def state_before(compiled: RuleAutomata, rule: str, limits: Limits | None = None) -> State:
-    """The state before a text of that rule, which is read as if it were the root; dead if there is no text of it."""
+    """The state before a text of `rule`, which is read as if it were the root; dead if it derives no text."""
     items = ((compiled.start_of(rule), Frame(rule, 0, 0)),) if compiled.derives(rule) else ()
     return State(compiled, limits or Limits(), items, 0, 0, 0)
 
@@ -298,14 +298,14 @@ def state_before(compiled: RuleAutomata, rule: str, limits: Limits | None = None
 def _scan(
     compiled: RuleAutomata, items: tuple[Item, ...], char: str, position: int, step: int
 ) -> tuple[tuple[Item, ...], int]:
-    """The items after a character, and how many were looked at."""
+    """The items after a character, and how many were visited."""
     todo = list(items)
     seen = set(items)
     following: dict[Item, None] = {}
     predicted: dict[str, Frame] = {}
     completed: set[Frame] = set()
     work = 0
-    for place, frame in todo:  # it grows meanwhile
+    for place, frame in todo:  # which grows in this loop
         target, calls = place.known.get(char) or compiled.plan(place, char)
         if target is not None:
             following[target, frame] = None
@@ -323,13 +323,13 @@ def _scan(
             if child is None:
                 child = predicted[rule] = Frame(rule, position, step)
                 todo.append((compiled.start_of(rule), child))
-            if child is not frame or after.longest:  # a rule that is only itself again says nothing new
+            if child is not frame or after.longest:  # a rule that derives just itself adds nothing
                 child.edges.append((after, frame))
     return tuple(following), work + len(todo)
 
 
 def _closure_of(compiled: RuleAutomata, items: tuple[Item, ...], position: int, step: int) -> _Closure:
-    """All items before the next character, whatever it is."""
+    """All items before the next character, whatever it is. Like `_scan`, without a character that selects rules."""
     todo = list(items)
     seen = set(items)
     predicted: dict[str, Frame] = {}

@@ -1,8 +1,8 @@
 """The possible continuations of a state, as a key: states with one key have the same continuations.
 
 The text read so far does not count. Of the open rules only the part after each of them counts, and a rule at the end of
-its caller is replaced by the caller: so a right-recursive list has few keys, however long it is. Equal
-keys prove equal futures; different ones prove nothing.
+its caller is replaced by the caller, so that a right-recursive list has few keys, however long it is. Equal keys prove
+equal continuations; different ones prove nothing.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from typing import Any, TypeAlias
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import Frame, State
 from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.traversal import callees_first
 
 _END = "end"
 _SELF = "self"
+_MAX_OUTER = 200
+"""Rules around one that are read for the least length of what follows it."""
 
 Continuation: TypeAlias = Hashable
 """A place and the number of what follows its rule; or the end of the text."""
 
 
 def open_moves(state: State) -> list[Ranges]:
-    """The sets of characters of each way on: characters in the same of them lead to the same state."""
+    """The characters of each possible step: characters that are in the same sets lead to the same state."""
     steps = state._compiled.automaton.steps
     return [move.ranges for place, _ in state.ways for move in steps(place).moves]
 
@@ -36,14 +39,14 @@ class Futures:
         self._least: dict[Frame, int] = {}
 
     def key(self, state: State) -> int:
-        """The number of what can follow the state. A dead one has the number of no text."""
+        """The number of the state's continuations; all dead states have the same."""
         continuations: set[Continuation] = set()
         for place, frame in state.items:
             self._join(continuations, place, frame)
         return self._number(frozenset(continuations))
 
     def least(self, state: State) -> int:
-        """No text that completes the state is shorter, in characters."""
+        """A lower bound of the characters that complete the text."""
         return min((place.shortest + self._least_after(frame) for place, frame in state.items), default=0)
 
     def _join(self, continuations: set[Continuation], place: Place, frame: Frame) -> None:
@@ -53,21 +56,12 @@ class Futures:
             continuations.add((place, self._number(self._follow(frame))))
 
     def _follow(self, frame: Frame) -> frozenset[Any]:
-        """The part after the rule."""
-        known = self._after.get(frame)
-        if known is not None:
-            return known
-        open_, waiting = {frame}, [frame]
-        while waiting:  # the outer rules first, without a stack of calls for a text that is nested deeply
-            inner = [e[1] for e in waiting[-1].edges if e[1] not in self._after and e[1] not in open_]
-            if inner:
-                open_.update(inner)
-                waiting += inner
-                continue
-            done = waiting.pop()
-            if done not in self._after:
-                self._after[done] = self._continuations(done)
-        return self._after[frame]
+        """The continuations after the rule."""
+        after = self._after
+        if frame not in after:  # outer rules first
+            for at in callees_first([frame], lambda at: [o for _, o in at.edges if o not in after]):
+                after[at] = self._continuations(at)
+        return after[frame]
 
     def _continuations(self, frame: Frame) -> frozenset[Any]:
         if not frame.edges:
@@ -78,7 +72,7 @@ class Futures:
                 continuations.add((place, _SELF))
             elif outer in self._after:
                 self._join(continuations, place, outer)
-            else:  # rules that begin with each other: nothing is merged
+            else:  # rules that end with each other in a cycle: nothing is merged
                 continuations.add((place, outer))
         return frozenset(continuations)
 
@@ -90,7 +84,7 @@ class Futures:
         if known is None:
             seen: set[Frame] = set()
             best, waiting = None, [(0, frame)]
-            while waiting and len(seen) < 200:
+            while waiting and len(seen) < _MAX_OUTER:
                 length, at = waiting.pop()
                 if not at.edges or at in seen:
                     best = length if best is None else min(best, length)

@@ -1,7 +1,7 @@
-"""Properties of whole rules: which derive the empty text, which derive any text at all.
+"""Properties of whole rules: which derive the empty text, which derive any text at all, and whether all are defined.
 
-Both are least fixed points, found by forward chaining (`_least`) in time linear in the grammar's size, however its
-rules refer to each other. (`gbnf.lint.fixpoint` does the same for texts with errors, on llama.cpp's own rules.)
+The first two are least fixed points, found by forward chaining (`_least_fixed_point`) in time linear in the grammar's
+size, however its rules refer to each other. (`gbnf.lint.fixpoint` does the same for the rules that llama.cpp makes.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from glyphscope.grammar.tree import Grammar, Node, refs
 
 
 def check_references(grammar: Grammar) -> None:
-    """Raises GrammarError for a reference to a rule that is not there."""
+    """Raises GrammarError for a reference to an undefined rule."""
     if grammar.root not in grammar.rules:
         raise GrammarError("The first rule is not in the grammar.", where=grammar.root)
     for rule in grammar.rules.values():
@@ -25,11 +25,11 @@ def check_references(grammar: Grammar) -> None:
 
 def nullable_rules(grammar: Grammar) -> set[str]:
     """The rules that derive the empty text."""
-    return _least(grammar, may_be_empty, None)
+    return _least_fixed_point(grammar, may_be_empty, None)
 
 
 def may_be_empty(node: Node) -> bool:
-    """Whether the empty text is of a regular node."""
+    """Whether a regular node matches the empty text."""
     if isinstance(node, tree.Literal):
         return not node.text
     if isinstance(node, tree.Alt):
@@ -44,24 +44,23 @@ def may_be_empty(node: Node) -> bool:
 
 
 def productive_rules(grammar: Grammar, has_text: Callable[[tree.Intersect], bool]) -> set[str]:
-    """The rules that derive a text (or a token) at all; `has_text` decides whether anything is in an intersection."""
+    """The rules that derive a text (or a token) at all; `has_text` decides whether an intersection has one."""
 
     def leaf(node: Node) -> bool:
         if isinstance(node, tree.CharClass):
             return bool(chars.complement(node.ranges) if node.negated else node.ranges)
         return True
 
-    return _least(grammar, leaf, has_text)
+    return _least_fixed_point(grammar, leaf, has_text)
 
 
-def _least(
+def _least_fixed_point(
     grammar: Grammar, leaf: Callable[[Node], bool], has_text: Callable[[tree.Intersect], bool] | None
 ) -> set[str]:
     """The rules with the property that `leaf` decides for the leaves, and `has_text`, if given, for intersections.
 
-    Each node of the trees is a claim, that it has the property, by its number. A claim is true when so many of the
-    claims that it needs are: all of a sequence's, one of a choice's. `needs` counts how many are missing, and `users`
-    are the claims that need it.
+    Each node is a claim that it has the property. A claim is true when enough of the claims that it needs are: all of a
+    sequence's, one of a choice's. By the claim's number, `needs` has how many are missing and `users` which need it.
     """
     names = list(grammar.rules)
     claim_of = {name: index for index, name in enumerate(names)}
@@ -111,7 +110,7 @@ def _least(
 def _parts_needed(
     node: tree.Unordered, user: int, claim: Callable[[int, int], int]
 ) -> list[tuple[Node, int]]:
-    """The claims of an `Unordered`: all that is required, and as many of the others as must come."""
+    """The claims of an `Unordered`: its required members, and as many of the other entries as must come."""
     parts = [member for place, member in enumerate(node.members) if node.required >> place & 1]
     parts += [node.separator] * (node.least > (0 if node.leading else 1))
     more = node.least - node.required.bit_count()

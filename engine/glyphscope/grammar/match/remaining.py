@@ -26,7 +26,7 @@ from glyphscope.grammar.regular.derivatives import (
     Text,
     Token,
 )
-from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Measure, Shortest, cheapest_way
+from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Measure, Shortest, cheapest_path
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import TokenMatch
 
@@ -46,7 +46,7 @@ class PieceMeasure(Measure, Protocol):
 
 
 class Piece(NamedTuple):
-    """The next piece of a text: characters, or a single token."""
+    """The next piece of a text: characters, or a single token of a vocabulary."""
 
     text: str
     token: TokenMatch | None = None
@@ -59,9 +59,11 @@ class Remaining:
         self.measure = measure
         self.compiled = compiled
         self._shortest = Shortest(compiled.grammar, measure)
-        self._terms: dict[int, int] = {}  # of terms, by their serial numbers
-        self._after: dict[Frame, int] = {}  # from a rule's end to the text's end
-        self._out: dict[Frame, int] = {}  # the same until no rule of the names of `leaving` is open
+        self._terms: dict[int, int] = {}  # the costs of terms, by their serial numbers
+        self._after: dict[Frame, int] = {}  # the cost from a rule's end to the text's end
+        self._out: dict[
+            Frame, int
+        ] = {}  # the cost from a rule's end until no rule with a name of `leaving` is open
         self._inside: dict[Frame, bool] = {}  # whether such a rule is open
 
     def of(self, state: State) -> int:
@@ -92,7 +94,7 @@ class Remaining:
             if not self._is_inside(frame, named):
                 return 0
             if frame not in self._out:
-                cheapest_way(
+                cheapest_path(
                     frame,
                     lambda one: ((self.place(p) + 1, o) for p, o in one.edges if self._is_inside(o, named)),
                     lambda one: (
@@ -104,27 +106,17 @@ class Remaining:
         return cheapest
 
     def _is_inside(self, frame: Frame, named: Callable[[str], bool]) -> bool:
-        """Whether the rule, or one that it is called from, is of that name. Of several callers, whether all are."""
-        waiting = [frame]
-        open_ = {frame}
-        while waiting:
-            at = waiting[-1]
-            if at not in self._inside and named(at.rule):
-                self._inside[at] = True
-            missing = (
-                []
-                if at in self._inside
-                else [o for _, o in at.edges if o not in self._inside and o not in open_]
-            )
-            if missing:
-                open_.update(missing)
-                waiting += missing
-                continue
-            waiting.pop()
-            if at not in self._inside:
-                outer = [self._inside[o] for _, o in at.edges if o in self._inside]
-                self._inside[at] = bool(outer) and all(outer)
-        return self._inside[frame]
+        """Whether the rule has such a name, or all rules that call it are inside one."""
+        inside = self._inside
+
+        def callers(at: Frame) -> list[Frame]:
+            return [] if named(at.rule) else [outer for _, outer in at.edges if outer not in inside]
+
+        if frame not in inside:
+            for at in callees_first([frame], callers):
+                outer = [inside[o] for _, o in at.edges if o in inside]
+                inside[at] = named(at.rule) or (bool(outer) and all(outer))
+        return inside[frame]
 
     def place(self, place: Place) -> int:
         """The cost of the rest of a rule's body."""
@@ -143,16 +135,17 @@ class Remaining:
         return min(TOO_MUCH, self.place(place) + self._beyond(frame))
 
     def _beyond(self, frame: Frame) -> int:
-        """The part after the rule."""
+        """The cost of the part after the rule."""
         if frame not in self._after:
-            cheapest_way(frame, self._callers, lambda one: None if one.edges else 0, self._after)
+            cheapest_path(frame, self._callers, lambda one: None if one.edges else 0, self._after)
         return self._after[frame]
 
     def _callers(self, frame: Frame) -> Iterator[tuple[int, Frame]]:
-        return ((self.place(place) + 1, outer) for place, outer in frame.edges)  # so that no path returns
+        # 1 more for each caller, so that the cheapest path has no cycle
+        return ((self.place(place) + 1, outer) for place, outer in frame.edges)
 
     def _cost(self, term: Term) -> int:
-        """By the costs of its parts."""
+        """The cost of a term, given those of its parts."""
         if term.nullable:
             return 0
         known = self._terms
@@ -183,7 +176,7 @@ class Remaining:
         )
 
     def _entries_to_come(self, term: Members) -> list[int]:
-        """The cheapest entries with which the object is complete: what is required, and as many as must come."""
+        """The cheapest entries with which the object is complete: the required ones, and as many more as must come."""
         node, entries = term.entries.node, term.entries
         may_come = entries.may_come(term.present, term.extra)
         chosen = [place for place in may_come if node.required >> place & 1]
@@ -203,7 +196,7 @@ class Remaining:
         return chosen
 
     def _both(self, term: Both) -> int:
-        """Of an intersection, whose states are looked at until one is found that may end."""
+        """The cost of an intersection: its states are searched for the nearest one that may end."""
         serials: dict[int, Both] = {}
 
         def onward(serial: int) -> Iterator[tuple[int, int]]:
@@ -214,7 +207,7 @@ class Remaining:
                     yield price * UNIT, target.serial
 
         serials[term.serial] = term
-        cheapest_way(
+        cheapest_path(
             term.serial,
             onward,
             lambda n: 0 if serials[n].nullable else None,

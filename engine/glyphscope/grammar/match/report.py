@@ -1,4 +1,4 @@
-"""A grammar compiled once for its texts, and what it says of one: whether it matches, and what may come next."""
+"""A grammar compiled for matching, and the report on a text: whether it matches, and what may come next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glyphscope.grammar.tree import ByIdentity, Grammar
 
 
 class Compiled(RuleAutomata):
-    """A grammar to match texts against. Raises GrammarError for one that cannot be."""
+    """A grammar to match texts against. Raises GrammarError as `RuleAutomata` does."""
 
     def start(self, limits: Limits | None = None) -> State:
         """The state before the first character."""
@@ -30,14 +30,15 @@ def _compiled(key: ByIdentity[Grammar]) -> Compiled:
     return Compiled(key.value)
 
 
-SHOWN = 12
+_SHOWN = 12
+"""Expectations in a report."""
 
 
 class MatchReport(NamedTuple):
     """Whether the text is accepted, or begins an accepted one; else the index of the character it fails at.
 
     `expected` and `rules` are those of the place where matching stopped: the text's end, or the failing character.
-    `expectations` has the rule of each expected thing.
+    `expectations` are the same as `expected`, with the rule of each.
     """
 
     accepted: bool
@@ -55,13 +56,13 @@ def match_text(
     limits: Limits | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> MatchReport:
-    """Matches the text. Raises GrammarError, MatchLimit, MatchCancelled."""
+    """Match the text. Raises GrammarError, MatchLimit, MatchCancelled."""
     state = compile_grammar(grammar).start(limits).feed(text, cancel=cancel)
     return MatchReport(
         state.accepted,
         state.alive,
         state.failed_at,
-        state.expected(SHOWN),
+        state.expected(_SHOWN),
         state.active_rules(),
-        state.expectations(SHOWN),
+        state.expectations(_SHOWN),
     )

@@ -1,7 +1,7 @@
 """An automaton of each rule's body, stepped by characters and by other rules' texts.
 
-The automata are made as they are entered, so compiling costs one look at the grammar. Dead ends (a rule that
-only derives itself) are left out: every offered step leads to an accepted text.
+The automata are made as they are entered, so compiling costs one pass over the grammar. Rules that derive no text are
+left out, so every step that is offered leads to an accepted text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ Plan: TypeAlias = tuple[Place | None, Calls]
 _ALL_CALLS = 0  # keys of Place.known other than characters
 _TOKENS = 1
 MAX_PLANS = 4096
+"""Characters remembered for a place."""
+_MAX_BEGINNINGS = 500_000
+"""Remembered pairs of a rule and a character."""
 
 
 class RuleAutomata:
-    """The automata of a grammar's rules. Raises GrammarError for one that cannot be.
+    """The automata of a grammar's rules; `backwards`: for texts that are read from their ends.
 
-    `backwards`: against texts that are read from their ends.
+    Raises GrammarError for an undefined rule, or a lexeme that refers to rules or is too large.
     """
 
     def __init__(self, grammar: Grammar, *, backwards: bool = False) -> None:
@@ -91,7 +94,7 @@ class RuleAutomata:
         known = self._beginnings.get((rule, char))
         if known is not None:
             return known
-        if len(self._beginnings) > 500_000:
+        if len(self._beginnings) > _MAX_BEGINNINGS:
             self._beginnings.clear()
         sources: dict[str, str | None] = {rule: None}
         waiting = [rule]
@@ -106,7 +109,7 @@ class RuleAutomata:
                 waiting += fresh
             if inner:
                 way: str | None = name
-                while way is not None:  # or a chain of rules would be searched again from each of them
+                while way is not None:  # else a chain of rules would be searched again from each of them
                     self._beginnings[way, char] = True
                     way = sources[way]
                 return True

@@ -1,8 +1,8 @@
 """Which tokens of a vocabulary may come next.
 
-A vocabulary is a trie over characters, so what tokens begin with in common is read once. Tokens are bytes: one may end
-within a character, and is allowed if some character that begins so may come; one that begins within a character only
-fits where the text so far ends within one.
+A vocabulary is a trie over characters, so that common prefixes of tokens are read once. Tokens are bytes: one that ends
+inside a character is allowed if a character with these first bytes may come; one that begins inside a character fits
+only where the text so far ends inside one.
 """
 
 from __future__ import annotations
@@ -13,29 +13,31 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.tree import TokenMatch
 
-MANY = 64  # children of a node from which on it is asked first which characters may come
+_MANY = 64  # children of a node from which on only those of possible characters are read
 
 
 class _Node:
-    __slots__ = ("children", "halves", "tokens")
+    __slots__ = ("children", "partial", "tokens")
 
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
         self.tokens: list[int] = []  # that end here
-        self.halves: list[tuple[bytes, int]] = []  # that end within the next character: its bytes, the token
+        self.partial: list[
+            tuple[bytes, int]
+        ] = []  # that end inside the next character: its first bytes, the token
 
 
 class TokenTrie:
     """A vocabulary: the bytes of each token, by its id; `names` are the ids of control tokens such as `<think>`.
 
-    A token without bytes is never spelled. Making the trie takes some seconds for 150,000 tokens.
+    A token without bytes spells no text. Building the trie takes some seconds for 150,000 tokens.
     """
 
     def __init__(self, tokens: Sequence[bytes], names: Mapping[str, int] | None = None) -> None:
         self.tokens = tuple(tokens)
         self._names = dict(names or {})
         self._root = _Node()
-        self._inside: list[tuple[int, bytes]] = []  # tokens that begin within a character
+        self._inside: list[tuple[int, bytes]] = []  # tokens that begin inside a character
         for token, spelled in enumerate(self.tokens):
             if spelled and 0x80 <= spelled[0] < 0xC0:
                 self._inside.append((token, spelled))
@@ -52,7 +54,7 @@ class TokenTrie:
         return root
 
     def matching(self, match: TokenMatch) -> set[int]:
-        """The ids of the tokens that a place for a token in a grammar takes."""
+        """The ids of the tokens that a `TokenMatch` of a grammar accepts."""
         if isinstance(match.token, int):
             named = {match.token} & set(range(len(self.tokens)))
         else:
@@ -66,20 +68,20 @@ def allowed_tokens(
 ) -> list[int]:
     """The ids of the tokens after which the state is still alive, in order; the end of the text is not a token here.
 
-    `pending`: the first bytes of a character that the last token ended within; `state` has not been fed with them.
-    `cancel` is asked every few milliseconds. Raises MatchLimit, MatchCancelled.
+    `pending`: the first bytes of a character that the last token ended inside; `state` has not been fed with them.
+    `cancel` is called every few milliseconds. Raises MatchLimit, MatchCancelled.
     """
     allowed: set[int] = set()
-    known: dict[object, State] = {}  # what is read inside of a lexeme leads to the same items again and again
+    known: dict[object, State] = {}  # inside a lexeme the same items are reached again and again
     waiting = [(vocabulary.root(pending), state)]
     while waiting:
         node, at = waiting.pop()
         allowed.update(node.tokens)
         children = node.children
-        if node.halves or len(children) > MANY:
+        if node.partial or len(children) > _MANY:
             possible = at.next_chars()
-            allowed.update(token for half, token in node.halves if _fits(half, possible))
-            if len(children) > MANY:
+            allowed.update(token for first_bytes, token in node.partial if _fits(first_bytes, possible))
+            if len(children) > _MANY:
                 children = {char: n for char, n in children.items() if _meets(ord(char), ord(char), possible)}
         for char, child in children.items():
             key = (at.items, char)
@@ -96,26 +98,26 @@ def allowed_tokens(
 
 def _put(node: _Node, spelled: bytes, token: int) -> None:
     try:
-        text, half = spelled.decode(), b""
+        text, first_bytes = spelled.decode(), b""
     except UnicodeDecodeError as error:
-        text, half = spelled[: error.start].decode(), spelled[error.start :]
+        text, first_bytes = spelled[: error.start].decode(), spelled[error.start :]
         if error.reason != "unexpected end of data":
             return  # no text has these bytes
     for char in text:
         node = node.children.setdefault(char, _Node())
-    if half:
-        node.halves.append((half, token))
+    if first_bytes:
+        node.partial.append((first_bytes, token))
     else:
         node.tokens.append(token)
 
 
-def _fits(half: bytes, possible: Ranges) -> bool:
+def _fits(first_bytes: bytes, possible: Ranges) -> bool:
     """Whether one of the characters begins with these bytes of UTF-8."""
-    size = 2 if half[0] < 0xE0 else 3 if half[0] < 0xF0 else 4
-    code = half[0] & (0x7F >> size)
-    for byte in half[1:]:
+    size = 2 if first_bytes[0] < 0xE0 else 3 if first_bytes[0] < 0xF0 else 4
+    code = first_bytes[0] & (0x7F >> size)
+    for byte in first_bytes[1:]:
         code = code << 6 | byte & 0x3F
-    missing = 6 * (size - len(half))
+    missing = 6 * (size - len(first_bytes))
     least = (0x80, 0x800, 0x10000)[size - 2]
     return _meets(max(least, code << missing), min(0x10FFFF, (code + 1 << missing) - 1), possible)
 

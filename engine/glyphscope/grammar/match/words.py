@@ -15,8 +15,8 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import character_words
 
 END = "end of text"
-MAX_LITERAL = 60
-MAX_PIECES = 8
+MAX_LITERAL = 60  # characters
+MAX_PIECES = 8  # ranges of a class
 _NAMES = {0x20: "space", 0x09: "tab", 0x0A: "line-feed", 0x0D: "carriage-return"}
 _CONTROLS = (0x00, 0x1F)
 
@@ -32,7 +32,7 @@ class Expectation(NamedTuple):
 def expectations(
     automaton: Automaton, places: Iterable[tuple[Place, str, Origin | None]], accepted: bool, limit: int
 ) -> tuple[Expectation, ...]:
-    """The words of all that may come at the places, each with its rule; the text's end last."""
+    """The continuations that are possible at the places, at most `limit`; `accepted`: with the text's end, last."""
     listed: dict[Expectation, None] = {}
     room = limit - 1 if accepted else limit
     for place, rule, origin in places:
