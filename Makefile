@@ -9,7 +9,7 @@ PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q -n 2
 # Bytecode is kept whatever the shell says: reading the tests anew each time takes a fifth of `make check`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench bench-compare docs screenshots records lessons translation package release setup
+.PHONY: run test check lint bench bench-compare docs page screenshots records lessons translation package release setup
 
 setup:
 	@$(PYTHON) packaging/setup_env.py
@@ -57,6 +57,11 @@ docs:
 	@$(DOCS)/python -m pip install --quiet --disable-pip-version-check --group docs
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet
 	@echo "build/site/index.html"
+
+# The script and the style of exported pages, from packaging/page/src. Needs npm.
+page:
+	npm ci --silent --prefix packaging/page
+	cd packaging/page && npm run --silent check && npm run --silent build
 
 # The pictures of README and docs, from recorded runs; the README's in light and dark, 1440×900 and 1024×700.
 screenshots: setup

@@ -12,6 +12,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtSvg import QSvgRenderer
 
+from glyphscope.explain.grammar_origins import constraint_words, rule_origin, rules_by_argument
 from glyphscope.grammar.gbnf.cancellation import CheckCancelled
 from glyphscope.grammar.gbnf.parse.parser import read_gbnf
 from glyphscope.grammar.tree import Origin
@@ -37,7 +38,6 @@ from glyphscope_gui.grammar.railroad_view import RailroadView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
-from glyphscope_gui.runs.grammar_origins import constraint_words, rule_origin, rules_by_argument
 from glyphscope_gui.shared.background import end_work, is_working
 from glyphscope_gui.shared.character_names import class_words, text_words
 from glyphscope_gui.theme import load_theme

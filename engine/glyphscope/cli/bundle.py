@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
+from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import print_json, print_line, print_note, print_text
 from glyphscope.cli.replay import warn_if_torn
-from glyphscope.sessions.bundle import MANIFEST, export_file, read_run, write_bundle
+from glyphscope.sessions.bundle import MANIFEST, export_file, export_page, read_run, write_bundle
 from glyphscope.sessions.exports import ExportForm
+from glyphscope.sessions.exports.forms import EXPORTS
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import byte_size, pluralize
 
@@ -41,19 +43,39 @@ def bundle(
 
 
 def export(
-    file: Annotated[Path, typer.Argument(metavar="RUN", help="A bundle (.glyphrun) or a record (.jsonl).")],
-    to: Annotated[
-        ExportForm,
-        typer.Option(
-            help="gbnf is llama.cpp's grammar, lark llguidance's; pytest contains the verdicts as tests, "
-            "curl sends the same request to llama-server, openai-messages is the conversation with the answer; "
-            "openai-tool-calls, calls, results (of tools, complete), answer and prompt are parts of it."
+    arguments: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...",
+            help="A bundle (.glyphrun) or a record (.jsonl); for html up to 4, which are shown side by side.",
         ),
     ],
+    to: Annotated[
+        ExportForm | None,
+        typer.Option(
+            help="The form, which can also be the first argument. html is one page on which a reader goes through the "
+            "run in a browser; gbnf is llama.cpp's grammar, lark llguidance's; pytest contains the verdicts as tests, "
+            "curl sends the same request to llama-server, openai-messages is the conversation with the answer; "
+            "openai-tool-calls, calls, results (of tools, complete), answer and prompt are parts of it.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path | None, out_option("The file to write.", show_default="standard output")] = None,
 ) -> None:
-    """Print the constraint or the request of a run in the format of another program."""
-    text = export_file(file, to)
+    """Export a run as a page for a browser, or print its constraint or request in the format of another program."""
+    if to is None and str(arguments[0]) in EXPORTS:
+        to, arguments = cast(ExportForm, str(arguments[0])), arguments[1:]
+    if to is None:
+        raise InputError("No form is given.", where="--to", hint="Such as: glyphscope export RUN --to html")
+    if not arguments:
+        raise InputError("No run is given.", where=to, hint=f"Such as: glyphscope export {to} RUN.jsonl")
+    if len(arguments) > 1 and to != "html":
+        raise InputError(
+            f"{to} is of one run, and {len(arguments)} are given.",
+            where=str(arguments[1]),
+            hint="Export each separately, or several together with --to html.",
+        )
+    text = export_page(arguments) if to == "html" else export_file(arguments[0], to)
     if out is not None:
         atomic_write(out, text)
     else:

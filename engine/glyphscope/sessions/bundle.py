@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from glyphscope.runs.emitter import versions
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.exports.grammars import constraint_note
+from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.files import Migrations, atomic_write, convert_versioned, digest_of
 from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
 from glyphscope.text.json_values import json_or_text
@@ -203,6 +204,15 @@ def export_file(path: Path, form: ExportForm) -> str:
             hint="Export another form, or see what the run says: glyphscope replay.",
         )
     return export(RecordedRun(bundle.record.events, str(path)), form)
+
+
+def export_page(paths: Sequence[Path]) -> str:
+    """The runs of these files on one HTML page, without details of this computer.
+
+    Raises StorageError and RecordError, and GlyphscopeError for too many.
+    """
+    records = [(read_run(path), str(path)) for path in paths]
+    return html_page([RecordedRun(redacted(record.events), where) for record, where in records])
 
 
 def _makers(run: RecordedRun) -> dict[str, Callable[[], str]]:

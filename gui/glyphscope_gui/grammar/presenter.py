@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from glyphscope.events import RunRequest
+from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
 from glyphscope.proof.prove import Proof
 from glyphscope.registry.pointer import steps_of
 from glyphscope.sessions import GrammarExample
@@ -23,7 +24,6 @@ from glyphscope_gui.grammar.railroad_drawing import RailroadDrawing
 from glyphscope_gui.grammar.run_rules_presenter import RunRulesPresenter
 from glyphscope_gui.grammar.work import Checked, Comparison, Judged, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
-from glyphscope_gui.runs.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 

@@ -62,7 +62,11 @@ class ExportDialog(PlainDialog):
         buttons = self.button_box(Standard.Close, *actions)
         self.save_button.setDefault(True)
         vbox(self.note, (self.view, 1), self.more, buttons, parent=self, margins=(20, 18, 20, 16), spacing=12)
-        self.resize(720, 480)
+        if exported.form == "html":  # its source says nothing to a reader
+            for widget in (self.view, self.more, self.copy_button):
+                widget.hide()
+        else:
+            self.resize(720, 480)
         self.copy_button.clicked.connect(self._copy)
 
     def save(self, path: str) -> None:

@@ -34,6 +34,12 @@ class FormWords(NamedTuple):
 
 _TOOLS = tr("Contains the names and schemas of the tools; no prompt, answer or key.")
 FORMS: dict[ExportForm, FormWords] = {
+    "html": FormWords(
+        tr("&HTML page…"),
+        ".html",
+        tr("HTML pages"),
+        tr("Contains the record: the prompt, the answers and the results of tools; no key."),
+    ),
     "gbnf": FormWords(tr("&GBNF grammar…"), ".gbnf", tr("GBNF grammars"), _TOOLS),
     "lark": FormWords(tr("&Lark grammar…"), ".lark", tr("Lark grammars"), _TOOLS),
     "json-schema": FormWords(tr("&JSON Schema…"), ".schema.json", tr("JSON Schemas"), _TOOLS),

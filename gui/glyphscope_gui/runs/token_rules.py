@@ -15,13 +15,13 @@ from typing import TypeAlias
 
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.constraint_attribution import Attribution, Attributor, Unrelated
+from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import ActiveRule, Limits, MatchLimit, State
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.constraints import answer_grammar
-from glyphscope_gui.runs.grammar_origins import RuleOrigin, rule_origin
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
 

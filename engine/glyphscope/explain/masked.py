@@ -1,0 +1,132 @@
+"""Why each alternative of a recorded token was not possible: the grammar's expectation, or the validator's verdict.
+
+For a whole stage at once, so that it can be stored: the grammar reads the text once, and a validator reads it again for
+each alternative only where the text is short.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import NamedTuple
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Alternative, RunRequest, Token, Violation
+from glyphscope.explain.grammar_origins import rule_origin
+from glyphscope.grammar.match.earley import Limits, State
+from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.run_state import StageState
+from glyphscope.strategies.constraints import answer_grammar
+from glyphscope.strategies.turns import answer_validator
+
+MOST_TOKENS = 5_000
+"""Tokens of a stage that are explained under a mask."""
+MOST_READ = 200_000
+"""Characters of a stage that validators read, all alternatives together: a second or two."""
+_FEW = 4
+"""Expectations that are listed for a place."""
+_WHOLE_CALLS = ("call", "turn")
+"""The kinds of stages whose text is validated as a call of the whole registry."""
+
+
+class Reasons(NamedTuple):
+    """`place` is what was expected instead of a masked token; `alternatives` has the own reason of each alternative, or
+    the empty string.
+    """
+
+    place: str
+    alternatives: tuple[str, ...]
+
+
+def masked_reasons(request: RunRequest, registry: ToolRegistry, stage: StageState) -> dict[int, Reasons]:
+    """The reasons by the index of the token. Tokens without an impossible alternative are left out."""
+    found: dict[int, Reasons] = {}
+    if request.strategy == "direct" and request.grammar is None and request.constraint != "off":
+        with suppress(GlyphscopeError):  # the grammar takes too long to match, or cannot be built
+            found = _by_grammar(request, registry, stage)
+    if stage.kind in _WHOLE_CALLS and request.grammar is None:
+        found |= _by_validator(request, registry, stage, found)
+    return found
+
+
+def _by_grammar(request: RunRequest, registry: ToolRegistry, stage: StageState) -> dict[int, Reasons]:
+    state = compile_grammar(answer_grammar(request, registry)).start(Limits())
+    found: dict[int, Reasons] = {}
+    for token in stage.tokens[:MOST_TOKENS]:
+        if not state.alive:
+            break
+        step = token.step
+        if any(one.allowed is False for one in step.alternatives):
+            place = _expected(state, registry)
+            texts = tuple(_refused(state, place, one, registry) for one in step.alternatives)
+            if place or any(texts):
+                found[step.index] = Reasons(place, texts)
+        state = _after(state, token)
+    return found
+
+
+def _after(state: State, token: Token) -> State:
+    spelled = state.feed(token.step.text)
+    if spelled.alive or not state.token_matches():
+        return spelled
+    return state.feed_token(token.step.id, token.step.text)
+
+
+def _refused(state: State, place: str, one: Alternative, registry: ToolRegistry) -> str:
+    """Empty where the reason is that of the place, or the token is masked for another reason than its text."""
+    if one.allowed is not False or not one.data or 0x80 <= one.data[0] < 0xC0:
+        return ""
+    text = one.data.decode(errors="ignore")
+    after = state.feed_token(one.id, text)
+    good = "" if after.alive else text[: (after.failed_at or 0) - state.position]
+    if not good:
+        return "no text of the answer" if after.alive else ""
+    words = _expected(after, registry)
+    return f"after {json.dumps(good, ensure_ascii=False)}, {words}" if words else ""
+
+
+def _expected(state: State, registry: ToolRegistry) -> str:
+    """`max_results expects 0-9 or "}": maximum 100`."""
+    possible = state.expectations(_FEW + 1)
+    if not possible:
+        return ""
+    shown = list(dict.fromkeys(one.words for one in possible))
+    shown = [*shown[:_FEW], "more"] if len(shown) > _FEW else shown
+    words = " or ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+    rule = possible[0]
+    if rule.origin is None:
+        return f"the grammar expects {words}"
+    place = rule_origin(registry, rule.origin)
+    constraint = f": {place.constraint}" if place.constraint else ""
+    return f"{place.argument or place.tool} expects {words}{constraint}"
+
+
+def _by_validator(
+    request: RunRequest, registry: ToolRegistry, stage: StageState, found: dict[int, Reasons]
+) -> dict[int, Reasons]:
+    """The verdicts on the alternatives that no grammar explains."""
+    text, read, judged = stage.text, 0, {}
+    for token in stage.tokens:
+        step = token.step
+        if step.index in found or not step.alternatives or not token.end:
+            continue
+        read += (token.start + 1) * len(step.alternatives)
+        if read > MOST_READ:
+            break
+        words = tuple(_verdict(request, registry, text[: token.start], one) for one in step.alternatives)
+        if any(words):
+            judged[step.index] = Reasons("", words)
+    return judged
+
+
+def _verdict(request: RunRequest, registry: ToolRegistry, before: str, one: Alternative) -> str:
+    try:
+        validator = answer_validator(request, registry)
+        validator.feed(before)
+        if validator.violations:
+            return ""
+        violations = [event for event in validator.feed(one.data) if isinstance(event, Violation)]
+    except GlyphscopeError:
+        return ""
+    return violations[0].message if violations else ""

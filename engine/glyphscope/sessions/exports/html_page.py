@@ -1,0 +1,236 @@
+"""Recorded runs as one HTML page, in which a reader goes through them token by token: no network, no other file.
+
+The page has the records themselves, as the page of packaging/page/ reads them, and beside them only what it could not
+compute: the constraints in words, why an alternative was not possible, the calls' sizes in each notation. Foreign text
+is data in it, never markup, and its policy allows no script and no style but its own. Without scripts it is a summary.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from glyphscope import resources
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Status
+from glyphscope.explain.masked import masked_reasons
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.write import call_sizes, sum_of
+from glyphscope.prompting.signature import argument_types
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs import RunState, run_state
+from glyphscope.runs.endings import RunEnd, end_of
+from glyphscope.runs.run_state import StageState
+from glyphscope.runs.sampling import limits_in_words, sampling_words
+from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.sessions.records import encode_record
+from glyphscope.text.figures import duration_ms, pluralize
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import one_line, visible
+
+MOST_RUNS = 4
+"""Runs side by side on one page."""
+_FOLDER = "page"
+"""The template, and the style and the script as packaging/page/ builds them."""
+_LONGEST_NAME = 120
+_SIGNS: dict[Status, str] = {"holds": "✓", "open": "◌", "impossible": "✕"}
+
+
+def html_page(runs: Sequence[RecordedRun]) -> str:
+    """The page. Raises GlyphscopeError for no run and for too many."""
+    if not 1 <= len(runs) <= MOST_RUNS:
+        raise GlyphscopeError(
+            f"A page shows 1 to {MOST_RUNS} runs, not {len(runs)}.",
+            where="html",
+            hint="Give fewer runs, or make several pages.",
+        )
+    states = [run_state(run.events) for run in runs]
+    data = [_data(run, state) for run, state in zip(runs, states)]
+    settings = [dict(each["settings"]) for each in data]
+    names = dict.fromkeys(name for each in settings for name in each)
+    differing = [name for name in names if len({each.get(name) for each in settings}) > 1]
+    for each in data:
+        each["differing"] = differing
+    style, script = (resources.read_text(f"{_FOLDER}/page.{kind}") for kind in ("css", "js"))
+    return _template().render(
+        title=shorten(data[0]["name"], _LONGEST_NAME) + (f" and {len(runs) - 1} more" if runs[1:] else ""),
+        style=Markup(style),
+        script=Markup(script),
+        style_digest=_digest(style),
+        script_digest=_digest(script),
+        runs=[_summary(run, state, each) for run, state, each in zip(runs, states, data)],
+        data=_inert(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
+        records=[_inert(encode_record(run.events).decode()) for run in runs],
+    )
+
+
+def one_run_page(run: RecordedRun) -> str:
+    """The page of one run."""
+    return html_page([run])
+
+
+def _inert(text: str) -> Markup:
+    """JSON that cannot end or comment out the element that it is in: `<` occurs in its strings only."""
+    return Markup(text.replace("<", r"\u003c"))
+
+
+def _digest(text: str) -> str:
+    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@lru_cache(1)
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(resources.read_text(f"{_FOLDER}/page.jinja"))
+
+
+# the data of a run
+
+
+def _data(run: RecordedRun, state: RunState) -> dict[str, Any]:
+    request, end = run.request, _end(state)
+    name_key, args_key = (None, None) if request.native == "template" else shape_keys(request.shape)
+    try:
+        registry = run.enforced
+    except GlyphscopeError:  # a run whose registry could not be used is recorded too
+        registry = None
+    return {
+        "name": one_line(request.prompt)[:1000] or "A run",
+        "words": end.words,
+        "hint": end.hint,
+        "status": end.status,
+        "sampling": sampling_words(request.sampling),
+        "tools": {} if registry is None else _constraints(registry),
+        "allowed": 0 if registry is None else len(registry.allowed),
+        "name_path": f"/{name_key}" if name_key else "",
+        "args_path": f"/{args_key}" if args_key else "",
+        "settings": list(_settings(run)),
+        "stages": [_stage(run, registry, stage) for stage in state.stages],
+    }
+
+
+def _constraints(registry: ToolRegistry) -> dict[str, dict[str, str]]:
+    return {
+        tool.name: {
+            name: words if name in tool.parameters.get("required", ()) else f"{words}, optional"
+            for name, words in argument_types(tool).items()
+        }
+        for tool in registry.tools
+    }
+
+
+def _stage(run: RecordedRun, registry: ToolRegistry | None, stage: StageState) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    if registry is not None and (reasons := masked_reasons(run.request, registry, stage)):
+        data["reasons"] = {str(index): each._asdict() for index, each in reasons.items()}
+    with suppress(GlyphscopeError):  # a call that the shape cannot write, extracted from a text
+        if stage.calls:
+            sizes = sum_of([call_sizes(call.tool, call.arguments, run.request.shape) for call in stage.calls])
+            data["sizes"] = [msgspec.to_builtins(size) for size in sizes]
+    return data
+
+
+def _end(state: RunState) -> RunEnd:
+    """How the run ended, also where that is a valid call, an abort or a failure."""
+    if state.failed is not None:
+        return RunEnd(f"the run failed: {state.failed.message}", state.failed.hint)
+    if (end := end_of(state)) is not None:
+        return end
+    if state.aborted is not None:
+        return RunEnd(f"stopped early: {state.aborted.code}")
+    if state.finished is None:
+        return RunEnd("the record ends before the run", status="open")
+    calls = len(state.stages[-1].calls)
+    if calls > 1:
+        return RunEnd(pluralize(calls, "valid call"), status="holds")
+    return RunEnd(f"a valid call of {state.call.tool}" if state.call else "a valid answer", status="holds")
+
+
+def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
+    request, model = run.request, run.started.model
+    yield "Prompt", shorten(one_line(request.prompt), _LONGEST_NAME)
+    yield "Model", model.name
+    if model.sha256:
+        yield "Model’s SHA-256", model.sha256
+    yield "Notation", f"native ({request.native})" if request.native else request.notation
+    if request.native != "template":
+        yield "Shape", request.shape
+    yield "Constraint", request.constraint + (", custom grammar" if request.grammar is not None else "")
+    yield "Strategy", request.strategy
+    if request.constraint != "off":
+        yield "Order of arguments", request.order
+        yield "Constrained from", request.constrain_from
+    if request.strategy == "loop":
+        yield "Tool use", request.loop.tool_use
+        yield "Turns", f"at most {request.loop.max_turns}"
+    else:
+        yield "Tool choice", request.tool_choice
+        yield (
+            "Calls per answer",
+            "unlimited" if request.most_calls is None else f"at most {request.most_calls}",
+        )
+    if request.thinking != "auto":
+        yield "Thinking", request.thinking
+    if request.reasoning_budget is not None:
+        yield "Reasoning budget", pluralize(request.reasoning_budget, "token")
+    yield "Sampling", sampling_words(request.sampling)
+    yield "Seed", str(request.sampling.seed)
+    yield "Limits", limits_in_words(request)
+    yield "Stops on", request.stop_on
+    yield "Prompt preset", request.preset if request.system is None else "own template"
+    if request.system_prompt:
+        yield "System prompt", shorten(one_line(request.system_prompt), _LONGEST_NAME)
+    if request.history:
+        yield "Earlier messages", str(len(request.history))
+    if request.relaxed:
+        yield "Relaxed", ", ".join(f"{one.tool}:{one.pointer}" for one in request.relaxed)
+    if request.repair.attempts:
+        yield "Repairs", f"at most {request.repair.attempts}"
+    try:
+        yield "Registry", f"{pluralize(len(run.registry.tools), 'tool')}, SHA-256 {run.registry.digest[:12]}…"
+    except GlyphscopeError as error:
+        yield "Registry", f"unusable: {one_line(str(error))}"
+
+
+# the summary for readers without scripts
+
+
+def _summary(run: RecordedRun, state: RunState, data: dict[str, Any]) -> dict[str, Any]:
+    stages = [
+        {
+            "title": one_line(stage.title or stage.kind),
+            "text": visible(stage.text, lines=True),
+            "fields": [
+                (visible(field.path), visible(stage.text[field.start or 0 : field.end]), field.status)
+                for call in stage.written.values()
+                for field in call.fields.values()
+            ],
+            "violations": [
+                f"{each.code} at character {each.char}: {visible(each.message)}" for each in stage.violations
+            ],
+        }
+        for stage in state.stages
+    ]
+    worked = state.worked_ms
+    return {
+        "name": data["name"],
+        "sign": _SIGNS[data["status"]],
+        "ending": visible(" ".join(part for part in (data["words"], data["hint"]) if part)),
+        "prompt": visible(run.request.prompt, lines=True),
+        "settings": [(name, visible(value)) for name, value in data["settings"]],
+        "recorded": visible(run.started.time),
+        "tokens": pluralize(sum(len(stage.tokens) for stage in state.stages), "token"),
+        "time": "" if worked is None else duration_ms(worked),
+        "stages": stages,
+    }

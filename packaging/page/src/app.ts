@@ -1,0 +1,484 @@
+// The page: one run with its scrubber and cards, and above them the runs side by side where there are several.
+
+import { type Child, fill, h } from "./dom";
+import { firstDifference } from "./compare";
+import type { Recorded } from "./data";
+import { showAlternatives, showCosts, showModel, showPrompt, showSettings, showSizes } from "./panels";
+import type { Event, Run, Stage, Token } from "./reduce";
+import { showStream } from "./stream";
+import { showFields, showTimeline, stageTitle, TokenTable } from "./tables";
+import { count, excerpt, milliseconds, plural, tokenWords, visible } from "./words";
+
+/** Steps each second at the speed 1. */
+const PACE = 12;
+
+interface Card {
+  element: HTMLElement;
+  body: HTMLElement;
+  note: HTMLElement;
+}
+
+function card(title: string, level: 2 | 3, ...extra: Child[]): Card {
+  const id = `card-${title.toLowerCase().replace(/\W+/g, "-")}`;
+  const body = h("div", { class: "body" });
+  const note = h("span", { class: "note" });
+  const element = h(
+    "section",
+    { class: "card", "aria-labelledby": id },
+    h("div", { class: "title" }, h(`h${level}`, { id }, title), note, ...extra),
+    body,
+  );
+  return { element, body, note };
+}
+
+export class App {
+  private shown = 0;
+  private step: number;
+  private stage: number | null = null;
+  private chosen: number | null = null;
+  private timer = 0;
+  private speed = 1;
+  private readonly collapsed = new Set<number>();
+  private readonly columns: {
+    stream: HTMLElement;
+    note: HTMLElement;
+    button: HTMLButtonElement;
+    element: HTMLElement;
+  }[] = [];
+  private readonly differences: ReturnType<typeof firstDifference>;
+
+  private readonly prompt = card("Prompt", 2);
+  private readonly timeline = card("Timeline", 2);
+  private readonly stream = card("Stream", 2, legend());
+  private readonly fields = card("Fields", 2);
+  private readonly tokens = card("Tokens", 2);
+  private readonly alternatives = card("Alternatives", 2);
+  private readonly costs = card("Turn", 2);
+  private readonly sizes = card("Size of the calls", 2);
+  private readonly settings = card("Settings", 2);
+  private readonly model = card("Model", 2);
+  private readonly ending = h("div", { class: "ending" });
+  private readonly box = h("div", {
+    class: "stream",
+    tabindex: "0",
+    role: "group",
+    "aria-label": "Generated text; left and right arrow choose a token",
+    keydown: (event: KeyboardEvent) => this.streamKey(event),
+    click: (event: MouseEvent) => this.streamClick(event),
+  });
+  private readonly table = new TokenTable((token) => this.choose(token, true));
+  private readonly range = h("input", {
+    type: "range",
+    min: "0",
+    step: "1",
+    "aria-label": "Step of the run",
+    input: () => this.seek(Number(this.range.value)),
+  });
+  private readonly play = h(
+    "button",
+    { type: "button", class: "play", click: () => this.toggle() },
+    "▶ Play",
+  );
+  private readonly place = h("output", { class: "place" });
+  private readonly spoken = h("p", { class: "sr", role: "status" });
+  private readonly heading = h("h1");
+  private readonly about = h("p", { class: "muted" });
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly runs: Recorded[],
+  ) {
+    this.step = this.now.steps.length - 1;
+    this.differences = firstDifference(runs.map((run) => run.whole));
+    this.stream.body.append(this.box, this.ending);
+    this.tokens.body.append(this.table.element);
+    this.build();
+    this.showRun();
+    addEventListener("resize", () => this.reachScrolled());
+  }
+
+  private get now(): Recorded {
+    return this.runs[this.shown]!;
+  }
+
+  private build(): void {
+    const theme = h(
+      "select",
+      { "aria-label": "Theme", change: () => (document.documentElement.dataset.theme = theme.value) },
+      h("option", { value: "" }, "System theme"),
+      h("option", { value: "light" }, "Light"),
+      h("option", { value: "dark" }, "Dark"),
+    );
+    const speed = h(
+      "select",
+      { "aria-label": "Speed", change: () => (this.speed = Number(speed.value)) },
+      ...[0.25, 1, 4, 16].map((value) => h("option", { value, selected: value === 1 }, `${value}×`)),
+    );
+    fill(
+      this.root,
+      h(
+        "header",
+        null,
+        h("div", { class: "names" }, this.heading, this.about),
+        h(
+          "div",
+          { class: "tools" },
+          h("button", { type: "button", click: () => this.save() }, "Save the record"),
+          theme,
+        ),
+      ),
+      h(
+        "section",
+        { class: "scrubber", "aria-label": "Playback" },
+        this.play,
+        h(
+          "button",
+          { type: "button", "aria-label": "One step back", click: () => this.seek(this.step - 1) },
+          "◀",
+        ),
+        h(
+          "button",
+          { type: "button", "aria-label": "One step forward", click: () => this.seek(this.step + 1) },
+          "▶",
+        ),
+        this.range,
+        this.place,
+        speed,
+      ),
+      h(
+        "main",
+        null,
+        this.runs.length > 1 ? this.sideBySide() : null,
+        h(
+          "div",
+          { class: "columns" },
+          h(
+            "div",
+            { class: "first" },
+            this.prompt.element,
+            this.timeline.element,
+            this.stream.element,
+            this.fields.element,
+            this.tokens.element,
+          ),
+          h(
+            "div",
+            { class: "second" },
+            this.alternatives.element,
+            this.costs.element,
+            this.sizes.element,
+            this.settings.element,
+            this.model.element,
+          ),
+        ),
+      ),
+      this.spoken,
+    );
+  }
+
+  private sideBySide(): HTMLElement {
+    const section = card("Side by side", 2);
+    const same = this.differences.words;
+    section.note.textContent = same;
+    this.runs.forEach((run, place) => {
+      const { data } = run;
+      const own = data.settings
+        .filter(([name]) => data.differing.includes(name))
+        .map(([name, value]) => `${name.toLowerCase()} ${value}`);
+      const stream = h("div", {
+        class: "stream small",
+        tabindex: "0",
+        role: "group",
+        "aria-label": `Generated text of run ${place + 1}`,
+      });
+      stream.addEventListener("click", (event) => {
+        const token = (event.target as Element).closest<HTMLElement>("[data-token]")?.dataset.token;
+        if (this.shown !== place) this.showRun(place);
+        if (token !== undefined) this.choose(Number(token), true);
+      });
+      const note = h("p", { class: "muted" });
+      const button = h("button", { type: "button", click: () => this.showRun(place) }, `Run ${place + 1}`);
+      const element = h(
+        "div",
+        { class: "column" },
+        h("div", { class: "head" }, button, h("span", { class: "gap" }), verdict(run)),
+        h("p", null, excerpt(own.join(", ") || data.name, 160)),
+        stream,
+        note,
+      );
+      this.columns.push({ stream, note, button, element });
+      section.body.append(element);
+    });
+    section.body.classList.add("runs");
+    return section.element;
+  }
+
+  private showRun(place = this.shown): void {
+    const changed = place !== this.shown;
+    const atEnd = this.step >= this.now.steps.length - 1;
+    this.shown = place;
+    const { data, whole } = this.now;
+    const last = this.now.steps.length - 1;
+    this.step = atEnd ? last : Math.min(this.step, last);
+    this.range.max = String(last);
+    if (changed) {
+      this.stage = this.chosen = null;
+      this.collapsed.clear();
+    }
+    const model = whole.started?.model ?? {};
+    this.heading.textContent = visible(data.name);
+    this.about.textContent = [
+      model.name,
+      model.quantisation,
+      data.sampling,
+      String(whole.started?.time ?? "")
+        .slice(0, 16)
+        .replace("T", " "),
+    ]
+      .filter(Boolean)
+      .map((words) => visible(String(words)))
+      .join(" · ");
+    showSettings(this.settings.body, data);
+    showModel(this.model.body, whole);
+    this.update();
+  }
+
+  private update(): void {
+    const run = this.now.at(this.step);
+    const over = this.step >= this.now.steps.length - 1;
+    const place = Math.min(this.stage ?? this.latest(run), run.stages.length - 1);
+    const stage = run.stages[place]!;
+    const { data } = this.now;
+    const token = this.chosenToken(stage);
+    this.range.value = String(this.step);
+    const total = this.now.whole.tokens;
+    this.place.textContent = `${count(run.tokens)} of ${plural(total, "token")}`;
+    this.range.setAttribute("aria-valuetext", this.place.textContent);
+
+    showPrompt(this.prompt.body, run, stage);
+    this.timeline.element.hidden = this.now.whole.stages.length < 2;
+    if (!this.timeline.element.hidden) {
+      showTimeline(this.timeline.body, run, place, (chosen) => {
+        this.stage = chosen;
+        this.chosen = null;
+        this.update();
+        this.timeline.body.querySelector<HTMLElement>('[aria-pressed="true"]')?.focus();
+      });
+    }
+    this.stream.note.textContent = this.timeline.element.hidden ? "" : stageTitle(stage);
+    showStream(this.box, stage, {
+      chosen: token?.step.index ?? null,
+      collapsed: this.collapsed,
+      differs: this.differs(this.shown, place),
+    });
+    this.keepInSight();
+    fill(this.ending, over || stage.aborted ? ending(this.now, stage, over) : null);
+    showFields(this.fields.body, stage, data, stage.finished !== null);
+    this.fields.element.hidden = !this.fields.body.querySelector("table");
+    this.tokens.element.hidden = !stage.tokens.length;
+    this.tokens.note.textContent = stage.forced
+      ? `${count(stage.forced)} of ${count(stage.tokens.length)} forced`
+      : `${count(stage.tokens.length)} decoded`;
+    this.table.show(stage, token?.step.index ?? null);
+    this.alternatives.note.textContent = token ? `of token ${token.step.index}` : "";
+    showAlternatives(this.alternatives.body, token, data.stages[place]);
+    this.costs.element.hidden = !stage.segments.length;
+    if (stage.segments.length) showCosts(this.costs.body, stage);
+    const sizes = data.stages[place]?.sizes;
+    this.sizes.element.hidden = !sizes?.length || !stage.calls.length;
+    if (sizes?.length) showSizes(this.sizes.body, sizes);
+    this.updateColumns();
+    this.reachScrolled();
+  }
+
+  /** What scrolls sideways is reached with the keyboard; what does not is no stop on the way. */
+  private reachScrolled(): void {
+    for (const each of this.root.querySelectorAll<HTMLElement>(".wide")) {
+      if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
+      else each.removeAttribute("tabindex");
+    }
+  }
+
+  private updateColumns(): void {
+    this.columns.forEach((column, place) => {
+      const recorded = this.runs[place]!;
+      const run = recorded.at(Math.min(this.step, recorded.steps.length - 1));
+      const stages = this.differences.stage;
+      const stage = Math.min(stages ?? this.latest(run), run.stages.length - 1);
+      showStream(column.stream, run.stages[stage]!, {
+        chosen: place === this.shown ? this.chosen : null,
+        differs: this.differs(place, stage),
+      });
+      const forced = run.stages.reduce((sum, one) => sum + one.forced, 0);
+      const worked = recorded.whole.workedMs;
+      const facts = [plural(run.tokens, "token"), `${count(forced)} forced`];
+      if (worked !== null) facts.push(milliseconds(worked));
+      column.note.textContent = facts.join(", ");
+      column.button.setAttribute("aria-pressed", String(place === this.shown));
+      column.element.classList.toggle("current", place === this.shown);
+    });
+  }
+
+  private differs(run: number, stage: number): number | null {
+    return this.runs.length > 1 && this.differences.stage === stage
+      ? (this.differences.characters[run] ?? null)
+      : null;
+  }
+
+  private latest(run: Run): number {
+    for (let place = run.stages.length - 1; place > 0; place--)
+      if (run.stages[place]!.tokens.length) return place;
+    return 0;
+  }
+
+  private chosenToken(stage: Stage): Token | null {
+    const found = stage.tokens.find((token) => token.step.index === this.chosen);
+    return (
+      found ??
+      (this.step < this.now.steps.length - 1 || stage.aborted
+        ? (stage.tokens[stage.tokens.length - 1] ?? null)
+        : null)
+    );
+  }
+
+  private choose(token: number, speak = false): void {
+    this.chosen = token;
+    this.update();
+    if (!speak) return;
+    const run = this.now.at(this.step);
+    const stage = run.stages[Math.min(this.stage ?? this.latest(run), run.stages.length - 1)]!;
+    const found = this.chosenToken(stage);
+    if (found) this.spoken.textContent = tokenWords(found.step);
+  }
+
+  private keepInSight(): void {
+    const chosen = this.box.querySelector<HTMLElement>(".chosen");
+    if (!chosen) return;
+    const top = chosen.offsetTop - this.box.offsetTop;
+    if (top < this.box.scrollTop || top + chosen.offsetHeight > this.box.scrollTop + this.box.clientHeight)
+      this.box.scrollTop = Math.max(top - this.box.clientHeight / 2, 0);
+  }
+
+  private streamClick(event: MouseEvent): void {
+    const token = (event.target as Element).closest<HTMLElement>("[data-token]")?.dataset.token;
+    if (token !== undefined) this.choose(Number(token), true);
+  }
+
+  private streamKey(event: KeyboardEvent): void {
+    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (by === undefined || event.target !== this.box) return;
+    const run = this.now.at(this.step);
+    const stage = run.stages[Math.min(this.stage ?? this.latest(run), run.stages.length - 1)]!;
+    if (!stage.tokens.length) return;
+    event.preventDefault();
+    const at = stage.tokens.findIndex((token) => token.step.index === this.chosenToken(stage)?.step.index);
+    this.choose(stage.tokens[Math.min(Math.max(at + by, 0), stage.tokens.length - 1)]!.step.index, true);
+  }
+
+  // playing
+
+  private seek(step: number): void {
+    this.stop();
+    this.moveTo(step);
+  }
+
+  private moveTo(step: number): void {
+    this.step = Math.min(Math.max(step, 0), this.now.steps.length - 1);
+    this.stage = this.chosen = null;
+    this.update();
+  }
+
+  private toggle(): void {
+    if (this.timer) {
+      this.stop();
+      return;
+    }
+    if (this.step >= this.now.steps.length - 1) this.moveTo(0);
+    this.play.textContent = "❚❚ Pause";
+    let before = performance.now();
+    let due = 0;
+    const frame = (time: number) => {
+      due += ((time - before) / 1000) * PACE * this.speed;
+      before = time;
+      const by = Math.floor(due);
+      due -= by;
+      if (by) this.moveTo(this.step + by);
+      if (this.step >= this.now.steps.length - 1) this.stop();
+      else this.timer = requestAnimationFrame(frame);
+    };
+    this.timer = requestAnimationFrame(frame);
+  }
+
+  private stop(): void {
+    cancelAnimationFrame(this.timer);
+    this.timer = 0;
+    this.play.textContent = "▶ Play";
+  }
+
+  private save(): void {
+    const words = this.now.data.name.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+    const name = words.slice(0, 5).join("-").slice(0, 40) || "run";
+    const link = h("a", {
+      href: URL.createObjectURL(new Blob([this.now.source], { type: "application/jsonl" })),
+      download: `${name}.jsonl`,
+    });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+}
+
+function legend(): HTMLElement {
+  return h(
+    "span",
+    { class: "legend" },
+    h("span", { class: "t holds" }, "✓ valid"),
+    h("span", { class: "t open" }, "◌ open"),
+    h("span", { class: "t impossible" }, "✕ impossible"),
+    h("span", { class: "t forced" }, "forced by grammar"),
+  );
+}
+
+function verdict(run: Recorded): HTMLElement {
+  const { data } = run;
+  const signs = { holds: "✓", open: "◌", impossible: "✕" };
+  return h(
+    "span",
+    { class: `pill ${data.status}` },
+    h("span", { "aria-hidden": "true" }, signs[data.status], " "),
+    visible(data.words),
+  );
+}
+
+function ending(run: Recorded, stage: Stage, over: boolean): Child {
+  const { aborted } = stage;
+  if (aborted) {
+    return h(
+      "div",
+      { class: "banner impossible" },
+      h(
+        "b",
+        null,
+        `Stopped at character ${count(aborted.char)}, token ${count(aborted.token)}: ${aborted.code}`,
+      ),
+      h("p", null, explained(aborted)),
+    );
+  }
+  const first = stage.violations[0];
+  return [
+    first
+      ? h(
+          "div",
+          { class: "banner impossible" },
+          h("b", null, `${first.code} at character ${count(first.char)}`),
+          h("p", null, explained(first)),
+        )
+      : null,
+    over ? h("p", { class: "end" }, verdict(run), run.data.hint ? ` ${visible(run.data.hint)}` : "") : null,
+  ];
+}
+
+/** The message of a violation or an abort as sentences, with what was still possible. */
+function explained(event: Event): string {
+  const viable = event.viable ? ` Still possible: ${visible(event.viable).replace(/\.$/, "")}.` : "";
+  return `${visible(event.message).replace(/\.$/, "")}.${viable}`;
+}

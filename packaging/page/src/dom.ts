@@ -1,0 +1,40 @@
+// Elements of plain data. Text only ever becomes a text node or an attribute's value: nothing here parses markup.
+
+export type Child = Node | string | null | undefined | false | Child[];
+type Listener = (event: any) => void;
+export type Props = Record<
+  string,
+  string | number | boolean | null | undefined | Listener | Record<string, string>
+>;
+
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  props: Props | null = null,
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (typeof value === "object")
+      for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+export function append(parent: Node, children: Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    if (Array.isArray(child)) append(parent, child);
+    else parent.appendChild(typeof child === "string" ? document.createTextNode(child) : child);
+  }
+}
+
+/** Replaces everything in `parent`. */
+export function fill(parent: Element, ...children: Child[]): void {
+  const fragment = document.createDocumentFragment();
+  append(fragment, children);
+  parent.replaceChildren(fragment);
+}

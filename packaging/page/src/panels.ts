@@ -1,0 +1,286 @@
+// What stands beside the tables: a token's alternatives, the prompt, costs, sizes, settings.
+
+import { type Child, fill, h } from "./dom";
+import type { RunData, StageData } from "./data";
+import type { Event, Run, Stage, Token } from "./reduce";
+import { secondsOf } from "./stream";
+import { partAt, rawOf, table } from "./tables";
+import {
+  alternativeText,
+  bytes,
+  count,
+  entropy,
+  milliseconds,
+  percent,
+  plural,
+  stepText,
+  UNKNOWN,
+  visible,
+} from "./words";
+
+// alternatives
+
+export function showAlternatives(
+  parent: HTMLElement,
+  token: Token | null,
+  data: StageData | undefined,
+): void {
+  if (!token) {
+    fill(
+      parent,
+      h("p", { class: "muted" }, "Choose a token in the stream or the table to see its alternatives."),
+    );
+    return;
+  }
+  const { step } = token;
+  const given = data?.reasons?.[String(step.index)];
+  const most = Math.max(...(step.alternatives ?? []).map((one) => one.raw), 0.0001);
+  const rows = (step.alternatives ?? []).map((one, place) => {
+    const masked = one.allowed === false;
+    const chosen = step.id >= 0 ? one.id === step.id : one.data === step.data;
+    const reason = given?.alternatives?.[place] ?? "";
+    const final = one.removed
+      ? one.removed
+      : one.final && one.allowed !== false
+        ? percent(one.final)
+        : UNKNOWN;
+    const bar = h("span", {
+      class: `bar ${masked ? "masked" : reason ? "impossible" : ""}`,
+      "aria-hidden": "true",
+    });
+    bar.style.setProperty("inline-size", `${Math.max((one.raw / Math.max(most, 0.5)) * 100, 0.6)}%`);
+    const text = alternativeText(one);
+    return [
+      h(
+        "tr",
+        { class: chosen ? "current" : null },
+        h(
+          "th",
+          { scope: "row" },
+          masked ? h("del", { class: "mono" }, text) : h("span", { class: "mono" }, text),
+          masked ? h("span", { class: "sr" }, " masked") : null,
+          chosen ? h("span", { class: "sr" }, " chosen") : null,
+        ),
+        h("td", { class: "track" }, h("span", { class: "rail" }, bar)),
+        h("td", { class: "n" }, percent(one.raw)),
+        h("td", { class: "n" }, final),
+      ),
+      reason || (masked && given?.place)
+        ? h(
+            "tr",
+            { class: "why" },
+            h(
+              "td",
+              { colspan: "4", class: masked ? "muted" : "fault" },
+              masked ? `masked: ${visible(reason || given!.place!)}` : visible(reason),
+            ),
+          )
+        : null,
+    ];
+  });
+  const facts: [string, string][] = [
+    [
+      "Token",
+      step.piece
+        ? "a chunk of the stream, possibly several tokens"
+        : step.id >= 0
+          ? `id ${step.id}`
+          : UNKNOWN,
+    ],
+    [
+      "Raw, final",
+      `${percent(rawOf(step))}, ${percent(step.probability === undefined ? 1 : step.probability)}`,
+    ],
+    ["Rank, entropy", `${count(step.rank)}, ${entropy(step)} bits`],
+    ["Allowed, feasible", `${count(step.allowed || null)}, ${percent(step.feasible)}`],
+    [
+      "Mask, sample, decode",
+      [step.mask_ms, step.sample_ms, step.decode_ms].map((ms) => milliseconds(ms ?? 0)).join(", "),
+    ],
+  ];
+  fill(
+    parent,
+    h(
+      "p",
+      null,
+      h("span", { class: "box mono" }, stepText(step)),
+      step.forced ? h("span", { class: "pill forced" }, "forced by grammar") : null,
+      step.narrowed ? h("span", { class: "pill open" }, `narrowed by the budget of ${step.narrowed}`) : null,
+    ),
+    rows.length
+      ? table("Alternatives", ["token", "", "raw", "final"], rows, [2, 3])
+      : h("p", { class: "muted" }, "Probabilities were not recorded."),
+    list(facts),
+  );
+}
+
+export function list(facts: [string, Child][]): HTMLElement {
+  return h("dl", null, ...facts.flatMap(([name, value]) => [h("dt", null, name), h("dd", null, value)]));
+}
+
+// prompt
+
+export function showPrompt(parent: HTMLElement, run: Run, stage: Stage): void {
+  const asked = (run.started?.request.prompt as string | undefined) ?? "";
+  const prompt = stage.prompt;
+  if (!prompt) {
+    fill(parent, h("p", { class: "asked" }, visible(asked)));
+    return;
+  }
+  const parts = (prompt.parts ?? []) as Event[];
+  const costs = new Map<string, number>();
+  for (const part of parts) costs.set(part.name, (costs.get(part.name) ?? 0) + part.tokens);
+  const cached = prompt.cached ? `, ${count(prompt.cached)} from the cache` : "";
+  const words = [...costs].map(([name, tokens]) => `${name} ${count(tokens)}`).join(", ");
+  const body = h("div");
+  const details = h("details", null, h("summary", null, "Rendered prompt with the cost of each part"), body);
+  details.addEventListener("toggle", () => {
+    if (details.open && !body.firstChild) fill(body, rendered(prompt, parts));
+  });
+  fill(
+    parent,
+    h("p", { class: "asked" }, visible(asked)),
+    h("p", { class: "muted" }, `${plural(prompt.tokens, "token")}${cached}${words ? `: ${words}` : ""}`),
+    prompt.note ? h("p", { class: "muted" }, visible(prompt.note)) : null,
+    details,
+  );
+}
+
+function rendered(prompt: Event, parts: Event[]): Child[] {
+  const characters = Array.from(prompt.text as string);
+  const most = Math.max(...parts.map((part) => part.tokens), 1);
+  const pieces: Child[] = [];
+  let at = 0;
+  const plain = (until: number) => {
+    if (until > at) pieces.push(h("span", null, visible(characters.slice(at, until).join(""))));
+    at = Math.max(at, until);
+  };
+  for (const part of [...parts].sort((one, other) => one.start - other.start)) {
+    if (part.start < at) continue;
+    plain(part.start);
+    const name = visible(`${part.name}${part.of ? ` ${part.of}` : ""}: ${plural(part.tokens, "token")}`);
+    pieces.push(
+      h(
+        "span",
+        { class: `part ${/^[a-z]+$/.test(part.name) ? part.name : ""}`, title: name },
+        visible(characters.slice(part.start, part.end).join("")),
+      ),
+    );
+    at = part.end;
+  }
+  plain(characters.length);
+  const rows = parts
+    .filter((part) => part.tokens)
+    .map((part) => {
+      const bar = h("span", { class: "bar", "aria-hidden": "true" });
+      bar.style.setProperty("inline-size", `${(part.tokens / most) * 100}%`);
+      return h(
+        "tr",
+        null,
+        h("th", { scope: "row" }, visible(part.name)),
+        h("td", null, visible(part.of ?? "")),
+        h("td", { class: "track" }, h("span", { class: "rail" }, bar)),
+        h("td", { class: "n" }, count(part.tokens)),
+      );
+    });
+  return [
+    rows.length ? table("Cost of the prompt’s parts", ["part", "of", "", "tokens"], rows, [3]) : null,
+    h("pre", { class: "prompt", tabindex: "0", role: "group", "aria-label": "The rendered prompt" }, pieces),
+  ];
+}
+
+// costs of the answer's parts
+
+export function showCosts(parent: HTMLElement, stage: Stage): void {
+  const sums = new Map<string, { tokens: number; forced: number; seconds: number }>();
+  stage.tokens.forEach((token, place) => {
+    const part = partAt(stage, token);
+    const kind = part ? { call: "calls", reasoning: "reasoning", text: "text" }[part.kind] : "markers";
+    const sum = sums.get(kind) ?? { tokens: 0, forced: 0, seconds: 0 };
+    sum.tokens++;
+    sum.forced += token.step.forced ? 1 : 0;
+    sum.seconds += secondsOf(stage, place, place + 1);
+    sums.set(kind, sum);
+  });
+  const rows = ["reasoning", "text", "calls", "markers"].flatMap((kind) => {
+    const sum = sums.get(kind);
+    if (!sum) return [];
+    return h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, kind),
+      h("td", { class: "n" }, count(sum.tokens)),
+      h("td", { class: "n" }, count(sum.forced)),
+      h("td", { class: "n" }, milliseconds(sum.seconds * 1000)),
+    );
+  });
+  fill(parent, table("Cost of the answer’s parts", ["part", "tokens", "forced", "time"], rows, [1, 2, 3]));
+}
+
+// sizes
+
+const STYLES: Record<string, string> = {
+  openai: "OpenAI wrapper",
+  "json-spaced": "JSON spaced",
+  json: "JSON compact",
+  glyph: "GLYPH",
+  "glyph-canonical": "GLYPH canonical",
+};
+
+export function showSizes(parent: HTMLElement, sizes: NonNullable<StageData["sizes"]>): void {
+  const most = Math.max(...sizes.map((size) => size.bytes), 1);
+  const rows = sizes.map((size) => {
+    const bar = h("span", {
+      class: `bar ${size.style.startsWith("glyph") ? "" : "other"}`,
+      "aria-hidden": "true",
+    });
+    bar.style.setProperty("inline-size", `${(size.bytes / most) * 100}%`);
+    return h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, STYLES[size.style] ?? size.style),
+      h("td", { class: "track" }, h("span", { class: "rail" }, bar)),
+      h("td", { class: "n" }, count(size.characters)),
+      h("td", { class: "n" }, count(size.bytes)),
+    );
+  });
+  fill(parent, table("Size of the calls", ["style", "", "characters", "bytes"], rows, [2, 3]));
+}
+
+// settings
+
+/** Named elsewhere on the page, unless the runs differ in it. */
+const ELSEWHERE = new Set(["Prompt", "Model", "Model’s SHA-256"]);
+
+export function showSettings(parent: HTMLElement, data: RunData): void {
+  const shown = data.settings.filter(([name]) => !ELSEWHERE.has(name) || data.differing.includes(name));
+  fill(
+    parent,
+    list(
+      shown.map(([name, value]) => [
+        name,
+        data.differing.includes(name) ? h("mark", null, visible(value)) : visible(value),
+      ]),
+    ),
+  );
+}
+
+export function showModel(parent: HTMLElement, run: Run): void {
+  const model = run.started?.model ?? {};
+  const versions = Object.entries((run.started?.versions ?? {}) as Record<string, string>);
+  const facts: [string, Child][] = [
+    ["Model", visible(model.name ?? UNKNOWN)],
+    ["SHA-256", h("code", { class: "hash" }, visible(model.sha256 || UNKNOWN))],
+  ];
+  if (model.quantisation) facts.push(["Quantisation", visible(model.quantisation)]);
+  if (model.architecture) facts.push(["Architecture", visible(model.architecture)]);
+  if (model.parameters) facts.push(["Parameters", count(model.parameters)]);
+  if (model.vocabulary) facts.push(["Vocabulary", count(model.vocabulary)]);
+  if (model.context) facts.push(["Context", count(model.context)]);
+  if (model.bytes) facts.push(["Size", bytes(model.bytes)]);
+  if (model.server) facts.push(["Server", visible(model.server)]);
+  facts.push(["Recorded", visible((run.started?.time as string) ?? UNKNOWN)]);
+  if (versions.length)
+    facts.push(["Versions", visible(versions.map(([name, version]) => `${name} ${version}`).join(", "))]);
+  fill(parent, list(facts));
+}

@@ -1,0 +1,392 @@
+// The state of a run, reduced from its events: the same reduction as the engine's (runs/run_state.py), for which
+// `dump` gives a plain form of everything that it keeps. A test compares the two on all bundled records.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Status = "holds" | "impossible" | "open";
+export type Kind = "reasoning" | "text" | "call";
+
+export interface Alternative {
+  id: number;
+  data: string;
+  text: string;
+  raw: number;
+  final: number | null;
+  allowed: boolean | null;
+  removed?: string;
+}
+
+export interface Step {
+  index: number;
+  id: number;
+  data: string;
+  text: string;
+  logprob?: number | null;
+  rank?: number | null;
+  probability?: number | null;
+  allowed?: number;
+  feasible?: number | null;
+  entropy?: number | null;
+  forced?: boolean;
+  end?: boolean;
+  piece?: boolean;
+  origin?: string;
+  alternatives?: Alternative[];
+  mask_ms?: number;
+  sample_ms?: number;
+  decode_ms?: number;
+  narrowed?: string;
+}
+
+/** An event as it is in the record; members with their default are left out. */
+export interface Event {
+  type: string;
+  t?: number;
+  stage?: string;
+  [member: string]: any;
+}
+
+export interface Token extends Event {
+  step: Step;
+  start: number;
+  end: number;
+}
+
+export interface Field {
+  path: string;
+  start: number | null;
+  end: number;
+  status: Status;
+  closed: boolean;
+  value: Json;
+}
+
+export interface Segment {
+  kind: Kind;
+  start: number;
+  end: number | null;
+  call_index: number;
+}
+
+export class Call {
+  fields = new Map<string, Field>();
+  tool: Event | null = null;
+  violations: Event[] = [];
+  part: Segment | null = null;
+  closed = false;
+  ready: Event | null = null;
+
+  get status(): Status {
+    if (this.violations.length) return "impossible";
+    return this.closed || this.ready ? "holds" : "open";
+  }
+}
+
+export class Stage {
+  name = "";
+  title = "";
+  kind = "call";
+  turn = 0;
+  began = 0;
+  prompt: Event | null = null;
+  evaluated: Event | null = null;
+  constraint: Event | null = null;
+  tokens: Token[] = [];
+  forced = 0;
+  maskMs = 0;
+  segments: Segment[] = [];
+  written = new Map<number, Call>([[0, new Call()]]);
+  violations: Event[] = [];
+  aborted: Event | null = null;
+  stopString: Event | null = null;
+  call: Event | null = null;
+  calls: Event[] = [];
+  finished: Event | null = null;
+  outline: Event[] = [];
+  waited = 0;
+  asked: number | null = null;
+  /** The stage's text by code points, as events count them. */
+  characters: string[] = [];
+
+  get text(): string {
+    return this.characters.join("");
+  }
+
+  slice(start: number, end?: number | null): string {
+    return this.characters.slice(start, end ?? undefined).join("");
+  }
+
+  callAt(index: number): Call {
+    let call = this.written.get(index);
+    if (!call) this.written.set(index, (call = new Call()));
+    return call;
+  }
+
+  /** First and last (exclusive) place of the tokens that wrote any of these characters. */
+  tokensBetween(start: number, end: number | null): [number, number] {
+    let first = 0;
+    while (first < this.tokens.length && this.tokens[first]!.end <= start) first++;
+    let stop = first;
+    while (stop < this.tokens.length && (end === null || this.tokens[stop]!.start < end)) stop++;
+    return [first, stop];
+  }
+}
+
+export type Outcome = "running" | "valid" | "invalid" | "aborted" | "cancelled" | "failed";
+
+export class Run {
+  started: Event | null = null;
+  stages: Stage[] = [new Stage()];
+  call: Event | null = null;
+  answer: Event | null = null;
+  finished: Event | null = null;
+  failed: Event | null = null;
+
+  get present(): Stage {
+    return this.stages[this.stages.length - 1]!;
+  }
+
+  get tokens(): number {
+    return this.stages.reduce((sum, stage) => sum + stage.tokens.length, 0);
+  }
+
+  get waited(): number {
+    return this.stages.reduce((sum, stage) => sum + stage.waited, 0);
+  }
+
+  get workedMs(): number | null {
+    return this.finished ? Math.max(this.finished.total_ms - this.waited * 1000, 0) : null;
+  }
+
+  get outcome(): Outcome {
+    if (this.failed) return "failed";
+    if (!this.finished) return "running";
+    const reason = this.finished.reason;
+    if (reason === "aborted" || reason === "cancelled") return reason;
+    return this.finished.valid ? "valid" : "invalid";
+  }
+}
+
+const CONTINUATION = "continuation";
+
+export function reduce(run: Run, event: Event): void {
+  const stage = run.present;
+  switch (event.type) {
+    case "token": {
+      const token = event as Token;
+      stage.tokens.push(token);
+      for (const character of token.step.text) stage.characters.push(character);
+      stage.forced += token.step.forced ? 1 : 0;
+      stage.maskMs += token.step.forced ? 0 : (token.step.mask_ms ?? 0);
+      break;
+    }
+    case "field_changed": {
+      const fields = stage.callAt(event.call_index ?? 0).fields;
+      const known: Field = fields.get(event.path) ?? open(event.path, null, event.end);
+      fields.set(event.path, { ...known, end: event.end, status: event.status });
+      break;
+    }
+    case "field_opened":
+      stage.callAt(event.call_index ?? 0).fields.set(event.path, open(event.path, event.start, event.start));
+      break;
+    case "field_closed":
+      stage.callAt(event.call_index ?? 0).fields.set(event.path, {
+        path: event.path,
+        start: event.start,
+        end: event.end,
+        status: event.status,
+        closed: true,
+        value: event.value ?? null,
+      });
+      break;
+    case "tool_known":
+      stage.callAt(event.call_index ?? 0).tool = event;
+      break;
+    case "violation":
+      addViolation(stage.violations, event);
+      addViolation(stage.callAt(event.call_index ?? 0).violations, event);
+      break;
+    case "segment_opened":
+    case "segment_closed": {
+      const part = reduceSegment(stage.segments, event);
+      if (part.kind === "call") {
+        const call = stage.callAt(part.call_index);
+        call.part = part;
+        call.closed = event.type === "segment_closed";
+      }
+      break;
+    }
+    case "prompt_evaluated":
+      stage.evaluated = event;
+      break;
+    case "stage_started":
+      begin(run, event);
+      break;
+    case "run_started":
+      run.started = event;
+      stage.aborted = run.finished = run.failed = null;
+      break;
+    case "final_answer":
+      run.answer = event;
+      stage.outline.push(event);
+      break;
+    case "run_finished":
+      run.finished = event;
+      break;
+    case "run_failed":
+      run.failed = event;
+      break;
+    default:
+      reduceStage(run, stage, event);
+  }
+}
+
+function open(path: string, start: number | null, end: number): Field {
+  return { path, start, end, status: "open", closed: false, value: null };
+}
+
+function addViolation(found: Event[], violation: Event): void {
+  const same = (one: Event) =>
+    (one.call_index ?? 0) === (violation.call_index ?? 0) &&
+    one.path === violation.path &&
+    one.char === violation.char;
+  const place = violation.corrects ? found.findIndex(same) : -1;
+  if (place >= 0) found[place] = violation;
+  else found.push(violation);
+}
+
+/** A new stage, except for the continuation, which continues in the aborted one. */
+function begin(run: Run, event: Event): void {
+  let stage = run.present;
+  if (event.stage !== CONTINUATION) {
+    if (stage.name || stage.tokens.length) run.stages.push((stage = new Stage()));
+    stage.title = event.title ?? "";
+    stage.kind = event.kind ?? "call";
+    stage.turn = event.turn ?? 0;
+    stage.began = event.t ?? 0;
+  }
+  stage.name = event.stage ?? "";
+}
+
+function reduceSegment(segments: Segment[], event: Event): Segment {
+  const closes = event.type === "segment_closed";
+  const last: Segment = segments[segments.length - 1] ?? {
+    kind: event.kind,
+    start: 0,
+    end: 0,
+    call_index: 0,
+  };
+  if (closes && last.end === null) {
+    last.end = Math.max(event.end, last.start);
+    if (last.kind !== "call" && event.kind !== "call") last.kind = event.kind; // text that turned out to be reasoning
+    return last;
+  }
+  const start = Math.max(event.start, last.end ?? last.start);
+  last.end ??= start;
+  const end = closes ? Math.max(event.end, start) : null;
+  const part = { kind: event.kind, start, end, call_index: event.call_index ?? 0 };
+  segments.push(part);
+  return part;
+}
+
+function reduceStage(run: Run, stage: Stage, event: Event): void {
+  switch (event.type) {
+    case "prompt_rendered":
+      stage.prompt = event;
+      break;
+    case "constraint_ready":
+      stage.constraint = event;
+      break;
+    case "aborted":
+      stage.aborted = event;
+      break;
+    case "stop_string_found":
+      stage.stopString = event;
+      stage.characters.length = Math.min(stage.characters.length, event.char);
+      break;
+    case "call_ready":
+      stage.call = run.call = event;
+      stage.calls.push(event);
+      stage.callAt(event.call_index ?? 0).ready = event;
+      break;
+    case "stage_finished":
+      stage.finished = event;
+      break;
+    case "approval_needed":
+    case "question_asked":
+      stage.asked = event.t ?? 0;
+      stage.outline.push(event);
+      break;
+    case "approval_given":
+    case "question_answered":
+      stage.waited += stage.asked === null ? 0 : Math.max((event.t ?? 0) - stage.asked, 0);
+      stage.asked = null;
+      stage.outline.push(event);
+      break;
+    case "tool_result":
+      stage.waited += (event.waited_ms ?? 0) / 1000;
+      stage.outline.push(event);
+      break;
+    default:
+      stage.outline.push(event);
+  }
+}
+
+export function reduceAll(events: readonly Event[], until = events.length): Run {
+  const run = new Run();
+  for (let place = 0; place < until; place++) reduce(run, events[place]!);
+  return run;
+}
+
+/** Everything that the state keeps, as JSON: events by themselves, tokens by their number. */
+export function dump(run: Run): Json {
+  const plain = (event: Event | null) => event as Json;
+  const stages = run.stages.map((stage) => ({
+    name: stage.name,
+    title: stage.title,
+    kind: stage.kind,
+    turn: stage.turn,
+    began: stage.began,
+    prompt: plain(stage.prompt),
+    evaluated: plain(stage.evaluated),
+    constraint: plain(stage.constraint),
+    tokens: stage.tokens.map((token) => token.step.index),
+    forced: stage.forced,
+    mask_ms: stage.maskMs,
+    segments: stage.segments.map((part) => ({ ...part })),
+    written: Object.fromEntries(
+      [...stage.written].map(([index, call]) => [
+        String(index),
+        {
+          fields: [...call.fields.values()].map((field) => ({ ...field })),
+          tool: plain(call.tool),
+          violations: call.violations.map(plain),
+          part: call.part && { ...call.part },
+          closed: call.closed,
+          ready: plain(call.ready),
+          status: call.status,
+        },
+      ]),
+    ),
+    violations: stage.violations.map(plain),
+    aborted: plain(stage.aborted),
+    stop_string: plain(stage.stopString),
+    call: plain(stage.call),
+    calls: stage.calls.map(plain),
+    finished: plain(stage.finished),
+    outline: stage.outline.map(plain),
+    waited: stage.waited,
+    asked: stage.asked,
+    text: stage.text,
+  }));
+  return {
+    started: plain(run.started),
+    stages,
+    call: plain(run.call),
+    answer: plain(run.answer),
+    finished: plain(run.finished),
+    failed: plain(run.failed),
+    waited: run.waited,
+    worked_ms: run.workedMs,
+    outcome: run.outcome,
+  };
+}

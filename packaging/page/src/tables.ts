@@ -1,0 +1,545 @@
+// The tables of a run: fields, timeline, and tokens, of which only the rows in sight are made.
+
+import { type Child, fill, h } from "./dom";
+import type { RunData } from "./data";
+import type { Event, Run, Segment, Stage, Step, Token } from "./reduce";
+import { pill, SIGNS } from "./stream";
+import { count, entropy, excerpt, milliseconds, percent, plainMs, plural, stepText, visible } from "./words";
+
+export function table(label: string, heads: string[], rows: Child[], figures: number[] = []): HTMLElement {
+  return h(
+    "div",
+    { class: "wide", role: "group", "aria-label": label },
+    h(
+      "table",
+      null,
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          ...heads.map((head, place) =>
+            h(
+              "th",
+              { scope: "col", class: figures.includes(place) ? "n" : null },
+              head || h("span", { class: "sr" }, "as a bar"),
+            ),
+          ),
+        ),
+      ),
+      h("tbody", null, ...rows),
+    ),
+  );
+}
+
+// fields
+
+export function showFields(parent: HTMLElement, stage: Stage, data: RunData, over: boolean): void {
+  const rows: Child[] = [];
+  const several = stage.written.size > 1 || stage.segments.some((part) => part.kind === "call");
+  for (const [index, call] of [...stage.written].sort(([one], [other]) => one - other)) {
+    if (!call.fields.size && !call.tool && !call.violations.length) continue;
+    const fault = call.violations[0];
+    if (several) {
+      const tokens = call.part ? stage.tokensBetween(call.part.start, call.part.end) : null;
+      rows.push(
+        h(
+          "tr",
+          { class: "strong" },
+          h("th", { scope: "row" }, `Call ${index + 1}`),
+          h("td", null, call.tool ? visible(call.tool.name) : ""),
+          h("td", null, pill(call.status)),
+          h("td", null, fault ? visible(fault.message) : ""),
+          h("td", null, fault ? `character ${count(fault.char)}` : ""),
+          h("td", { class: "n" }, tokens ? count(tokens[1] - tokens[0]) : ""),
+        ),
+      );
+    }
+    const constraints = data.tools[call.tool?.name ?? ""] ?? {};
+    const seen = new Set<string>();
+    for (const field of call.fields.values()) {
+      const start = field.start ?? 0;
+      const [first, last] = stage.tokensBetween(start, field.end);
+      const name = field.path.startsWith(`${data.args_path}/`)
+        ? field.path.slice(data.args_path.length + 1)
+        : field.path.slice(1);
+      const argument = field.path === data.name_path ? null : unpointed(name);
+      if (argument !== null) seen.add(argument);
+      const constraint =
+        argument === null
+          ? data.allowed === 1
+            ? "one tool allowed"
+            : `allow list of ${data.allowed}`
+          : (constraints[argument] ?? "");
+      const wrong = call.violations.find((violation) => violation.path === field.path);
+      const ends = /["'}\]]/.test(stage.characters[field.end - 1] ?? "");
+      const decided = wrong ? wrong.char : field.closed ? field.end - (ends ? 1 : 0) : null;
+      const value =
+        stage.slice(start, Math.min(field.end, start + 300)) + (field.end - start > 300 ? "…" : "");
+      rows.push(
+        h(
+          "tr",
+          null,
+          h("th", { scope: "row" }, visible(unpointed(name))),
+          h("td", { class: "mono" }, visible(value)),
+          h("td", null, pill(field.status)),
+          h("td", null, visible(constraint)),
+          h("td", null, decided === null ? "still open" : `character ${count(decided)}`),
+          h("td", { class: "n" }, count(Math.max(last - first, 0))),
+        ),
+      );
+    }
+    if (over && call.tool)
+      for (const [argument, words] of Object.entries(constraints))
+        if (!seen.has(argument) && ![...seen].some((path) => path.startsWith(`${argument} `)))
+          rows.push(
+            h(
+              "tr",
+              { class: "faint" },
+              h("th", { scope: "row" }, visible(argument)),
+              h("td", null, "not set"),
+              h("td"),
+              h("td", null, visible(words)),
+              h("td"),
+              h("td"),
+            ),
+          );
+  }
+  if (rows.length)
+    fill(
+      parent,
+      table("Fields", ["Field", "Value so far", "Verdict", "Constraint", "Decided at", "Tokens"], rows, [5]),
+    );
+  else fill(parent, h("p", { class: "muted" }, "No field so far."));
+}
+
+/** A JSON Pointer's last steps in words: `filter from` for `filter/from`. */
+function unpointed(path: string): string {
+  return path
+    .split("/")
+    .map((step) => step.replace(/~1/g, "/").replace(/~0/g, "~"))
+    .join(" ");
+}
+
+// timeline
+
+const TITLES: Record<string, string> = {
+  call: "Call",
+  name: "Name",
+  arguments: "Arguments",
+  router: "Router",
+  executor: "Executor",
+  turn: "Turn",
+  final: "Final answer",
+  repair: "Repair",
+  tool: "Tool",
+  continuation: "Continuation",
+  judge: "Judge",
+};
+const FAULTS: Record<string, string> = {
+  denied: "not allowed",
+  guard: "blocked by a limit",
+  unknown: "no executor",
+  cancelled: "stopped",
+};
+
+export function stageTitle(stage: Stage): string {
+  return excerpt(stage.title || (TITLES[stage.kind] ?? stage.kind));
+}
+
+export function stageWords(stage: Stage): string {
+  if (stage.aborted) return `stopped at character ${count(stage.aborted.char)}: ${stage.aborted.code}`;
+  if (stage.calls.length > 1) return plural(stage.calls.length, "valid call");
+  if (stage.call) {
+    const extracted = stage.finished && !stage.finished.valid;
+    return extracted
+      ? `a call of ${excerpt(stage.call.tool)}, extracted from the text`
+      : `a valid call of ${excerpt(stage.call.tool)}`;
+  }
+  if (stage.violations.length)
+    return [...new Set(stage.violations.map((violation) => violation.code))].join(", ");
+  if (stage.kind === "tool")
+    return !stage.finished
+      ? ""
+      : stage.finished.valid
+        ? "executed"
+        : (FAULTS[stage.finished.reason] ?? `failed: ${stage.finished.reason}`);
+  return stage.tokens.length ? excerpt(stage.text) : stage.prompt ? "reading the prompt" : "";
+}
+
+function outlineWords(event: Event): [string, string, boolean | null] | null {
+  switch (event.type) {
+    case "approval_given": {
+      const by = { rule: "by a rule", nobody: "no one could answer" }[event.by as string] ?? "by a person";
+      const edited = event.edited ? ", with edited arguments" : "";
+      return [
+        "Approval",
+        `${event.action === "allow" ? "allowed" : "denied"} ${by}${edited}`,
+        event.action === "allow",
+      ];
+    }
+    case "tool_result":
+      return ["Result", resultWords(event), event.ok];
+    case "limit_reached":
+      return ["Limit", `${event.limit}: ${count(event.used)} of ${count(event.allowed)}`, false];
+    case "routed":
+      return [
+        "Route",
+        event.choice === "call_tool"
+          ? `call ${excerpt(event.tool ?? "")}`
+          : event.choice === "clarify"
+            ? `ask: “${excerpt(event.question ?? "")}”`
+            : "no tool",
+        null,
+      ];
+    case "repair_tried":
+      return [
+        "Repair",
+        `${event.code} at character ${count(event.char)}: ${event.now_code ? `now ${event.now_code}` : "now valid"}`,
+        !event.now_code,
+      ];
+    case "extracted":
+      return [
+        "Extracted",
+        event.changes.map((change: Event) => excerpt(change.what)).join("; ") || "no changes needed",
+        event.valid,
+      ];
+    case "question_asked":
+      return ["Question", excerpt(event.question), null];
+    case "question_answered":
+      return ["Answer", event.answer === null ? "no answer" : excerpt(event.answer), event.answer !== null];
+    case "candidates_found":
+      return [
+        "Known names",
+        event.candidates.map((one: Event) => excerpt(one.name)).join(", ") || "none in the prompt",
+        null,
+      ];
+    case "transform_acted":
+      return ["Transform", `${excerpt(event.name)}: ${excerpt(event.what)}`, null];
+    case "final_answer":
+      return ["Final answer", excerpt(event.text) || "empty", true];
+    default:
+      return null;
+  }
+}
+
+function resultWords(event: Event): string {
+  if (!event.ok)
+    return `${event.code ? `${event.code}: ` : ""}${excerpt(event.message ?? "") || event.fault || "failed"}`;
+  const text = (event.content ?? [])
+    .map((piece: Event) => excerpt(piece.text ?? "") || `(${piece.kind ?? "text"})`)
+    .join(" ");
+  return (text || "empty result") + (event.schema_problems?.length ? " · output schema violated" : "");
+}
+
+const MARKS = { true: SIGNS.holds, false: SIGNS.impossible, null: "•" };
+
+export function showTimeline(
+  parent: HTMLElement,
+  run: Run,
+  shown: number,
+  choose: (stage: number) => void,
+): void {
+  const rows: Child[] = [];
+  run.stages.forEach((stage, place) => {
+    const next = run.stages[place + 1];
+    const ends = next
+      ? next.began
+      : (run.finished?.t ?? stage.tokens[stage.tokens.length - 1]?.t ?? stage.began);
+    const total = stage.finished?.prompt_tokens || stage.prompt?.tokens || 0;
+    const cached = stage.finished?.prompt_tokens ? stage.finished.cached : stage.prompt?.cached;
+    const good = stage.finished ? (stage.finished.valid ?? false) : null;
+    rows.push(
+      h(
+        "tr",
+        { class: place === shown ? "strong current" : "strong" },
+        h(
+          "th",
+          { scope: "row" },
+          mark(good),
+          h(
+            "button",
+            {
+              class: "link",
+              type: "button",
+              "aria-pressed": String(place === shown),
+              click: () => choose(place),
+            },
+            stageTitle(stage),
+          ),
+        ),
+        h("td", null, stageWords(stage)),
+        h("td", { class: "n" }, total ? `${count(cached ?? 0)} of ${count(total)}` : ""),
+        h("td", { class: "n" }, stage.tokens.length ? count(stage.tokens.length) : ""),
+        h(
+          "td",
+          { class: "n" },
+          milliseconds((stage.finished?.ms || Math.max(ends - stage.began, 0) * 1000) as number),
+        ),
+      ),
+    );
+    for (const event of stage.outline) {
+      const words = outlineWords(event);
+      if (!words) continue;
+      const [title, result, fine] = words;
+      const whole = event.type === "tool_result" ? (event.told ?? "") : "";
+      rows.push(
+        h(
+          "tr",
+          { class: "inner" },
+          h("th", { scope: "row" }, mark(fine), title),
+          h(
+            "td",
+            null,
+            whole && excerpt(whole) !== whole
+              ? h(
+                  "details",
+                  null,
+                  h("summary", null, result),
+                  h(
+                    "pre",
+                    { tabindex: "0", role: "group", "aria-label": "The whole result" },
+                    visible(whole),
+                  ),
+                )
+              : result,
+          ),
+          h("td"),
+          h("td"),
+          h("td", { class: "n" }, event.type === "tool_result" ? milliseconds(event.ms ?? 0) : ""),
+        ),
+      );
+    }
+  });
+  fill(parent, table("Timeline", ["Stage", "Result", "Cached", "Tokens", "Time"], rows, [2, 3, 4]));
+}
+
+function mark(good: boolean | null): HTMLElement {
+  const spoken = good === null ? "" : good ? "succeeded: " : "failed: ";
+  return h(
+    "span",
+    { class: `mark ${good === null ? "" : good ? "holds" : "impossible"}` },
+    h("span", { "aria-hidden": "true" }, MARKS[String(good) as keyof typeof MARKS], " "),
+    h("span", { class: "sr" }, spoken),
+  );
+}
+
+// tokens
+
+export function partAt(stage: Stage, token: Token): Segment | null {
+  for (let place = stage.segments.length - 1; place >= 0; place--) {
+    const part = stage.segments[place]!;
+    if (part.start < token.end || (part.start === token.start && part.start < token.end))
+      return part.end === null || token.start < part.end ? part : null;
+  }
+  return null;
+}
+
+function partWords(stage: Stage, token: Token): string {
+  const part = partAt(stage, token);
+  return part === null ? "marker" : part.kind === "call" ? `call ${part.call_index + 1}` : part.kind;
+}
+
+interface Column {
+  head: string;
+  tip: string;
+  show: (step: Step) => string;
+}
+
+const COLUMNS: Column[] = [
+  {
+    head: "raw p",
+    tip: "The model’s own probability, before mask and sampling parameters",
+    show: (step) => percent(rawOf(step)),
+  },
+  {
+    head: "final p",
+    tip: "The probability with which the token was sampled",
+    show: (step) => percent(step.probability === undefined ? 1 : step.probability),
+  },
+  {
+    head: "rank",
+    tip: "The position in the model’s own order; 0 is the most likely token",
+    show: (step) => count(step.rank),
+  },
+  {
+    head: "allowed",
+    tip: "Number of tokens that the constraint allows",
+    show: (step) => count(step.allowed || null),
+  },
+  {
+    head: "feasible",
+    tip: "The share of the raw probability that the allowed tokens have",
+    show: (step) => percent(step.feasible),
+  },
+  {
+    head: "entropy",
+    tip: "The uncertainty of the model’s own distribution, in bits",
+    show: entropy,
+  },
+  {
+    head: "ms",
+    tip: "Time of mask, sampling and decoding, in milliseconds",
+    show: (step) => plainMs((step.mask_ms ?? 0) + (step.sample_ms ?? 0) + (step.decode_ms ?? 0)),
+  },
+];
+
+export function rawOf(step: Step): number | null {
+  return step.logprob === null || step.logprob === undefined ? null : Math.exp(step.logprob);
+}
+
+const AROUND = 12;
+
+/** The table of tokens. Rows out of sight are two empty rows of their height. */
+export class TokenTable {
+  readonly element: HTMLElement;
+  private readonly body = h("tbody");
+  private readonly grid: HTMLTableElement;
+  private readonly scroll: HTMLElement;
+  private readonly partHead = h("th", { scope: "col" }, "part");
+  private stage: Stage | null = null;
+  private chosen: number | null = null;
+  private height = 26;
+  private from = -1;
+
+  constructor(private readonly choose: (token: number) => void) {
+    this.grid = h(
+      "table",
+      {
+        role: "grid",
+        tabindex: "0",
+        "aria-label": "Tokens; arrow keys choose one",
+        class: "tokens",
+        keydown: (event: KeyboardEvent) => this.key(event),
+      },
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          h("th", { scope: "col", class: "n" }, "#"),
+          h("th", { scope: "col" }, "token"),
+          this.partHead,
+          ...COLUMNS.map((column) => h("th", { scope: "col", class: "n", title: column.tip }, column.head)),
+        ),
+      ),
+      this.body,
+    );
+    this.scroll = this.element = h("div", { class: "scroll", scroll: () => this.draw() }, this.grid);
+    this.body.addEventListener("click", (event) => {
+      const row = (event.target as Element).closest<HTMLElement>("tr[data-token]");
+      if (row) this.choose(Number(row.dataset.token));
+    });
+    addEventListener("beforeprint", () => this.draw(true));
+    addEventListener("afterprint", () => this.draw());
+  }
+
+  show(stage: Stage, chosen: number | null): void {
+    this.stage = stage;
+    this.chosen = chosen;
+    this.grid.setAttribute("aria-rowcount", String(stage.tokens.length + 1));
+    this.partHead.hidden = !stage.segments.length;
+    this.from = -1;
+    const place = this.placeOf(chosen);
+    if (place >= 0) this.reveal(place);
+    this.draw();
+  }
+
+  private placeOf(index: number | null): number {
+    return index === null || !this.stage
+      ? -1
+      : this.stage.tokens.findIndex((token) => token.step.index === index);
+  }
+
+  private reveal(place: number): void {
+    const top = place * this.height;
+    const room = this.scroll.clientHeight - this.height;
+    if (top < this.scroll.scrollTop) this.scroll.scrollTop = top;
+    else if (top + this.height > this.scroll.scrollTop + room) {
+      this.spaces(Math.max(place - AROUND, 0), this.stage!.tokens.length);
+      this.scroll.scrollTop = top + this.height - room;
+    }
+  }
+
+  /** Room for all rows, so that the place to scroll to is there. */
+  private spaces(from: number, to: number): void {
+    this.body.replaceChildren(space((to - from) * this.height + from * this.height));
+    this.from = -1;
+  }
+
+  private draw(all = false): void {
+    const stage = this.stage;
+    if (!stage) return;
+    const total = stage.tokens.length;
+    const from = all ? 0 : Math.max(Math.floor(this.scroll.scrollTop / this.height) - AROUND, 0);
+    const to = all
+      ? total
+      : Math.min(from + Math.ceil((this.scroll.clientHeight || 400) / this.height) + 2 * AROUND, total);
+    if (!all && this.from >= 0 && Math.abs(from - this.from) < AROUND / 2) return;
+    this.from = all ? -1 : from;
+    const rows = stage.tokens.slice(from, to).map((token, place) => this.row(stage, token, from + place));
+    this.body.replaceChildren(
+      ...(from ? [space(from * this.height)] : []),
+      ...rows,
+      ...(to < total ? [space((total - to) * this.height)] : []),
+    );
+    const first = rows[0];
+    if (first?.offsetHeight && Math.abs(first.getBoundingClientRect().height - this.height) > 0.2) {
+      this.height = first.getBoundingClientRect().height;
+    }
+    if (this.placeOf(this.chosen) >= 0 && this.body.querySelector(`#token-${this.chosen}`))
+      this.grid.setAttribute("aria-activedescendant", `token-${this.chosen}`);
+    else this.grid.removeAttribute("aria-activedescendant");
+  }
+
+  private row(stage: Stage, token: Token, place: number): HTMLTableRowElement {
+    const { step } = token;
+    return h(
+      "tr",
+      {
+        "data-token": step.index,
+        id: `token-${step.index}`,
+        "aria-rowindex": place + 2,
+        "aria-selected": String(step.index === this.chosen),
+        class: step.forced ? "forced" : null,
+      },
+      h("td", { class: "n" }, String(step.index)),
+      h(
+        "td",
+        null,
+        h("span", { class: "box mono" }, stepText(step)),
+        step.forced ? h("span", { class: "sr" }, " forced") : null,
+      ),
+      stage.segments.length ? h("td", { class: "muted" }, partWords(stage, token)) : null,
+      ...COLUMNS.map((column) => h("td", { class: "n" }, column.show(step))),
+    );
+  }
+
+  private key(event: KeyboardEvent): void {
+    const stage = this.stage;
+    const page = Math.max(Math.floor(this.scroll.clientHeight / this.height) - 2, 1);
+    const moves: Record<string, number> = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -Infinity,
+      End: Infinity,
+    };
+    const by = moves[event.key];
+    if (!stage || by === undefined || !stage.tokens.length) return;
+    event.preventDefault();
+    const place = Math.min(Math.max(this.placeOf(this.chosen) + by, 0), stage.tokens.length - 1);
+    this.choose(stage.tokens[place]!.step.index);
+  }
+}
+
+function space(height: number): HTMLElement {
+  return h(
+    "tr",
+    { "aria-hidden": "true", class: "space" },
+    h("td", { colspan: "10", style: { height: `${height}px` } }),
+  );
+}

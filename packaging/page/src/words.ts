@@ -1,0 +1,135 @@
+// Figures and tokens in the form that the program gives them (text/figures.py, visible.py).
+
+import type { Alternative, Step } from "./reduce";
+
+export const UNKNOWN = "–";
+
+export function count(value: number | null | undefined): string {
+  return value === null || value === undefined ? UNKNOWN : Math.round(value).toLocaleString("en-US");
+}
+
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+export function percent(share: number | null | undefined): string {
+  if (share === null || share === undefined) return UNKNOWN;
+  if (share > 0 && share < 0.0005) return "<0.1%";
+  if (share >= 0.9995 && share < 1 - 1e-6) return ">99.9%";
+  return `${(share * 100).toFixed(1)}%`;
+}
+
+export function milliseconds(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return UNKNOWN;
+  if (ms > 0 && ms < 0.005) return "<0.01 ms";
+  if (ms < 999.5) return `${decimals(ms, ms < 0.995 ? 2 : ms < 9.95 ? 1 : 0)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 119.95) return `${decimals(seconds, 1)} s`;
+  const whole = Math.round(seconds);
+  const minutes = Math.round(seconds / 60);
+  const [high, low, names] =
+    whole < 7200
+      ? [Math.floor(whole / 60), whole % 60, ["min", "s"]]
+      : [Math.floor(minutes / 60), minutes % 60, ["h", "min"]];
+  return `${count(high as number)} ${(names as string[])[0]}${low ? ` ${low} ${(names as string[])[1]}` : ""}`;
+}
+
+export function plainMs(ms: number): string {
+  return ms.toFixed(ms < 9.995 ? 2 : 1);
+}
+
+export function bytes(value: number): string {
+  const sizes = ["B", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  while (value >= (unit ? 999.5 : 1000) && unit < sizes.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${decimals(value, unit && value < 99.95 ? 1 : 0)} ${sizes[unit]}`;
+}
+
+function decimals(value: number, digits: number): string {
+  const text = value.toLocaleString("en-US", {
+    minimumFractionDigits: Number.isInteger(value) ? 0 : digits,
+    maximumFractionDigits: digits,
+  });
+  return text;
+}
+
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2800\uFFFC]/gu;
+const SPACES: Record<string, string> = { " ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽" };
+
+function sign(character: string): string {
+  const code = character.codePointAt(0)!;
+  if (code < 0x20) return String.fromCharCode(0x2400 + code);
+  if (code === 0x7f) return "\u2421";
+  return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+}
+
+/** The text with a sign for each character that cannot be seen; line ends and tabs stay. */
+export function visible(text: string): string {
+  return text.replace(UNSEEN, (character) =>
+    character === "\n" || character === "\t" ? character : sign(character),
+  );
+}
+
+export function oneLine(text: string): string {
+  return visible(text.split(/\s+/).filter(Boolean).join(" "));
+}
+
+export function excerpt(text: string, most = 80): string {
+  const line = Array.from(oneLine(text));
+  return line.length > most ? `${line.slice(0, most - 1).join("")}…` : line.join("");
+}
+
+function seen(text: string): string {
+  return text.replace(/[ \n\t\r\u00a0]/g, (space) => SPACES[space]!).replace(UNSEEN, sign);
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** The token's bytes made visible: `·search`, `⏎`, `⟨E2 80⟩` for a part of a character. */
+export function tokenText(data: string, text: string): string {
+  if (!data) return seen(text) || "⟨⟩";
+  const raw = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+  let out = "";
+  let bad: string[] = [];
+  const flush = () => {
+    if (bad.length) out += `⟨${bad.join(" ")}⟩`;
+    bad = [];
+  };
+  for (let place = 0; place < raw.length;) {
+    const first = raw[place]!;
+    const size = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 1;
+    try {
+      const character = decoder.decode(raw.subarray(place, place + size));
+      flush();
+      out += seen(character);
+      place += size;
+    } catch {
+      bad.push(first.toString(16).toUpperCase().padStart(2, "0"));
+      place++;
+    }
+  }
+  flush();
+  return out;
+}
+
+export function stepText(step: Step): string {
+  return step.end && !step.text ? "⟨end⟩" : tokenText(step.data, step.text);
+}
+
+export function alternativeText(one: Alternative): string {
+  return tokenText(one.data, one.text);
+}
+
+/** A token as it is announced. */
+export function tokenWords(step: Step): string {
+  const raw =
+    step.logprob === null || step.logprob === undefined ? "" : `, raw ${percent(Math.exp(step.logprob))}`;
+  return `Token ${step.index}, ${stepText(step)}${step.forced ? ", forced" : raw}`;
+}
+
+export function entropy(step: Step): string {
+  return step.entropy === null || step.entropy === undefined ? UNKNOWN : step.entropy.toFixed(2);
+}

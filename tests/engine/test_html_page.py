@@ -1,0 +1,391 @@
+"""The exported HTML page: its reduction is the engine's, foreign text is never markup, and it needs no network."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from base64 import b64encode
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundled import GOOD, REQUESTS, TEXTS, run_of, written
+from cli_command import command
+from examples import at_most
+from glyphscope import resources
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import (
+    FieldClosed,
+    FieldOpened,
+    PromptRendered,
+    SegmentClosed,
+    SegmentOpened,
+    StageStarted,
+    Token,
+    ToolContent,
+    ToolResult,
+    Violation,
+    decode_event,
+)
+from glyphscope.explain.masked import masked_reasons
+from glyphscope.runs import run_state
+from glyphscope.sessions.exports import RecordedRun
+from glyphscope.sessions.exports.html_page import MOST_RUNS, html_page
+from glyphscope.sessions.records import encode_record, parse_record
+from page_runs import BROWSERS, BUILT, SOURCE, dump, dumps_of_page, node
+
+RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
+LESSONS = [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]
+MOST_PAGE = 400_000
+"""Bytes of the page without its runs."""
+
+
+def events_of(path):
+    _header, *lines = resources.read_text(path).splitlines()
+    return [decode_event(line) for line in lines]
+
+
+class _Parts(HTMLParser):
+    """The elements of a page with their attributes, and the text of those that a browser does not show."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.raw, self.shown = [], [], []
+        self._raw = False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self._raw = tag in ("script", "style")
+        if self._raw:
+            self.raw.append([tag, dict(attributes), ""])
+
+    def handle_endtag(self, tag):
+        self._raw = False
+
+    def handle_data(self, data):
+        if self._raw:
+            self.raw[-1][2] += data
+        else:
+            self.shown.append(data)
+
+
+def _records(parts):
+    return [text for _, attributes, text in parts.raw if attributes.get("id", "").startswith("record-")]
+
+
+def _unescaped(text):
+    """The record of a data block, as the page reads it."""
+    return re.sub(r"\\(\\|u003c)", lambda found: found[0] if found[1] == "\\" else "<", text).lstrip("\n")
+
+
+# the reduction
+
+
+def _places(events):
+    return sorted({*range(0, len(events), max(len(events) // 12, 1)), len(events)})
+
+
+@pytest.mark.slow
+def test_the_page_reduces_every_bundled_record_to_the_engines_state_at_any_event():
+    runs = [(events, _places(events)) for events in map(events_of, RECORDS + LESSONS)]
+    for (events, places), dumps, name in zip(runs, dumps_of_page(runs), RECORDS + LESSONS, strict=True):
+        for until, found in zip(places, dumps, strict=True):
+            assert found == dump(run_state(events[:until])), f"{name} after {until} events"
+
+
+_SMALL = st.integers(0, 12)
+_EVENTS = st.one_of(
+    st.builds(
+        SegmentOpened,
+        kind=st.sampled_from(["reasoning", "text", "call"]),
+        start=_SMALL,
+        call_index=st.integers(0, 2),
+    ),
+    st.builds(
+        SegmentClosed,
+        kind=st.sampled_from(["reasoning", "text", "call"]),
+        start=_SMALL,
+        end=_SMALL,
+        call_index=st.integers(0, 2),
+    ),
+    st.builds(FieldOpened, path=st.sampled_from(["/a", "/b"]), start=_SMALL, call_index=st.integers(0, 2)),
+    st.builds(
+        FieldClosed,
+        path=st.sampled_from(["/a", "/b"]),
+        start=_SMALL,
+        end=_SMALL,
+        status=st.just("holds"),
+        value=st.integers(-(2**53), 2**53),
+    ),
+    st.builds(
+        Violation,
+        code=st.just("SYNTAX"),
+        message=st.text(max_size=3),
+        path=st.sampled_from(["/a", "/b"]),
+        char=st.integers(0, 2),
+        token=_SMALL,
+        call_index=st.integers(0, 1),
+        corrects=st.booleans(),
+    ),
+    st.builds(StageStarted, stage=st.sampled_from(["call", "continuation", "turn"]), t=st.floats(0, 9)),
+)
+
+
+@pytest.mark.slow
+@at_most(10)
+@given(st.lists(st.lists(_EVENTS, max_size=12), min_size=20, max_size=20))
+def test_the_page_reduces_any_order_of_events_as_the_engine_does(runs):
+    whole = [(events, [len(events)]) for events in runs]
+    assert [found[0] for found in dumps_of_page(whole)] == [dump(run_state(events)) for events in runs]
+
+
+# the file
+
+
+@pytest.mark.parametrize("path", [pytest.param(each, marks=pytest.mark.slow) for each in RECORDS])
+def test_a_bundled_run_is_one_small_page_with_its_record_inside(path):
+    run = RecordedRun(events_of(path))
+    html = html_page([run])
+    parts = _Parts(html)
+    record = encode_record(run.events)
+    [inside] = map(_unescaped, _records(parts))
+    assert inside.encode() == record and parse_record(inside.encode()).events == run.events
+    assert len(html.encode()) - len(_records(parts)[0].encode()) <= MOST_PAGE
+    text = " ".join(parts.shown)
+    assert run.request.prompt in text and run.started.model.sha256 in text
+
+
+def test_the_page_without_its_runs_is_at_most_400_kb():
+    assert sum((BUILT / name).stat().st_size for name in ("page.js", "page.css", "page.jinja")) < MOST_PAGE
+
+
+def test_nothing_on_the_page_comes_from_elsewhere():
+    html = html_page([RecordedRun(events_of(RECORDS[0]))])
+    parts = _Parts(html)
+    for tag, attributes in parts.elements:
+        assert not {"src", "href", "srcset", "action", "style"} & attributes.keys(), tag
+        assert not any(name.startswith("on") for name in attributes)
+    [policy] = [
+        attributes["content"]
+        for tag, attributes in parts.elements
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for tag, rule in (("style", "style-src"), ("script", "script-src")):
+        [text] = [text for name, attributes, text in parts.raw if name == tag and "type" not in attributes]
+        assert rules[rule] == f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    assert {"img-src", "connect-src", "font-src"}.isdisjoint(rules)
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "]]></style><img src=x onerror=alert(1)>",
+    "\\u003c/script> \\\\u003c \\<",
+    "{{ 7 * 7 }} {% raw %}",
+    "\u202eevil\u2066\x00\x1b[31m\r\n\u2028",
+    "&lt;b&gt; &amp;lt; \"'`",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_foreign_text_is_data_and_not_markup(text):
+    events = _hostile(text)
+    run = RecordedRun(parse_record(encode_record(events)).events)
+    plain, html = html_page([RecordedRun(events_of("runs/search-mask.jsonl"))]), html_page([run])
+    usual, parts = _Parts(plain), _Parts(html)
+    assert [tag for tag, _ in parts.elements if tag in ("script", "style", "meta", "img")] == [
+        tag for tag, _ in usual.elements if tag in ("script", "style", "meta", "img")
+    ]
+    assert _unescaped(_records(parts)[0]).encode() == encode_record(run.events)
+    assert json.loads(next(text for _, attributes, text in parts.raw if attributes.get("id") == "runs"))
+
+
+def _hostile(text):
+    """A run with that text as its prompt, in its tools, in its answer and in a result."""
+    events = run_of(GOOD, prompt=text)
+    started = events[0]
+    document = json.loads(json.dumps(started.request.registry))
+    document["tools"][0]["description"] = text
+    document["tools"].append(
+        {"name": text, "description": text, "parameters": {"type": "object", "properties": {text: {}}}}
+    )
+    request = msgspec.structs.replace(started.request, prompt=text, registry=document, system_prompt=text)
+    model = msgspec.structs.replace(started.model, name=text, path=text)
+    events[0] = msgspec.structs.replace(
+        started, request=request, model=model, versions={text: text}, time=text
+    )
+    end = events[-1]
+    result = ToolResult(
+        call="1",
+        tool=text,
+        source=text,
+        ok=True,
+        content=(ToolContent(text=text),),
+        sent=text,
+        run=end.run,
+        t=end.t,
+    )
+    rendered = [
+        msgspec.structs.replace(event, text=text + event.text) if isinstance(event, PromptRendered) else event
+        for event in events[:-1]
+    ]
+    return [*rendered, result, end]
+
+
+@pytest.mark.slow
+@at_most(60)
+@given(REQUESTS, st.lists(TEXTS, min_size=1, max_size=4))
+def test_any_run_has_a_page(request_of, turns):
+    events = run_of(*turns, **request_of)
+    run = RecordedRun(parse_record(encode_record(events)).events)
+    parts = _Parts(html_page([run]))
+    assert _unescaped(_records(parts)[0]).encode() == encode_record(run.events)
+
+
+def test_a_record_cut_off_anywhere_has_a_page():
+    events = events_of("runs/verbs-loop.jsonl")
+    for until in (1, 2, 5, 20, 40):
+        assert "the record ends before the run" in html_page([RecordedRun(events[:until])])
+
+
+def test_runs_side_by_side_say_in_which_settings_they_differ():
+    runs = [RecordedRun(events_of(f"runs/search-mask{end}.jsonl")) for end in ("", "-json")]
+    data = json.loads(
+        next(text for _, known, text in _Parts(html_page(runs)).raw if known.get("id") == "runs")
+    )
+    assert [each["differing"] for each in data] == [["Notation"]] * 2
+    with pytest.raises(GlyphscopeError, match="1 to 4 runs, not 5"):
+        html_page(runs[:1] * (MOST_RUNS + 1))
+    with pytest.raises(GlyphscopeError, match="1 to 4 runs, not 0"):
+        html_page([])
+
+
+# what the engine computes for it
+
+
+def _reasons(path):
+    run = RecordedRun(events_of(path))
+    stage = run_state(run.events).stages[0]
+    return stage, masked_reasons(run.request, run.enforced, stage)
+
+
+def test_a_masked_alternative_has_the_grammars_reason():
+    stage, reasons = _reasons("runs/search-mask.jsonl")
+    token = next(
+        token for token in stage.tokens if token.step.text.startswith("10") or token.step.text == "1"
+    )
+    assert reasons[token.step.index].place.startswith("max_results expects ")
+    for one, reason in zip(token.step.alternatives, reasons[token.step.index].alternatives, strict=True):
+        assert not (reason and one.allowed)
+
+
+def test_without_a_constraint_an_impossible_alternative_has_the_validators_reason():
+    stage, reasons = _reasons("runs/sources-abort.jsonl")
+    last = stage.tokens[-1].step
+    reason = reasons[last.index].alternatives[[one.id for one in last.alternatives].index(last.id)]
+    assert reason == "sources must be of type array"
+
+
+# the command
+
+
+def test_export_html_writes_the_page_and_takes_several_runs(tmp_path):
+    one, two = (
+        written(tmp_path / f"{name}.jsonl", run_of(GOOD, prompt=name)) for name in ("first", "second")
+    )
+    page = tmp_path / "page.html"
+    assert command("export", "html", one, two, "-o", page).exit_code == 0
+    html = page.read_text(encoding="utf-8")
+    assert len(_records(_Parts(html))) == 2
+    assert command("export", one, "--to", "html").stdout.startswith("<!DOCTYPE html>")
+    assert "is of one run, and 2 are given" in command("export", one, two, "--to", "gbnf").output
+    assert "No form is given" in command("export", one).output
+    assert "No run is given" in command("export", "html").output
+
+
+# the build, and the page in a browser: where there is npm's folder, and where there is a browser
+
+
+def _modules():
+    if not (SOURCE / "node_modules").is_dir():
+        pytest.skip("packaging/page has no node_modules: npm ci --prefix packaging/page")
+    return node()
+
+
+@pytest.mark.slow
+def test_the_committed_script_and_style_are_those_of_the_source(tmp_path):
+    subprocess.run([_modules(), "build.mjs", str(tmp_path)], cwd=SOURCE, check=True, timeout=120)
+    for name in ("page.js", "page.css"):
+        assert (tmp_path / name).read_bytes() == (BUILT / name).read_bytes(), "run: make page"
+
+
+@pytest.mark.slow
+def test_the_lock_file_names_no_registry():
+    assert '"resolved"' not in (SOURCE / "package-lock.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["hostile", "sources-abort", "native-tags", "verbs-loop", "side by side", "long"]
+)
+def test_the_page_works_in_a_browser_without_network_and_is_accessible(name, tmp_path):
+    program = _modules()
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("there is no Chromium")
+    runs = {
+        "hostile": lambda: [_hostile(HOSTILE[0] + HOSTILE[2])],
+        "side by side": lambda: [events_of(f"runs/search-mask{end}.jsonl") for end in ("", "-json")],
+        "long": lambda: [_long(2_000)],
+    }.get(name, lambda: [events_of(f"runs/{name}.jsonl")])()
+    page = tmp_path / "page.html"
+    page.write_text(
+        html_page([RecordedRun(parse_record(encode_record(run)).events) for run in runs]), encoding="utf-8"
+    )
+    done = subprocess.run(
+        [program, str(SOURCE / "browse.mjs"), str(page), browser, str(tmp_path)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    found = json.loads(done.stdout)
+    assert found["errors"] == [] and found["requests"] == []
+    assert found["axe"] == []
+    assert found["summary"] == {"with scripts": False, "without": True}
+    saved = (tmp_path / "saved.jsonl").read_bytes()
+    assert parse_record(saved).events == parse_record(encode_record(runs[0])).events
+    assert found["tokens"] == sum(isinstance(event, Token) for event in runs[0])
+    assert found["first"] <= 1 < found["tokens"]
+    assert found["rows"] < 120
+
+
+def _long(tokens):
+    """A run whose one stage has that many tokens."""
+    events = events_of("runs/search-mask.jsonl")
+    place = next(place for place, event in enumerate(events) if isinstance(event, Token))
+    first = events[place]
+    made = [
+        msgspec.structs.replace(
+            first,
+            step=msgspec.structs.replace(first.step, index=index, text="ab ", data=b"ab "),
+            start=3 * index,
+            end=3 * index + 3,
+        )
+        for index in range(tokens)
+    ]
+    kept = [event for event in events if not isinstance(event, Token | FieldOpened | FieldClosed)]
+    at = next(place for place, event in enumerate(kept) if place > 3 and event.t > first.t)
+    return [*kept[:at], *made, *kept[at:]]

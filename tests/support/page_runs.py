@@ -1,0 +1,126 @@
+"""The state of a run as plain JSON, as the page of an export gives it (`dump` in packaging/page/src/reduce.ts)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glyphscope.events import AnyEvent, encode_event
+from glyphscope.runs import RunState
+from glyphscope.runs.run_state import CallState, StageState
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "packaging" / "page"
+BUILT = ROOT / "assets" / "glyphscope_assets" / "page"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+_DUMPS = """
+const fs = require("node:fs");
+require(process.argv[1]);
+const lines = fs.readFileSync(0, "utf8").split("\\n").filter(Boolean);
+const out = [];
+for (const line of lines) {
+  const { events, until } = JSON.parse(line);
+  const parsed = events.map((event) => JSON.parse(event));
+  out.push(until.map((number) => glyphscope.dump(parsed, number)));
+}
+process.stdout.write(JSON.stringify(out));
+"""
+
+
+def node() -> str:
+    """The program that runs scripts; skips the test where there is none."""
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip("Node.js is not installed")
+    return found
+
+
+def dumps_of_page(runs: Sequence[tuple[Sequence[AnyEvent], Sequence[int]]]) -> list[list[Any]]:
+    """Of each run the dumps after so many events each, by the page's script."""
+    lines = [
+        json.dumps({"events": [encode_event(event).decode() for event in events], "until": list(until)})
+        for events, until in runs
+    ]
+    done = subprocess.run(
+        [node(), "-e", _DUMPS, str(BUILT / "page.js")],
+        input="\n".join(lines),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return list(json.loads(done.stdout))
+
+
+def dump(state: RunState) -> Any:
+    """The same of the engine's state."""
+    return {
+        "started": _plain(state.started),
+        "stages": [_stage(stage) for stage in state.stages],
+        "call": _plain(state.call),
+        "answer": _plain(state.answer),
+        "finished": _plain(state.finished),
+        "failed": _plain(state.failed),
+        "waited": state.waited,
+        "worked_ms": state.worked_ms,
+        "outcome": state.outcome,
+    }
+
+
+def _plain(event: AnyEvent | None) -> Any:
+    return None if event is None else json.loads(encode_event(event))
+
+
+def _stage(stage: StageState) -> Any:
+    return {
+        "name": stage.name,
+        "title": stage.title,
+        "kind": stage.kind,
+        "turn": stage.turn,
+        "began": stage.began,
+        "prompt": _plain(stage.prompt),
+        "evaluated": _plain(stage.evaluated),
+        "constraint": _plain(stage.constraint),
+        "tokens": [token.step.index for token in stage.tokens],
+        "forced": stage.forced,
+        "mask_ms": stage.mask_ms,
+        "segments": [_members(part, "kind", "start", "end", "call_index") for part in stage.segments],
+        "written": {str(index): _call(call) for index, call in stage.written.items()},
+        "violations": [_plain(event) for event in stage.violations],
+        "aborted": _plain(stage.aborted),
+        "stop_string": _plain(stage.stop_string),
+        "call": _plain(stage.call),
+        "calls": [_plain(event) for event in stage.calls],
+        "finished": _plain(stage.finished),
+        "outline": [_plain(event) for event in stage.outline],
+        "waited": stage.waited,
+        "asked": stage.asked,
+        "text": stage.text,
+    }
+
+
+def _call(call: CallState) -> Any:
+    return {
+        "fields": [
+            _members(field, "path", "start", "end", "status", "closed", "value")
+            for field in call.fields.values()
+        ],
+        "tool": _plain(call.tool),
+        "violations": [_plain(event) for event in call.violations],
+        "part": None if call.part is None else _members(call.part, "kind", "start", "end", "call_index"),
+        "closed": call.closed,
+        "ready": _plain(call.ready),
+        "status": call.status,
+    }
+
+
+def _members(value: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
