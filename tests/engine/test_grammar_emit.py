@@ -12,7 +12,7 @@ from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar.builder.calls import build_call_grammar
 from glyphscope.grammar.gbnf.check import check_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
-from glyphscope.grammar.gbnf.emit.repetition import LIMIT, times
+from glyphscope.grammar.gbnf.emit.repetition import LIMIT, repeated
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.tree import (
@@ -174,7 +174,7 @@ def test_repetitions_in_blocks_count_right_and_stay_below_the_limit(least, more)
         return whole
 
     most = None if more is None else least + more
-    assert counts(times(LOWER, least, most, block)) == [(least, float("inf") if most is None else most)]
+    assert counts(repeated(LOWER, least, most, block)) == [(least, float("inf") if most is None else most)]
 
 
 @pytest.mark.model

@@ -1,7 +1,6 @@
-"""Checks that can be stopped: of a text of megabytes they take many seconds, and the answer may not be needed.
+"""Checks that can be cancelled: a text of megabytes takes many seconds, and its result may no longer be needed.
 
-The loops whose length is the text's report here how much they did, wherever they are in the passes over a document; so
-no function in between has to hand the question on.
+Every loop over a text reports its work here (`checkpoint`), so that no function in between has to pass `cancel` on.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from contextvars import ContextVar
 from glyphscope.errors import GlyphscopeError
 
 EVERY = 2_000
-"""Pieces of work between two questions: a few milliseconds."""
+"""Pieces of work between two calls of `cancel`: a few milliseconds."""
 
 
 class CheckCancelled(GlyphscopeError):
@@ -45,7 +44,7 @@ def stoppable(cancel: Callable[[], bool] | None) -> Iterator[None]:
 
 
 def checkpoint(pieces: int = 1) -> None:
-    """Reports how much was done: a token, an item, a character. Raises CheckCancelled."""
+    """Report work: tokens, items or characters. Raises CheckCancelled."""
     watch = _WATCH.get()
     if watch is None:
         return

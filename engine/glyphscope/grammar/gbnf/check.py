@@ -23,29 +23,25 @@ from glyphscope.grammar.tree import Grammar
 from glyphscope.text.lines import Lines
 
 MOST_DIAGNOSED = 1_000
-"""Errors, and other diagnostics, of each check: more would not be read."""
+"""Errors, and as many other diagnostics, of each check: no one reads more."""
 MOST_SHOWN = 10
 """Errors in one message."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
-_CHOICES = {
-    "undefined-rule",
-    "no-root",
-    "stray-line",
-    "missing-body",
-    "left-recursion",
-    "not-utf-8",
-    "lone-surrogate",
+_AMBIGUOUS = {
+    "undefined-rule", "no-root", "stray-line", "missing-body", "left-recursion", "not-utf-8", "lone-surrogate",
     "nul-character",
-}
+}  # fmt: skip
 """Errors whose fix is one of several that could be meant."""
 _ROUNDS = 50
-"""Of `apply_fixes`, which ends when a round has nothing to fix."""
+"""Limit of `apply_fixes`, which ends when a round has nothing to fix."""
+_NEAR = 200
+"""Edits with which a further one is compared: fixes come in the order of the text."""
 
 
 def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
-    """The reader's problems and those of the rules: errors, warnings and hints.
+    """The problems of the text's syntax and of its rules: errors, warnings and hints, in the order of the text.
 
-    A text with so many problems that it was not read to its end gets no others.
+    The rules are not checked where there were so many problems that the text was not read to its end.
     """
     diagnostics = list(document.problems)
     if not any(problem.code == "too-many-mistakes" for problem in diagnostics):
@@ -85,7 +81,7 @@ class GbnfCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether llama.cpp takes it: there is no error, though there may be warnings."""
+        """Whether llama.cpp accepts it: there is no error, though there may be warnings."""
         return not any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
 
     @cached_property
@@ -96,10 +92,10 @@ class GbnfCheck:
 
 
 def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GbnfCheck:
-    """Reads and checks any text, in seconds for each megabyte.
+    """Read and check any text, in seconds for each megabyte.
 
-    Raises nothing but CheckCancelled, where `cancel`, which is asked every few milliseconds, says so; `grammar` does
-    the same when it is first asked for.
+    Raises only CheckCancelled, when `cancel`, which is called every few milliseconds, returns True; so does the first
+    access to the result's `grammar`.
     """
     with stoppable(cancel):
         document = read_gbnf(text)
@@ -132,9 +128,9 @@ def apply_fixes(check: GbnfCheck) -> tuple[str, int]:
         edits: list[Edit] = []
         for diagnostic in check.diagnostics:
             fix = diagnostic.fix
-            if diagnostic.severity != "error" or diagnostic.code in _CHOICES or fix is None:
+            if diagnostic.severity != "error" or diagnostic.code in _AMBIGUOUS or fix is None:
                 continue
-            if fix.edits[0] in edits or not any(_touch(a, b) for a in fix.edits for b in edits[-200:]):
+            if fix.edits[0] in edits or not any(_touch(a, b) for a in fix.edits for b in edits[-_NEAR:]):
                 count += fix.edits[0] not in edits
                 edits += [edit for edit in fix.edits if edit not in edits]
         if not edits:
@@ -151,7 +147,7 @@ def _touch(a: Edit, b: Edit) -> bool:
 def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
     """The rule tree. Raises GrammarError with each problem's line and column, both from 1.
 
-    The first `before` characters were put there by the caller, and do not count.
+    The first `before` characters, which the caller added, are not counted.
     """
     check = _checked(text)
     if check.grammar is not None:
@@ -172,5 +168,5 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
 
 @lru_cache(maxsize=4)
 def _checked(text: str) -> GbnfCheck:
-    # cached, so that the same text is the same grammar to the caches of what is made of it
+    # cached, because other caches know a grammar by its identity
     return check_gbnf(text)

@@ -12,7 +12,7 @@ Edit: TypeAlias = tuple[int, int, str]
 
 
 class Fix(msgspec.Struct, frozen=True):
-    """Edits of the text that remove a diagnostic; they do not overlap and all count in the text as it was."""
+    """Edits that remove a diagnostic. They do not overlap, and their places are those of the unedited text."""
 
     title: str
     edits: tuple[Edit, ...]
@@ -30,8 +30,8 @@ class Fix(msgspec.Struct, frozen=True):
 class Diagnostic(msgspec.Struct, frozen=True):
     """A problem from `start` to `end` (code points from 0, `end` excluded).
 
-    An error is rejected by llama.cpp, or crashes or hangs it. A warning is accepted, but hardly intended; a hint works,
-    but another form works better.
+    An error makes llama.cpp reject the text, crash or hang. A warning is about accepted text that is hardly intended, a
+    hint about text that works, but has a better form.
     """
 
     severity: Severity

@@ -1,10 +1,9 @@
 """Emission for llama.cpp: the rule tree as GBNF.
 
-llama.cpp walks every stack of its parser over the whole vocabulary at each step, so this module decides the cost:
-alternatives with a common prefix are split letter by letter, a class of many characters is the last one (it is tried
-first, and only characters it rejects reach the others), and a repetition ends in itself instead of returning. Larger
-repetitions than llama.cpp supports are written as blocks of the same language: above 2,000 it rejects them, or drops
-the upper bound silently.
+llama.cpp tests every stack of its parser on the whole vocabulary at each step, so the form of the rules decides the
+cost: common prefixes of alternatives are factored out, a class of many characters is the last alternative (it is tried
+first, and only characters it rejects reach the others), and a string's end is right-recursive instead of a repetition.
+Larger repetitions than llama.cpp supports are written as blocks of the same language (`repetition.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 from glyphscope.grammar.gbnf.emit.gbnf_text import Speller
 from glyphscope.grammar.gbnf.emit.orders import with_plain_orders
-from glyphscope.grammar.gbnf.emit.repetition import expansion, times, without_empty_rounds
+from glyphscope.grammar.gbnf.emit.repetition import expansion, repeated, without_empty_iterations
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.notation_syntax import WHITE
 from glyphscope.grammar.patience import limited
@@ -55,15 +54,15 @@ from glyphscope.text.lines import common_length
 from glyphscope.visible import visible
 
 ROOT = "root"
-MAX_BESIDE = 8  # alternatives that begin alike and still are side by side
-MAX_INLINE = 24  # nodes of a lexeme that is written where it is used
+MAX_BESIDE = 8  # alternatives that are not factored
+MAX_INLINE = 24  # nodes of a lexeme that is written at each of its uses
 
 _QUOTE = Literal('"')
 _CHARACTERS = frozenset((any_character("json"), any_character("glyph")))
 
 
 def _known() -> dict[Node, str]:
-    """The lexemes that all grammars have under the same names."""
+    """The lexemes that have the same name in all grammars."""
     named: dict[Node, str] = {number_node(Bounds()): "number", integer_node(-LARGEST, LARGEST): "integer"}
     for node in (string_node("json"), string_node("glyph")):
         assert isinstance(node, Terminal)
@@ -76,9 +75,9 @@ _KNOWN = _known()
 
 @dataclass(frozen=True)
 class GbnfText:
-    """A grammar for llama.cpp. `unenforced` is what GBNF does not enforce of what the tree does.
+    """A grammar for llama.cpp, the origins of its rules, and the tree's constraints that it does not enforce.
 
-    `ordered`: the objects whose members it has in one order only, though any was asked for.
+    `ordered`: the objects whose members it has in one order only, although any was requested.
     """
 
     text: str
@@ -92,9 +91,9 @@ def emit_gbnf(
 ) -> GbnfText:
     """The grammar for llama.cpp, its first rule `root`, each rule before those it refers to.
 
-    With `comments`, a line before each rule names the tool and the schema place it comes from, and the words that
-    `notes` has for the place. An intersection that would need too many rules loses its weakest part, and `unenforced`
-    names what was lost.
+    With `comments`, a line before each rule names the tool and the schema place it comes from, and has the words of
+    `notes` for the place. An intersection that would need too many rules loses its weakest part, which `unenforced`
+    lists. Raises GrammarError when the time is used up.
     """
     with limited(grammar):
         return _emitter(grammar).emit(notes) if comments else _plain(ByIdentity(grammar))
@@ -108,11 +107,11 @@ def _plain(key: ByIdentity[Grammar]) -> GbnfText:
 def _emitter(grammar: Grammar) -> _Emitter:
     plain = with_plain_orders(grammar)
     flat = plain.grammar if plain.grammar.lexed else limit_depth(plain.grammar)
-    return _Emitter(without_empty_rounds(flat), plain.unenforced, plain.ordered)
+    return _Emitter(without_empty_iterations(flat), plain.unenforced, plain.ordered)
 
 
 class _SharedRule(NamedTuple):
-    """A rule that several places use, and what was dropped from it, which is lost at each of these places."""
+    """A rule that several places use, and the parts dropped from it, which are unenforced at each of these places."""
 
     name: str
     dropped: tuple[DroppedPart, ...] = ()
@@ -121,7 +120,7 @@ class _SharedRule(NamedTuple):
 class _Emitter:
     """The rules of a grammar rewritten for llama.cpp, by their GBNF names, with further ones that they need.
 
-    `owner` is in all methods the rule of the grammar that a node belongs to: further rules are named after it, and have
+    In all methods `owner` is the grammar's rule that a node belongs to: further rules have its name as a prefix, and
     its origin.
     """
 
@@ -136,7 +135,9 @@ class _Emitter:
         self.speller = Speller(ROOT, grammar.root, grammar.rules)
         self._shared: dict[Node, _SharedRule] = {}
         self._dropped: list[DroppedPart] = []  # from the lexeme that is being written
-        self._uses = Counter[int]()  # of each lexeme's body, by identity: one that is used twice is a rule
+        self._uses = Counter[
+            int
+        ]()  # of each lexeme's body, by identity: one with several uses becomes a rule
 
     def emit(self, notes: Callable[[Origin], str] | None) -> GbnfText:
         lexemes = (node for rule in self.grammar.rules.values() for node in walk(rule.body, skip=Terminal))
@@ -162,7 +163,7 @@ class _Emitter:
         return RuleRef(name)
 
     def _for_all(self, hint: str, key: Node, make: Callable[[str], Node]) -> Node:
-        """The rule that every place shares for a node; it belongs to none of them. `make` gets its name."""
+        """The rule that all places share for the node `key`, without an origin; `make` returns the body of a name."""
         shared = self._shared.get(key)
         if shared is None:
             shared = self._shared[key] = _SharedRule(self.speller.fresh(hint))
@@ -170,7 +171,7 @@ class _Emitter:
         return RuleRef(shared.name)
 
     def _named(self, hint: str, body: Node) -> Node:
-        """The rule that every place shares for a lexeme."""
+        """The rule that all places share for a lexeme."""
         return self._for_all(hint, body, lambda name: self._lexeme_body(body, Rule(name, body)))
 
     def _node(self, node: Node, owner: Rule) -> Node:
@@ -184,7 +185,7 @@ class _Emitter:
             if node in _CHARACTERS:
                 return self._character(node)
             options = [self._node(option, owner) for option in node.options]
-            return self._apart(options, owner)
+            return self._left_factored(options, owner)
         if isinstance(node, Repeat):
             return self._repeated(node, owner)
         if isinstance(node, Intersect):
@@ -208,13 +209,13 @@ class _Emitter:
         return RuleRef(shared.name)
 
     def _report(self, dropped: Iterable[DroppedPart], owner: Rule) -> None:
-        """Names what was dropped at the place of the owner: each that shares a rule loses it."""
+        """List the dropped parts as unenforced at the owner's place."""
         origin = owner.origin or NOWHERE
         for part in dropped:
             self.unenforced.update(dict.fromkeys(origin.unenforced(part.keywords, part.why)))
 
     def _lexeme_body(self, body: Node, owner: Rule) -> Node:
-        """A lexeme's body. One that ends in any characters and a quote ends in the rule that all strings share."""
+        """A lexeme's body. If it ends in any characters and a quote, its end is the rule that all strings share."""
         if isinstance(body, Seq) and len(body.parts) > 1 and body.parts[-1] == _QUOTE:
             open_end = body.parts[-2]
             if isinstance(open_end, Repeat) and open_end.maximum is None and open_end.body in _CHARACTERS:
@@ -223,7 +224,7 @@ class _Emitter:
         return self._node(body, owner)
 
     def _string_end(self, character: Node) -> Node:
-        """Any characters and the closing quote, without a return after each of them."""
+        """Any characters and the closing quote, by right recursion."""
 
         def end(name: str) -> Node:
             raw, escape = self._raw_and_escape(character)
@@ -251,7 +252,7 @@ class _Emitter:
 
         if expansion(body, node.minimum, node.maximum) is None:
             body = block(body)
-        return times(body, node.minimum, node.maximum, block)
+        return repeated(body, node.minimum, node.maximum, block)
 
     def _intersection(self, node: Intersect, owner: Rule) -> Node:
         shared = self._shared.get(node)
@@ -273,8 +274,8 @@ class _Emitter:
         self._shared[node] = _SharedRule(ready.name, parts)
         return ready
 
-    def _apart(self, options: list[Node], owner: Rule) -> Node:
-        """Alternatives split letter by letter where many begin with the same one."""
+    def _left_factored(self, options: list[Node], owner: Rule) -> Node:
+        """The alternatives, if there are many, with common prefixes factored out, letter by letter."""
         if len(options) <= MAX_BESIDE:
             return alt(*options)
         groups: dict[str, list[Node]] = {}
@@ -299,7 +300,7 @@ class _Emitter:
                 continue
             texts = [_leading(option) for option in group]
             start = min(texts)[: common_length(min(texts), max(texts))]
-            rest = self._apart([_without(option, len(start)) for option in group], owner)
+            rest = self._left_factored([_without(option, len(start)) for option in group], owner)
             if isinstance(rest, Alt) and len(rest.options) > MAX_BESIDE:
                 rest = self._new_rule(f"{self.speller.name(owner.name)}-{len(start)}", rest, owner)
             parts.append(seq(start, rest))
@@ -319,14 +320,14 @@ def _is_short(lexeme: Node) -> bool:
 
 
 def _first_letter(node: Node) -> str:
-    """The letter with which every text of the node begins, by its first literal; empty where it begins otherwise."""
+    """The first letter of the literal that begins the node; "" where none does."""
     if isinstance(node, Seq) and node.parts:
         node = node.parts[0]
     return node.text[:1] if isinstance(node, Literal) else ""
 
 
 def _leading(node: Node) -> str:
-    """The literal with which it begins."""
+    """The literal that begins the node."""
     if isinstance(node, Seq):
         node = node.parts[0]
     assert isinstance(node, Literal)

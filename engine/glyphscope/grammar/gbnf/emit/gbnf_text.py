@@ -1,4 +1,4 @@
-"""How nodes are spelled in GBNF: names, literals, classes, groups."""
+"""The text of nodes in GBNF: names, literals, classes, groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEVER = "[^\\x00-\\U0010FFFF]"
 
 
 class Speller:
-    """Names that llama.cpp takes, and the text of rules under them."""
+    """Gives rules names that llama.cpp accepts, and writes their text."""
 
     def __init__(self, root: str, start: str, rules: Iterable[str]) -> None:
         self._taken = Names()
@@ -80,10 +80,10 @@ def _grouped(node: Node) -> str:
 
 
 def spell_class(ranges: Ranges) -> str:
-    """A class, negated where that is shorter: llama.cpp looks at every range for every token.
+    """A class, negated where that is shorter: llama.cpp tests every range for every token.
 
-    Only ASCII is excluded so. A token may end inside a character, and a negated class rejects every beginning that an
-    excluded character shares: `[^é]` rejects an `è` byte by byte (llama.cpp's match_partial_char).
+    Only ASCII characters are excluded this way. A token may end inside a character, and a negated class then rejects
+    the first bytes of an excluded character: `[^é]` rejects an `è` (llama.cpp's match_partial_char).
     """
     if not ranges:
         return _NEVER
@@ -115,7 +115,7 @@ def _character(code: int, *, inside: bool) -> str:
     if inside and char in "[]":
         return "\\" + char
     if code < 0x80:
-        # A hyphen and a caret mean something in a class, and only newer versions know their escapes.
+        # A hyphen and a caret have a meaning in a class, and only newer versions of llama.cpp know their escapes.
         return f"\\x{code:02X}" if not is_seen(char) or (inside and char in "-^") else char
     if is_seen(char):
         return char

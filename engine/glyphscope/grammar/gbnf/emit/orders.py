@@ -1,7 +1,7 @@
 """Entries in any order as plain rules: GBNF has no sets of members.
 
-A few entries are spelled out, one rule for each set of them that may be there. More keep the order in which they
-are listed, which is reported.
+A few entries become one rule for each set of entries that may have come (`_spelled_out`). More keep the order in which
+they are listed (`_in_order`), which is reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOT_COUNTED = "GBNF counts no members, some of which are optional"
 
 
 class Plain(NamedTuple):
-    """A grammar without any `Unordered`; what it does not enforce for that, and where it keeps an order."""
+    """A grammar without `Unordered`, the constraints that it no longer enforces, and the objects left in one order."""
 
     grammar: Grammar
     unenforced: tuple[Unenforced, ...]
@@ -90,7 +90,7 @@ class _Writer:
         by_entries: dict[tuple[int, int], Node] = {}
 
         def more(present: int, extra: int) -> Node:
-            """The members allowed after these: the rules of larger sets are made first."""
+            """The rest after these entries, as a reference to their set's rule."""
             known = by_entries.get((present, extra))
             if known is not None:
                 return known

@@ -1,7 +1,7 @@
 """A GBNF document formatted: one space between items, long alternatives and groups a line each, comments included.
 
-A comment stays behind its token: there llama.cpp lets a line end, for it did so before. Texts and classes stay
-unchanged. `_rule` decides where a rule is broken into lines, `_between` what is between rules.
+A comment stays behind its token, where llama.cpp allows a line end, because it did so before. Texts and classes are
+unchanged. `_rule` decides where a rule is broken into lines, `_between` the text between rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STEP = "  "
 
 
 def print_gbnf(document: GbnfDocument) -> str:
-    """The text formatted, of the same language. A document with problems is returned unchanged: it has none."""
+    """The text formatted, of the same language; unchanged if the document has problems, because it has no language."""
     text = document.text
     if document.problems:
         return text
@@ -48,7 +48,7 @@ def print_gbnf(document: GbnfDocument) -> str:
 def _between(
     text: str, comments: tuple[Comment, ...], at: int, end: int, until: int, pieces: list[str]
 ) -> int:
-    """The comments after the rule that ended, and the blank lines; the next comment."""
+    """Add the comments and blank lines from `end` to `until`. Returns the index of the next comment."""
     while at < len(comments) and comments[at].start < until:
         comment = comments[at]
         pieces.append(_gap(text[end : comment.start], pieces, "  "))
@@ -98,7 +98,7 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
     out = [head, "\n" + _STEP if broken else " "]
     levels = [
         (broken, _STEP)
-    ]  # of each open group: whether its alternatives are on separate lines, and their indent
+    ]  # for each open group: are its alternatives on separate lines, and their indent
     commented = 0  # comments so far
     last = ""
     for place, token in enumerate(tokens):
@@ -137,7 +137,7 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
 
 
 def _comment(out: list[str], text: str, comment: Comment, indent: str) -> None:
-    """Behind what is there, or in the next line if that is a comment."""
+    """Add a comment behind the text so far, or in the next line if that ends in a comment."""
     gap = "  "
     if out[-1].isspace():
         after_comment = out[-2].lstrip().startswith("#")
@@ -165,7 +165,7 @@ def _tokens(body: Alternatives, text: str) -> Iterator[_Token]:
             parts: list[Item | _Token] = []
             for before, option in zip((None, *node.options), node.options):
                 if before is not None:
-                    # a comment before the sign comes behind it: it may be there too
+                    # a comment before the sign is moved behind it, where it is allowed too
                     parts.append(_Token("|", before.end + 1))
                 parts += option.items
             waiting += parts[::-1]

@@ -1,5 +1,5 @@
-"""Repetitions for llama.cpp, of the same language: within its limits (`times`), and never of what may be empty
-(`without_empty_rounds`).
+"""Repetitions for llama.cpp, of the same language: within its limits (`repeated`), and never of an item that can be
+empty (`without_empty_iterations`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 LIMIT = 1999
-"""The largest bound that is written: llama.cpp takes 2,000."""
+"""The largest bound that is written: llama.cpp rejects a minimum over 2,000, and drops a larger maximum silently."""
 BLOCK = 1000
-"""Repetitions of one rule in place of more than `LIMIT`."""
+"""Repetitions in each of the rules that replace more than `LIMIT`."""
 
 
 def expansion(body: Node, minimum: int, maximum: int | None) -> int | None:
@@ -44,7 +44,7 @@ def expansion(body: Node, minimum: int, maximum: int | None) -> int | None:
 
 
 def _rules_inside(node: Node, *, grouped: bool = False) -> int:
-    """How many rules the parser makes inside a node; a group is one of them."""
+    """The number of rules that llama.cpp makes of a node: one for each group, and for each optional repetition."""
     if isinstance(node, Seq):
         return int(grouped) + sum(_rules_inside(part, grouped=isinstance(part, Alt)) for part in node.parts)
     if isinstance(node, Alt):
@@ -56,15 +56,15 @@ def _rules_inside(node: Node, *, grouped: bool = False) -> int:
     return int(not isinstance(node, CharClass | Literal | RuleRef))
 
 
-def times(body: Node, minimum: int, maximum: int | None, block: Callable[[Node], Node]) -> Node:
-    """`body` from `minimum` to `maximum` times, exactly; `block` gives the reference to a rule for a body."""
+def repeated(body: Node, minimum: int, maximum: int | None, block: Callable[[Node], Node]) -> Node:
+    """`body` from `minimum` to `maximum` times, exactly; `block` makes a rule of a body and returns its reference."""
     if max(minimum, maximum or 0) <= LIMIT:
         return repeat(body, minimum, maximum)
     if not isinstance(body, CharClass | RuleRef):
         body = block(body)
     thousand = block(repeat(body, BLOCK, BLOCK))
     required = seq(
-        times(thousand, minimum // BLOCK, minimum // BLOCK, block), repeat(body, *[minimum % BLOCK] * 2)
+        repeated(thousand, minimum // BLOCK, minimum // BLOCK, block), repeat(body, *[minimum % BLOCK] * 2)
     )
     if maximum is None:
         return seq(required, repeat(body))
@@ -73,13 +73,13 @@ def times(body: Node, minimum: int, maximum: int | None, block: Callable[[Node],
     more = maximum - minimum
     if more <= LIMIT:
         return seq(required, repeat(body, 0, more))
-    # Any number of blocks and then at least as many more as a block has: every number up to the end is reached.
+    # Up to `blocks` blocks, then single ones, which may be as many as a block has less 1: every number can be reached.
     blocks = (more - (BLOCK - 1)) // BLOCK
-    return seq(required, times(thousand, 0, blocks, block), repeat(body, 0, more - blocks * BLOCK))
+    return seq(required, repeated(thousand, 0, blocks, block), repeat(body, 0, more - blocks * BLOCK))
 
 
-def without_empty_rounds(grammar: Grammar) -> Grammar:
-    """The same language; the same grammar where no repetition can have an empty round."""
+def without_empty_iterations(grammar: Grammar) -> Grammar:
+    """The same language; the same grammar where no repeated item can be empty."""
     rewriter = _Rewriter(grammar)
     rules = {name: rewriter.rule(rule) for name, rule in grammar.rules.items()}
     if all(rules[name] is rule for name, rule in grammar.rules.items()):
@@ -87,15 +87,15 @@ def without_empty_rounds(grammar: Grammar) -> Grammar:
     while rewriter.missing:
         source, name = rewriter.missing.pop()
         rule = grammar.rules[source]
-        rules[name] = Rule(name, rewriter.node(rewriter.filled(rule.body)), rule.origin)
+        rules[name] = Rule(name, rewriter.node(rewriter.nonempty(rule.body)), rule.origin)
     added = rules.keys() - grammar.rules.keys()
     return replace(
-        grammar, rules=_without(rules, added - productive_rules(replace(grammar, rules=rules), _some))
+        grammar, rules=_without(rules, added - productive_rules(replace(grammar, rules=rules), _has_text))
     )
 
 
 def _without(rules: dict[str, Rule], dead: set[str]) -> dict[str, Rule]:
-    """The rules without those that derive no text: of what is only ever empty, nothing is left."""
+    """The rules without the `dead` ones, which derive no text: the nonempty part of what is always empty."""
     if not dead:
         return rules
 
@@ -109,21 +109,21 @@ def _without(rules: dict[str, Rule], dead: set[str]) -> dict[str, Rule]:
     }
 
 
-def _some(_: Intersect) -> bool:
-    """An intersection counts as one with a text: that it has none is decided when it is written."""
+def _has_text(_: Intersect) -> bool:
+    """Assume that an intersection has a text: whether it has one is decided when it is written."""
     return True
 
 
 class _Rewriter:
-    """Nodes without repetitions of what may be empty, and without the empty text (`filled`).
+    """Nodes rewritten without repetitions of nullable items, and without the empty text (`nonempty`).
 
-    `missing` are the rules that `filled` needs and that are still to be made: of which rule, and the name.
+    `missing` are the rules that `nonempty` still needs: the name of the original rule, and of the new one.
     """
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._nullable = nullable_rules(grammar)
-        self._filled: dict[str, str] = {}
+        self._nonempty: dict[str, str] = {}
         self.missing: list[tuple[str, str]] = []
 
     def rule(self, rule: Rule) -> Rule:
@@ -132,50 +132,52 @@ class _Rewriter:
 
     def node(self, node: Node) -> Node:
         """The node with its repetitions rewritten; itself where there is nothing to rewrite."""
-        if isinstance(node, Repeat) and node.maximum is None and self._empty(node.body):
-            return repeat(self.node(self.filled(node.body)))
+        if isinstance(node, Repeat) and node.maximum is None and self._is_nullable(node.body):
+            return repeat(self.node(self.nonempty(node.body)))
         if not isinstance(node, Terminal | Seq | Alt | Repeat):
             return node
         parts = [self.node(part) for part in node.inner]
         return node if all(map(is_, parts, node.inner)) else joined(node, parts)
 
-    def filled(self, node: Node) -> Node:
+    def nonempty(self, node: Node) -> Node:
         """The language of the node without the empty text."""
-        if not self._empty(node):
+        if not self._is_nullable(node):
             return node
         if isinstance(node, RuleRef):
-            return RuleRef(self._filled_rule(node.name))
+            return RuleRef(self._nonempty_rule(node.name))
         if isinstance(node, Terminal):
-            return terminal(self.filled(node.body))
+            return terminal(self.nonempty(node.body))
         if isinstance(node, Alt):
-            return alt(*(self.filled(option) for option in node.options))
+            return alt(*(self.nonempty(option) for option in node.options))
         if isinstance(node, Seq):
             # the first part that is not empty, and whatever comes after it
-            return alt(*(seq(self.filled(part), *node.parts[at + 1 :]) for at, part in enumerate(node.parts)))
+            return alt(
+                *(seq(self.nonempty(part), *node.parts[at + 1 :]) for at, part in enumerate(node.parts))
+            )
         if isinstance(node, Repeat):
-            body = self.filled(node.body)
+            body = self.nonempty(node.body)
             return NEVER if body == NEVER else repeat(body, 1, node.maximum)
         return NEVER
 
-    def _filled_rule(self, name: str) -> str:
-        filled = self._filled.get(name)
-        if filled is None:
-            filled = f"{name}-some"
-            while filled in self._grammar.rules or filled in self._filled.values():
-                filled += "-some"
-            self._filled[name] = filled
-            self.missing.append((name, filled))
-        return filled
+    def _nonempty_rule(self, name: str) -> str:
+        nonempty = self._nonempty.get(name)
+        if nonempty is None:
+            nonempty = f"{name}-some"
+            while nonempty in self._grammar.rules or nonempty in self._nonempty.values():
+                nonempty += "-some"
+            self._nonempty[name] = nonempty
+            self.missing.append((name, nonempty))
+        return nonempty
 
-    def _empty(self, node: Node) -> bool:
+    def _is_nullable(self, node: Node) -> bool:
         if isinstance(node, RuleRef):
             return node.name in self._nullable
         if isinstance(node, Literal):
             return not node.text
         if isinstance(node, Terminal):
-            return self._empty(node.body)
+            return self._is_nullable(node.body)
         if isinstance(node, Seq):
-            return all(self._empty(part) for part in node.parts)
+            return all(self._is_nullable(part) for part in node.parts)
         if isinstance(node, Alt):
-            return any(self._empty(option) for option in node.options)
-        return isinstance(node, Repeat) and (node.minimum == 0 or self._empty(node.body))
+            return any(self._is_nullable(option) for option in node.options)
+        return isinstance(node, Repeat) and (node.minimum == 0 or self._is_nullable(node.body))

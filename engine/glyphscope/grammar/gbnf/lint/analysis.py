@@ -1,4 +1,4 @@
-"""A document with what is known of its rules, for the checks: properties of each, and what follows for all of them."""
+"""A document with the properties of its rules, for the checks: of each rule, and those that depend on other rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = "root"
 class Analysis:
     """The rules of a document and their properties. Of several with one name the last counts, as it does for llama.cpp.
 
-    What needs all rules is decided when a check first asks for it, and once.
+    Properties that need all rules are computed when a check first asks for them.
     """
 
     def __init__(self, document: GbnfDocument) -> None:
@@ -27,6 +27,11 @@ class Analysis:
         ]
         self.rules: dict[str, GbnfRule] = {rule.name: rule for rule in document.rules}
         self.properties: dict[str, RuleProperties] = {rule.name: found for rule, found in self.definitions}
+
+    @cached_property
+    def used(self) -> set[str]:
+        """The names that occur in the body of another rule."""
+        return {name for rule, found in self.definitions for name in found.names if name != rule.name}
 
     @cached_property
     def reachable(self) -> set[str]:
@@ -42,7 +47,7 @@ class Analysis:
 
     @cached_property
     def productive(self) -> set[str]:
-        """The rules that derive a finite text. An undefined one counts as one: it is reported as undefined."""
+        """The rules that derive a finite text, undefined ones included: those are reported as undefined."""
         conditions = {name: properties.productive for name, properties in self.properties.items()}
         named = {name for properties in self.properties.values() for name in properties.names}
         undefined = named.difference(self.properties)
@@ -55,7 +60,7 @@ class Analysis:
 
     @cached_property
     def directly_empty(self) -> set[str]:
-        """Those of which llama.cpp sees that they are nullable: an alternative has nothing in it."""
+        """The rules that llama.cpp detects as nullable: one of their alternatives is empty."""
         return {name for name, properties in self.properties.items() if properties.directly_empty}
 
     @cached_property
@@ -68,7 +73,7 @@ class Analysis:
 
     @cached_property
     def begins_for_llama(self) -> dict[str, Beginnings]:
-        """How each begins for llama.cpp's check of left recursion."""
+        """How each rule begins for llama.cpp's check of left recursion."""
         empty = self.directly_empty
         return {
             name: beginnings(properties, empty, as_llama=True) for name, properties in self.properties.items()

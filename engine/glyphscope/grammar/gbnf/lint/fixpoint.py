@@ -23,10 +23,10 @@ from glyphscope.grammar.gbnf.lint.rule_properties import (
 from glyphscope.grammar.traversal import callees_first
 
 MANY = 10**12
-"""More is not counted."""
+"""Counts stop there: they double with each rule."""
 
 Atom: TypeAlias = str | tuple[str, int]
-"""That a rule has the property, by its name; or that an inner rule of it has, by its place in the rule's condition."""
+"""The proposition that a rule has the property, by its name, or an inner rule of it, by its place in the condition."""
 
 
 @dataclass(slots=True)
@@ -38,12 +38,12 @@ class _Clause:
 
 
 def forward_chaining(conditions: Mapping[str, Condition]) -> set[str]:
-    """The rules that have a property, by the condition under which each has it. Those without a condition have it not.
+    """The rules that have a property, by the condition under which each has it; rules without a condition do not.
 
-    Each conjunction of a condition is the body of a Horn clause. It starts from the rules that have the property in any
-    case: a new true atom is counted off in every clause that waits for it, and a clause with no unknown atom left makes
-    its head true (Dowling and Gallier 1984). So each atom of a clause is looked at once, and rules that only wait for
-    each other never get the property: with `a ::= b` and `b ::= a`, neither derives a finite text.
+    Each conjunction of a condition is the body of a Horn clause. Starting from the rules that always have the property,
+    each new true atom is counted off in the clauses that need it, and a clause without an unknown atom makes its head
+    true (Dowling and Gallier 1984). So each atom of a clause is visited once, and rules that only need each other never
+    get the property: with `a ::= b` and `b ::= a`, neither derives a finite text.
     """
     true: set[Atom] = {name for name, condition in conditions.items() if condition is True}
     waiting: dict[Atom, list[_Clause]] = {}  # the clauses by the atoms of their bodies
@@ -178,7 +178,7 @@ def cycles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 
 def _popped(stack: list[str], name: str) -> list[str]:
-    """The end of the stack from `name` on, taken off it."""
+    """Pop the end of the stack from `name` on."""
     members: list[str] = []
     while not members or members[-1] != name:
         members.append(stack.pop())
@@ -214,7 +214,7 @@ def callees_order(begins: Mapping[str, Beginnings]) -> list[str]:
 def total_ways(order: Iterable[str], begins: Mapping[str, Beginnings], own: int = 0) -> dict[str, int]:
     """For each rule its ways to begin, `own` for itself, and those of the rules that it begins with, as often.
 
-    A rule of a cycle that is not counted yet adds nothing.
+    In a cycle, a rule that is not counted yet adds nothing.
     """
     totals: dict[str, int] = {}
     for name in order:

@@ -1,7 +1,7 @@
 """The bodies of rules, item by item: repetitions, texts, classes, tokens and alternatives.
 
-What concerns one rule alone is found by `_ItemChecks`, a method for each kind of item, and remembered with places from
-the rule's start (`notes_of`). `check_items` moves it to the rule's place and adds what depends on the other rules.
+Problems of one rule alone are found by `_ItemChecks`, a method for each kind of item, and cached with places from the
+rule's start (`_notes_of`). `check_items` moves them to the rule's place and adds those that depend on other rules.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ OPTIONALS = 12
 """Optional items in a row from which on a token is slow. Measured (49,000 tokens): one item 4 ms a token, 12 optional
 classes 23 ms, 20 78 ms, 30 1.5 s; `"a"?` 100 times 1 s. Bounded repetitions are not: `[a-z]{0,2000}` 6 ms."""
 SPACES = 20
-"""As many as llama.cpp's own json.gbnf allows at once."""
+"""The limit in the fix for unlimited white space, that of llama.cpp's json.gbnf."""
 _WHITE = frozenset(map(ord, " \t\n\r\x0b\x0c"))
 _TOO_LARGE = 2**64
-"""From this number on llama.cpp cannot read it."""
+"""llama.cpp cannot read numbers from this one on."""
 _MOST = 200
 """Notes of one rule, besides errors."""
 _TRIED = 300
-"""Characters among which a printable one is looked for, as an example."""
+"""Characters among which a printable one is searched, as an example."""
 
 
 class Notes(NamedTuple):
@@ -55,7 +55,7 @@ def check_items(analysis: Analysis) -> Iterator[Diagnostic]:
     """Check the bodies of the rules."""
     named: set[str] = set()  # rules that llama.cpp has made already
     for rule, properties in analysis.definitions:
-        notes = notes_of(rule, analysis.document.text)
+        notes = _notes_of(rule, analysis.document.text)
         yield from (_moved(note, rule.start) for note in notes.diagnostics)
         for start, end, name in notes.tokens:
             yield _token(analysis, rule.start + start, rule.start + end, name)
@@ -158,7 +158,7 @@ class _ItemChecks:
             message = "Unlimited white space: models can get stuck in it. Limit it."
             repair = fix(f"Write at most {SPACES}", (start, end, f"{{{low},{max(low, SPACES)}}}"))
             if self.text[end : end + 1] in ("*", "+", "?", "{"):
-                repair = None  # what is repeated again would grow
+                repair = None  # under another repetition the limits would multiply
             self.note("unbounded-space", message, start, end, repair)
 
     def token(self, node: Token) -> None:
@@ -224,7 +224,7 @@ class _ItemChecks:
         self.note("negated-non-ascii", message, node.start, node.end, repair)
 
     def spelling(self, raw: str, start: int, end: int, what: str) -> None:
-        """Check how a text or class is written; `raw` is its inside, `what` its closing sign in words."""
+        """Line breaks and new escapes in a text or class; `raw` is its inside, `what` its closing sign in words."""
         at = raw.find("\n") if "\n" in raw else raw.find("\r")
         if at >= 0:
             message = f"This {what} contains a line break, and llama.cpp accepts all of it. Is a closing one missing?"
@@ -247,7 +247,7 @@ class _ItemChecks:
         self.note("no-such-character", f"No text can contain the code point U+{code:04X}.", start, end)
 
     def alternatives(self, node: Alternatives) -> None:
-        """Duplicates, and single characters that are in a class beside them: nothing else is certain."""
+        """Duplicates, and single characters that are in a class beside them; other overlaps are not certain."""
         texts: dict[str, Sequence] = {}
         classes = [option.items[0] for option in node.options if len(option.items) == 1]
         ranges = [r for item in classes if isinstance(item, Class) and not item.negated for r in item.ranges]
@@ -296,13 +296,8 @@ class _ItemChecks:
         if len(same) == 1 and all(item.maximum == 1 for item in row):
             one = f"{same.pop()}{{0,{len(row)}}}"
             repair = fix("Write one repetition", (start, end, one))
-            self.note(
-                "slow-optionals",
-                f"{message} Write one repetition, `{{0,{len(row)}}}`.",
-                start,
-                end,
-                repair,
-            )
+            message += f" Write one repetition, `{{0,{len(row)}}}`."
+            self.note("slow-optionals", message, start, end, repair)
         else:
             message += " Nest them if that is the intention: `(a (b c?)?)?`."
             self.note("slow-optionals", message, start, end)
@@ -344,5 +339,5 @@ def _notes(rule: GbnfRule, text: str) -> Notes:
     return Notes(tuple(checks.diagnostics), tuple(checks.tokens))
 
 
-notes_of = PerRule(_notes)
+_notes_of = PerRule(_notes)
 """The notes of a rule."""

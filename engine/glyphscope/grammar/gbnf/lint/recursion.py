@@ -1,8 +1,8 @@
-"""Rules that begin with themselves, never end, or loop without reading anything; and those too slow to begin.
+"""Rules that begin with themselves, never end, or loop without reading anything; and those that begin in too many ways.
 
-llama.cpp checks only some of this, by what it sees of a rule (`Analysis.directly_empty`), and hangs or crashes on the
-rest. So left recursion and loops are searched twice: as llama.cpp sees them, which it rejects with a message, and as
-they are.
+llama.cpp checks only some of this, because it knows only some rules as nullable (`Analysis.directly_empty`), and hangs
+or crashes on the rest. So left recursion and loops are searched twice: as llama.cpp detects them, which it rejects with
+a message, and in full.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from glyphscope.grammar.gbnf.lint.fixpoint import (
     shortest_cycle,
     total_ways,
 )
-from glyphscope.grammar.gbnf.lint.rules import names
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule, Reference
 
 MAX_STEPS = 1_000_000_000
-"""Steps of llama.cpp's search for left recursion, which goes every way: 134 million took 0.9 s (measured)."""
+"""Steps of llama.cpp's search for left recursion, which follows every path: 134 million took 0.9 s (measured)."""
 MAX_CHAIN = 60_000
-"""Rules that begin with each other: 60,000 it took, 80,000 overflowed an 8 MB stack (measured)."""
+"""Rules in a chain that begin with each other: 60,000 worked, 80,000 overflowed an 8 MB stack (measured)."""
 MAX_WAYS = 60_000
 """Ways to begin a text; llama.cpp compares each with all others: 32,000 took 4 s, 65,000 took 9 s (measured)."""
 SLOW_WAYS = 100
-"""Each is walked over the vocabulary at each token: 100 took 50 ms, 1,000 took 420 ms (measured, 49,000 tokens)."""
+"""Each is tested on the vocabulary at each token: 100 took 50 ms, 1,000 took 420 ms (measured, 49,000 tokens)."""
 
 
 def check_recursion(analysis: Analysis) -> Iterator[Diagnostic]:
@@ -43,7 +42,7 @@ def check_recursion(analysis: Analysis) -> Iterator[Diagnostic]:
 
 
 def _left_recursion(analysis: Analysis) -> Iterator[Diagnostic]:
-    """llama.cpp rejects left recursion that it detects; other makes it push stacks for ever, unless nothing follows."""
+    """llama.cpp rejects left recursion that it detects. In others it adds stacks for ever, unless nothing follows."""
     detected = _edges(analysis.begins_for_llama)
     reported: set[str] = set()
     for members in cycles(detected):
@@ -71,15 +70,16 @@ def _edges(begins: dict[str, Beginnings]) -> dict[str, dict[str, bool]]:
 
 
 def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagnostic:
-    """`cycle` are the rules from the first one back to itself, `detected` whether llama.cpp finds it."""
+    """The diagnostic of a cycle, from its first rule back to that. `detected`: llama.cpp finds it."""
     first, second = cycle[:2]
     rule = analysis.rules[first]
     place = _beginning(analysis.document.text, rule, second)
     start, end = (place.start, place.end) if place else rule.name_span
+    shown = cycle if len(cycle) <= 6 else [*cycle[:3], "…", *cycle[-2:]]
     how = (
         f"{first} begins with itself"
         if len(cycle) == 2
-        else f"{first} begins with itself through other rules: {names(cycle)}"
+        else f"{first} begins with itself through other rules: {' → '.join(shown)}"
     )
     what = "llama.cpp rejects it" if detected else "llama.cpp does not detect it and hangs"
     message = f"{how}; {what}. Put an item before it, or use a repetition:"
@@ -89,7 +89,7 @@ def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagno
 
 
 def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
-    """The reference with which an alternative begins, judged by the sign before it; else the first of that name."""
+    """The reference to `name` that begins an alternative, by the sign before it; else the first one."""
     first = None
     for reference in rule.references:
         if reference.name == name:
@@ -165,7 +165,7 @@ def _non_productive(analysis: Analysis) -> Iterator[Diagnostic]:
 
 
 def _ways(analysis: Analysis) -> Iterator[Diagnostic]:
-    """How often llama.cpp goes over rules in its search, how deep, and how many stacks it has."""
+    """The steps and the depth of llama.cpp's search for left recursion, and the number of its stacks."""
     begins = analysis.begins_for_llama
     order = callees_order(begins)
     steps = total_ways(order, begins, 1)

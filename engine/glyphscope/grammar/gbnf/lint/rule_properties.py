@@ -1,4 +1,4 @@
-"""A single rule as llama.cpp expands it, and what the checks need to know of that: its properties.
+"""A single rule as llama.cpp expands it, and the properties that the checks need.
 
 llama.cpp has alternatives of characters and references only. A group becomes a separate rule; `S*` and `S?` become
 `R ::= S R |` and `R ::= S |`; `S{2,5}` becomes `S S R`, and R a chain of three rules. Its checks look at those, so ours
@@ -50,7 +50,7 @@ MAX_REPETITIONS = 2_000
 
 
 class Loop(NamedTuple):
-    """An item repeated without bound, that is empty if all `names` are; place in the rule, from its start."""
+    """An unbounded repetition of an item that is empty if all `names` are. Places count from the rule's start."""
 
     start: int
     end: int
@@ -95,7 +95,7 @@ class RuleProperties(NamedTuple):
 
 
 _MOST_LARGE = 1_000
-"""Large repetitions that are noted of one rule."""
+"""Large repetitions that are reported of one rule."""
 
 
 class _Weight(NamedTuple):
@@ -121,7 +121,7 @@ _EMPTY, _TERMINAL = _Expanded((), _LIGHT), _Expanded((TERMINAL,), _LIGHT)
 
 
 class _Expansion:
-    """The inner rules of a rule, and the counts of all that llama.cpp makes of it, in one walk over its body."""
+    """The inner rules of a rule, and the number of rules that llama.cpp makes of it, in one walk over its body."""
 
     def __init__(self, rule: GbnfRule) -> None:
         self.rule = rule
@@ -187,7 +187,7 @@ class _Expansion:
             again = (AGAIN,) if maximum is None or maximum - minimum > 1 else ()
             self.inner.append((body + again, ()))
             elements += (len(self.inner) - 1,)
-        # operators on operators double the elements: the ends are enough
+        # operators on operators double the elements, and the checks need only both ends
         ends = elements if len(elements) <= 6 else elements[:3] + elements[-3:]
         return _Expanded(ends, _Weight(rules, first, last, min(times, MAX_REPETITIONS + 1)))
 
@@ -221,9 +221,9 @@ _InnerCondition: TypeAlias = tuple[Conjunction, ...] | bool
 
 
 def _conditions(inner: list[InnerRule], *, of_terminal: bool) -> list[_InnerCondition]:
-    """When each inner rule has a property that a terminal has or has not: to derive a finite text, or the empty one.
+    """When each inner rule derives a finite text, as terminals do (`of_terminal`), or the empty one, as they do not.
 
-    An inner rule with one alternative left is put into those that refer to it.
+    The condition of an inner rule with one conjunction is inlined where the rule is used.
     """
     conditions: list[_InnerCondition] = []
     for options in inner:
@@ -250,7 +250,7 @@ def _conditions(inner: list[InnerRule], *, of_terminal: bool) -> list[_InnerCond
 
 
 def _of_the_last(conditions: list[_InnerCondition]) -> Condition:
-    """The condition of the last inner rule, with those of the inner rules it needs before it."""
+    """The condition of the last inner rule, after those of the inner rules that it needs."""
     last = conditions[-1]
     if isinstance(last, bool):
         return last
@@ -279,9 +279,9 @@ def _single(condition: _InnerCondition) -> Conjunction | bool:
 
 
 def _names_needed(body: Option, needed: list[Conjunction | bool]) -> tuple[str, ...] | None:
-    """The rules that must all be empty for the body to be so, given what must be for each inner rule to be so.
+    """The rules that must all be empty for the body to be empty, given what each inner rule needs.
 
-    None where it cannot be empty, or can be so in several ways.
+    None where it cannot be empty, or can in several ways.
     """
     names: list[str] = []
     for element in body:
@@ -308,7 +308,7 @@ _LONGEST = 20_000
 
 
 class PerRule(Generic[Result]):
-    """A function of a rule, and of its document's text, of which it may look only at the rule; remembered by that text.
+    """A cached function of a rule and its document's text, of which it may read only the rule's part: the cache's key.
 
     Places in its result count from the rule's start, because the rule may move in the document.
     """
@@ -320,7 +320,7 @@ class PerRule(Generic[Result]):
     def __call__(self, rule: GbnfRule, text: str) -> Result:
         if rule.end - rule.start > _LONGEST:
             return self._compute(rule, text)
-        # the name too: a rule may have got one that is not in its text
+        # with the name, because the reader may have given the rule one that is not in its text
         key = (rule.name, text[rule.start : rule.end])
         result = self._remembered.get(key)
         if result is None:

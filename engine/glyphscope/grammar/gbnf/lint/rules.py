@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 from glyphscope.grammar.gbnf.cancellation import checkpoint
@@ -12,11 +12,11 @@ from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
 from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, GbnfRule
 
 _GUESSES = 20
-"""Undefined names for which a similar one is searched: that takes a look at every rule."""
+"""Undefined names for which a similar one is searched, among all rules."""
 
 
 def check_rules(analysis: Analysis) -> Iterator[Diagnostic]:
-    """Check the rules without their bodies."""
+    """Check the names of the rules."""
     if not analysis.rules:
         if not analysis.document.problems:
             yield report("no-rules", "There is no rule here. Write one: `root ::= …`.", 0, 0)
@@ -29,12 +29,8 @@ def check_rules(analysis: Analysis) -> Iterator[Diagnostic]:
 
 
 def _no_root(analysis: Analysis) -> Diagnostic:
-    used = {
-        name for rule, properties in analysis.definitions for name in properties.names if name != rule.name
-    }
-    first = next(
-        (rule for rule in analysis.document.rules if rule.name not in used), analysis.document.rules[0]
-    )
+    rules = analysis.document.rules
+    first = next((rule for rule in rules if rule.name not in analysis.used), rules[0])
     if any(ROOT in properties.names for properties in analysis.properties.values()):
         message = "The rule root, with which llama.cpp begins, is used but not defined. Write it."
         return report("no-root", message, *first.name_span)
@@ -71,7 +67,7 @@ def _undefined(analysis: Analysis) -> Iterator[Diagnostic]:
 
 
 def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
-    """Where a rule can be put, and the text before it: the end, or before a last rule that would continue with it."""
+    """Where a rule can be added, and the text before it: the end, or before a last rule that lacks its end."""
     text = document.text
     if document.rules:
         start = document.rules[-1].start
@@ -87,7 +83,7 @@ def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
 
 
 def _is_name(name: str) -> bool:
-    """Whether llama.cpp reads the name; another is reported already."""
+    """Whether llama.cpp accepts the name; others are reported already."""
     return name.isascii() and "_" not in name
 
 
@@ -104,34 +100,25 @@ def _duplicates(analysis: Analysis) -> Iterator[Diagnostic]:
 def _unused(analysis: Analysis) -> Iterator[Diagnostic]:
     if ROOT not in analysis.rules or len(analysis.reachable) == len(analysis.rules):
         return
-    used = {
-        name for rule, properties in analysis.definitions for name in properties.names if name != rule.name
-    }
     definitions = Counter(rule.name for rule in analysis.document.rules)
     for name, rule in analysis.rules.items():
         if name in analysis.reachable:
             continue
-        if name in used:
+        if name in analysis.used:
             message = f"The rule {name} cannot be reached from root. Use it, or delete it."
             yield report("unreachable-rule", message, *rule.name_span, None)
         else:
             message = f"The rule {name} is not used. Use it, or delete it."
-            # of two definitions the last one counts: without it the other would
+            # deleting the last of several definitions would make another one count
             repair = _delete(analysis, rule) if definitions[name] == 1 else None
             yield report("unused-rule", message, *rule.name_span, repair)
 
 
 def _delete(analysis: Analysis, rule: GbnfRule) -> Fix:
-    """The rule out, with its line's end; a comment behind it stays."""
+    """Delete the rule with its line end; a comment behind it stays."""
     text, end = analysis.document.text, rule.end
     rest = text[end : end + 2]
     begins_line = text[rule.start - 1 : rule.start] in ("", "\n", "\r")
     if begins_line and rest[:1] in ("\n", "\r"):
         end += 2 if rest == "\r\n" else 1
     return fix(f"Delete {rule.name}", (rule.start, end, ""))
-
-
-def names(chain: Iterable[str]) -> str:
-    """A chain of rules in a sentence, the middle of a long one left out."""
-    some = list(chain)
-    return " → ".join(some if len(some) <= 6 else [*some[:3], "…", *some[-2:]])

@@ -1,7 +1,7 @@
 """The parts of GBNF that match characters: literals, classes, escapes, each with its problems.
 
 `characters` decides how an escape is read; `read_quoted` and `read_class` make the nodes, and report escapes that
-llama.cpp does not know, with what could be meant.
+llama.cpp does not know, with a fix.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REPEATED = re.compile(r"(?:[ \t\r\n]++|#[^\r\n]*+)*+[*+?{]")
 _HEX = re.compile(r"[0-9a-fA-F]{0,8}")
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _CONTROLS = {"t": 9, "n": 10, "r": 13}
-CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\r\n"}
+_CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\r\n"}
 """The meaning of the escapes of regular expressions, as the inside of a class."""
 _FOREIGN_CONTROLS = {"b": r"\x08", "f": r"\x0C", "v": r"\x0B", "a": r"\x07", "e": r"\x1B", "0": r"\x00"}
 """Escapes of other languages, as GBNF writes them."""
@@ -37,7 +37,7 @@ _TOGETHER = 50_000
 """Ranges that are united at once."""
 _CACHED = 10_000
 _SHORT = 200
-"""Longer raw texts are not remembered: they hardly come again."""
+"""Longer raw texts are not cached: they hardly occur again."""
 
 
 class Character(NamedTuple):
@@ -74,8 +74,8 @@ def characters(raw: str) -> list[Character]:
     return read
 
 
-def text_of(read: list[Character]) -> str:
-    """The characters as a text; those that no text has are `IMPOSSIBLE`."""
+def _text_of(read: list[Character]) -> str:
+    """The characters as a text; those that no text can have are `IMPOSSIBLE`."""
     return "".join([chr(c.code) if c.code <= LAST else IMPOSSIBLE for c in read])
 
 
@@ -99,7 +99,7 @@ def ranges_of(raw: str, read: list[Character]) -> list[Range]:
 
 
 def united(ranges: Sequence[tuple[int, int]]) -> Ranges:
-    """The characters of a class's ranges, but for what no text has; a part at a time, as there may be millions."""
+    """The characters of a class's ranges, without those that no text can have. There may be millions of ranges."""
     whole: Ranges = ()
     for at in range(0, len(ranges), _TOGETHER):
         part = set(ranges[at : at + _TOGETHER])
@@ -108,16 +108,16 @@ def united(ranges: Sequence[tuple[int, int]]) -> Ranges:
     return whole
 
 
-def class_replacement(escape: str) -> str | None:
-    """The replacement in brackets for an escape that GBNF does not have; None where there is none."""
+def _class_replacement(escape: str) -> str | None:
+    """The replacement, in brackets, of an escape that GBNF does not have; None where there is none."""
     letter = escape[1:]
     if letter in ("D", "W", "S"):
         return None
-    return CLASSES.get(letter) or text_replacement(escape)
+    return _CLASSES.get(letter) or _text_replacement(escape)
 
 
-def text_replacement(escape: str) -> str:
-    """The same in quotes, for one that means a single character."""
+def _text_replacement(escape: str) -> str:
+    """The same in quotes, for an escape of a single character."""
     letter = escape[1:]
     if letter in _FOREIGN_CONTROLS:
         return _FOREIGN_CONTROLS[letter]
@@ -126,16 +126,16 @@ def text_replacement(escape: str) -> str:
     return letter
 
 
-def quoted_as_items(raw: str, read: list[Character]) -> str:
+def _quoted_as_items(raw: str, read: list[Character]) -> str:
     """The inside of quotes as GBNF items, the escapes of classes outside the quotes: `"a" [0-9]`."""
     pieces: list[str] = []
     text = ""
     for c in read:
         part = raw[c.start : c.end]
         letter = part[1:] if not c.known else ""
-        inside = CLASSES.get(letter.lower())
+        inside = _CLASSES.get(letter.lower())
         if not inside:
-            text += part if c.known else text_replacement(part)
+            text += part if c.known else _text_replacement(part)
             continue
         if text:
             pieces.append(f'"{text}"')
@@ -182,7 +182,7 @@ class _InsideBrackets(NamedTuple):
 
 def _read_text(raw: str) -> _InsideQuotes:
     read = characters(raw)
-    return _InsideQuotes(text_of(read), tuple(c for c in read if not c.known))
+    return _InsideQuotes(_text_of(read), tuple(c for c in read if not c.known))
 
 
 def _read_class(raw: str) -> _InsideBrackets:
@@ -200,11 +200,11 @@ _cached_class = lru_cache(_CACHED)(_read_class)
 
 
 def _is_class(raw: str, c: Character) -> bool:
-    return raw[c.start + 1 : c.end].lower() in CLASSES
+    return raw[c.start + 1 : c.end].lower() in _CLASSES
 
 
 def _as_items(raw: str, start: int, end: int, text: str) -> Fix:
-    items = quoted_as_items(raw, characters(raw))
+    items = _quoted_as_items(raw, characters(raw))
     if " " in items and _REPEATED.match(text, end):
         items = f"({items})"
     return fix("Write it as a class outside of the quotes", (start, end, items))
@@ -216,13 +216,13 @@ def _unknown_in_text(raw: str, offset: int, c: Character, repair: Fix | None) ->
     if digits := _HEX_DIGITS.get(escape[1:]):
         return _short_hex(raw, offset, c, digits)
     if _is_class(raw, c):
-        inside = CLASSES[escape[1:].lower()]
+        inside = _CLASSES[escape[1:].lower()]
         meant = f"[^{inside}]" if escape[1:].isupper() else f"[{inside}]"
         message = f"`{escape}` is an escape of regular expressions, not of GBNF. Write {meant} outside of the quotes."
     else:
         message = f"GBNF has no escape `{escape}`. {_advice(escape)}"
     if repair is None:
-        repair = fix(f"Write `{text_replacement(escape)}`", (start, end, text_replacement(escape)))
+        repair = fix(f"Write `{_text_replacement(escape)}`", (start, end, _text_replacement(escape)))
     return report("unknown-escape", message, start, end, repair)
 
 
@@ -231,9 +231,9 @@ def _unknown_in_class(raw: str, offset: int, c: Character) -> Diagnostic:
     start, end = offset + c.start, offset + c.end
     if digits := _HEX_DIGITS.get(escape[1:]):
         return _short_hex(raw, offset, c, digits)
-    new = class_replacement(escape)
+    new = _class_replacement(escape)
     if new is None:
-        inside = CLASSES[escape[1:].lower()]
+        inside = _CLASSES[escape[1:].lower()]
         message = f"GBNF has no escape `{escape}`. The class that it means is [^{inside}]."
         alone = fix(f"Write `^{inside}`", (start, end, f"^{inside}")) if raw == escape else None
         return report("unknown-escape", message, start, end, alone)
@@ -262,7 +262,7 @@ def _short_hex(raw: str, offset: int, c: Character, digits: int) -> Diagnostic:
 
 def _advice(escape: str) -> str:
     """The correction of an escape that GBNF does not know, in a sentence."""
-    new = text_replacement(escape)
+    new = _text_replacement(escape)
     if new == "\\" + escape:
         return (
             "Double the backslash if you mean one; it knows "

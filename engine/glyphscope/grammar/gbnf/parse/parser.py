@@ -1,12 +1,12 @@
 """Reading GBNF as llama.cpp does, but continuing after a problem, to report all of them.
 
-llama.cpp lets quotes and brackets run over line ends, so a forgotten quote contains the rules that follow. The text is
-therefore read its way first; where that leads to any problem, it is read again with quotes and brackets that end with
-their line, because then the problem can be reported where it is. A problem costs at most its line, and each
-character is looked at a bounded number of times: the time is linear in any text.
+llama.cpp lets quotes and brackets run over line ends, so an unclosed one takes in the rules that follow. The text is
+therefore first read its way; where that leads to any problem, it is read again with quotes and brackets that end with
+their line, so that the problem is reported where it is. A problem costs at most its line, and each character is read a
+bounded number of times: the time is linear in any text.
 
-In this order: the tokens (`LEXER`), a rule while it is being read (`RuleBuilder`), and the reader (`read_gbnf`,
-`_Reader`), whose loop has the tokens of every rule, and whose methods have the rare ones and the problems.
+In this order: the tokens (`_LEXER`), a rule while it is being read (`_RuleBuilder`), and the reader (`read_gbnf`,
+`_Reader`): its loop handles the tokens of every rule, its methods the rare ones and the problems.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Token,
 )
 
-# The tokens: one compiled expression, so that reading a keystroke's text again costs milliseconds. Each alternative of
-# it is a group, and the group's number is the token's kind: plain numbers, because comparing members of an enumeration
-# takes longer than matching a token. Quantifiers are possessive: nothing is tried twice, on any text.
+# The tokens: one compiled expression, so that reading the text again at each keystroke costs milliseconds. Each
+# alternative is a group, and the group's number is the token's kind: plain numbers, because comparing members of an
+# enumeration takes longer than matching a token. Quantifiers are possessive, so that no text makes it backtrack.
 NAME = 1
 HEAD = 2
 """A name with `::=` behind it."""
 BAD_NAME = 3
-"""Letters, digits, `_` and `-`, but not only those that a name may have."""
+"""Letters, digits, `_` and `-`, some of which a name may not have."""
 QUOTED = 4
 CLASS = 5
 NEWLINE = 6
@@ -64,7 +64,7 @@ DEFINE = 18
 OTHER = 19
 END = 20
 
-LEXER = re.compile(
+_LEXER = re.compile(
     r"""[ \t]*+(?:
       ([A-Za-z0-9-]++)(?!\w)(?:[ \t]*+(::=))?+            # 1 name, 2 head
     | ([\w-]++)                                           # 3
@@ -87,12 +87,11 @@ LEXER = re.compile(
 )
 
 
-NESTING = 17_000
+_MAX_NESTING = 17_000
 """Parentheses in each other that llama.cpp reads: 17,000 it did, 20,000 overflowed an 8 MB stack (measured)."""
-LOOK = 2_000
+_SEARCHED = 2_000
 """Code points in which the end of a quote or bracket is searched in later lines, once there is a problem."""
-
-MOST = 1_000
+_MAX_PROBLEMS = 1_000
 """Problems after which reading stops: a text with more is not a grammar."""
 
 _UNREADABLE = re.compile("[\\0\ud800-\udfff]")
@@ -107,7 +106,7 @@ _BODY_BEGINS = re.compile(r"[ \t]*+[\w-]++[ \t]*+(?=[\"\[(])")
 
 
 class _Frame:
-    """The body of the rule, or an open group: where it starts, and its alternatives before the last `|`."""
+    """The body of the rule, or an open group: where it starts, its alternatives, and the items of the last one."""
 
     __slots__ = ("begin", "items", "options", "start")
 
@@ -129,7 +128,7 @@ class _Frame:
         return Alternatives(self.options[0].start, self.options[-1].end, tuple(self.options))
 
 
-class RuleBuilder:
+class _RuleBuilder:
     """One rule, with a stack of open groups instead of recursion."""
 
     def __init__(self, name: str, start: int, end: int, body: int) -> None:
@@ -200,37 +199,37 @@ class _Reader:
 
     def __init__(self, text: str, *, by_line: bool) -> None:
         self.text = text
-        self.ends = len(text)
+        self.limit = len(text)  # reading stops there
         self.by_line = by_line
         self.ran_over = False  # a quote or bracket was read over a line end
         self.rules: list[GbnfRule] = []
         self.comments: list[Comment] = []
         self.problems: list[Diagnostic] = []
         self.bad_names: dict[str, list[tuple[int, int]]] = {}  # with the places of each
-        self.has_root: bool | None = None  # not known yet
-        self.rule: RuleBuilder | None = None  # that is being read
-        self.fresh = False  # after `::=`, `|` and `(`: a line end means nothing here
-        self.ended = False  # the line ended outside of parentheses, and so did the rule, for llama.cpp
-        self.new_line = True  # no token of this line was read yet
-        self.broken: tuple[int, int] | None = None  # the token with which the rule continued after its end
-        self.last = 0  # the end of the last token that is not a line end or a comment
+        self.has_root: bool | None = None  # None: not known yet
+        self.rule: _RuleBuilder | None = None  # the rule that is being read
+        self.expects_item = False  # after `::=`, `|` and `(`: a line end means nothing here
+        self.rule_over = False  # for llama.cpp, because a line ended outside of parentheses
+        self.at_line_start = True  # no token of this line was read yet
+        self.continued: tuple[int, int] | None = None  # the first token of the rule after it was over
+        self.last_end = 0  # the end of the last token other than line ends and comments
 
     def document(self) -> GbnfDocument:
         problems = sorted(self.problems, key=lambda problem: (problem.start, problem.end))
-        return GbnfDocument(self.text, tuple(self.rules), tuple(self.comments), tuple(problems), self.ends)
+        return GbnfDocument(self.text, tuple(self.rules), tuple(self.comments), tuple(problems))
 
     def read(self) -> None:
-        text, ends, match, position = self.text, self.ends, LEXER.match, 0
+        text, limit, match, position = self.text, self.limit, _LEXER.match, 0
         while True:
             checkpoint()
-            token = match(text, position, ends)
+            token = match(text, position, limit)
             assert token is not None and token.lastindex  # the last two alternatives match anything
             kind = token.lastindex
             start, position = token.span(kind)
             if kind == NEWLINE:
-                self.new_line = True
-                self.ended = self.ended or not (self.fresh or (self.rule and self.rule.depth))
-                if len(self.problems) > MOST:
+                self.at_line_start = True
+                self.rule_over = self.rule_over or not (self.expects_item or (self.rule and self.rule.depth))
+                if len(self.problems) > _MAX_PROBLEMS:
                     self._give_up(position)
                     break
                 continue
@@ -242,12 +241,12 @@ class _Reader:
             if kind == HEAD:
                 self._begin_rule(token[1], *token.span(1), position)
                 continue
-            if self.new_line or self.rule is None:
+            if self.at_line_start or self.rule is None:
                 following = self._begin_line(kind, start, position)
                 if following is not None:
                     position = following
                     continue
-                self.new_line = False
+                self.at_line_start = False
             rule = self.rule
             assert rule is not None
             if kind == NAME:
@@ -263,12 +262,12 @@ class _Reader:
             elif kind in (BAR, OPEN):
                 if kind == BAR:
                     rule.bar(start, position)
-                elif rule.depth < NESTING:
+                elif rule.depth < _MAX_NESTING:
                     rule.open(start, position)
                 else:
                     position = self._too_deep(rule, start)
                     continue
-                self.fresh, self.last = True, position
+                self.expects_item, self.last_end = True, position
                 continue
             elif kind == CLOSE and rule.depth:
                 rule.close(start, position)
@@ -276,19 +275,19 @@ class _Reader:
                 self._repeat(token, start, position)
             else:
                 position = self._rare_token(kind, token, start, position)
-                if len(self.problems) > MOST:
+                if len(self.problems) > _MAX_PROBLEMS:
                     self._give_up(position)
                     break
-            self.fresh, self.last = False, position
+            self.expects_item, self.last_end = False, position
         self._end_rule()
         self.problems += bad_names(self.bad_names, self.rules)
-        unreadable = islice(_UNREADABLE.finditer(text, 0, self.ends), MOST)
+        unreadable = islice(_UNREADABLE.finditer(text, 0, self.limit), _MAX_PROBLEMS)
         self.problems += [_unreadable(character) for character in unreadable]
 
-    # --- the tokens of a rule ----------------------------------------------------------------------------------
+    # the rare tokens of a rule
 
     def _rare_token(self, kind: int, token: re.Match[str], start: int, end: int) -> int:
-        """Takes one of the tokens that most rules do not have. Returns where reading continues."""
+        """Read a token that most rules do not have. Returns where reading continues."""
         rule = self.rule
         assert rule is not None
         if kind == CLOSE:
@@ -298,7 +297,7 @@ class _Reader:
             rule.items.append(AnyCharacter(start, end))
         elif kind == TOKEN:
             raw = token[kind]
-            inside = raw[2 + raw.startswith("!") - 1 : -1]
+            inside = raw[1 + raw.startswith("!") : -1]
             number = inside[1:-1] if inside.startswith("[") else ""
             rule.items.append(Token(start, end, _number(number) if number else inside, raw.startswith("!")))
         elif kind == BAD_NAME:
@@ -306,9 +305,9 @@ class _Reader:
             rule.references.append(Reference(start, end, token[kind]))
             rule.items.append(rule.references[-1])
         elif kind == DEFINE:
-            self._lonely_sign(start, end)
+            self._unnamed_rule(start, end)
         else:
-            return self._no_token(start)
+            return self._unknown_sign(start)
         return end
 
     def _repeat(self, token: re.Match[str], start: int, end: int) -> None:
@@ -321,7 +320,7 @@ class _Reader:
             raw = token[12]
             self.comments += [Comment(start + c.start(), start + c.end()) for c in _COMMENT.finditer(raw)]
             if not rule.depth and ("\n" in raw or "\r" in raw):
-                self.broken = self.broken or (start, end)
+                self.continued = self.continued or (start, end)
         else:
             minimum, maximum = _BOUNDS[operator]
         if rule.items:
@@ -331,8 +330,11 @@ class _Reader:
         message = f"There is nothing to repeat before `{what}`. Delete it, or put it in quotes."
         self._report("nothing-to-repeat", message, start, end, fix("Delete it", (start, end, "")))
 
-    def _no_token(self, start: int) -> int:
-        """A sign that begins no token of one line: perhaps a quote or bracket over several."""
+    def _unknown_sign(self, start: int) -> int:
+        """Read a sign that begins no token of one line: a quote or bracket over several, or a problem.
+
+        Returns where reading continues.
+        """
         rule, text = self.rule, self.text
         assert rule is not None
         sign = text[start]
@@ -347,24 +349,26 @@ class _Reader:
             return self._unclosed(sign, start)
         if sign == "\0":
             return start + 1
-        problem, end, quoted = misplaced(text, start, self.ends)
+        problem, end, quoted = misplaced(text, start, self.limit)
         self.problems.append(problem)
         if quoted is not None:
             rule.items.append(read_quoted(quoted, start, end, text, []))
         return end
 
     def _runs_over(self, sign: str, start: int) -> int:
-        """The end of a quote or bracket that closes in a later line; 0 if it is unclosed, or rather forgotten."""
+        """The end of a quote or bracket that closes in a later line; 0 if it does not, or seems to be left unclosed."""
         pattern = _LONG_QUOTED if sign == '"' else _LONG_CLASS
-        closed = pattern.match(self.text, start, min(self.ends, start + LOOK) if self.by_line else self.ends)
+        closed = pattern.match(
+            self.text, start, min(self.limit, start + _SEARCHED) if self.by_line else self.limit
+        )
         if closed is None:
-            self.by_line = True  # the text is not searched to its end again
+            self.by_line = True  # so that the text is not searched to its end again
             return 0
         self.ran_over = True
         end = closed.end()
         if self.by_line:
-            rest = _LINE.match(self.text, end, self.ends)
-            # an odd number of quotes in the rest means that the last one opened, not closed
+            rest = _LINE.match(self.text, end, self.limit)
+            # an odd number of quotes in the rest means that the quote found there opens another text
             odd = rest is not None and rest[0].replace('\\"', "").count('"') % 2
             if odd or NEXT_HEAD.search(self.text, start, end):
                 return 0
@@ -389,57 +393,57 @@ class _Reader:
 
     def _give_up(self, position: int) -> None:
         self._end_rule()
-        self.ends = position
-        message = f"More than {MOST} problems; the rest was not checked. Is this a GBNF grammar?"
+        self.limit = position
+        message = f"More than {_MAX_PROBLEMS} problems; the rest was not checked. Is this a GBNF grammar?"
         self._report("too-many-mistakes", message, position, min(position + 1, len(self.text)))
 
-    # --- where rules and lines begin and end --------------------------------------------------------------------
+    # where rules and lines begin and end
 
     def _begin_rule(self, name: str, start: int, end: int, body: int) -> None:
         rule = self.rule
         if rule is not None:
-            if self.fresh and not rule.depth:
+            if self.expects_item and not rule.depth:
                 self._missing_body(rule)
-            elif not self.new_line:
+            elif not self.at_line_start:
                 message = f"The rule {name} begins on the line of another rule. Insert a line break."
                 repair = fix("Insert a line break", (start, start, "\n"))
                 self._report("rule-on-own-line", message, start, end, repair)
         self._end_rule()
-        self.rule = RuleBuilder(name, start, end, body)
-        self.fresh, self.ended, self.new_line, self.last = True, False, False, body
+        self.rule = _RuleBuilder(name, start, end, body)
+        self.expects_item, self.rule_over, self.at_line_start, self.last_end = True, False, False, body
 
     def _begin_line(self, kind: int, start: int, end: int) -> int | None:
-        """A line that begins without a rule's name and `::=`. Returns where reading continues, if not in the rule."""
-        text, ends = self.text, self.ends
+        """A line that begins without `name ::=`. Returns where reading continues; None: the token is the rule's."""
+        text, limit = self.text, self.limit
         if kind == OTHER and text[start] == "\0":
             return end
         if kind == OTHER and text[start] in SPACES:
-            self.problems.append(misplaced(text, start, ends).problem)
+            self.problems.append(misplaced(text, start, limit).problem)
             return end
         named = kind in (NAME, BAD_NAME, TOKEN)
-        if named and (head := HEAD_ALIKE.match(text, start, ends) or SPLIT_HEAD.match(text, start, ends)):
+        if named and (head := HEAD_ALIKE.match(text, start, limit) or SPLIT_HEAD.match(text, start, limit)):
             return self._foreign_head(head)
-        if self.rule is not None and not self.ended:
+        if self.rule is not None and not self.rule_over:
             return None
         unindented = start == 0 or text[start - 1] in "\r\n\ufeff"
         if kind in (NAME, BAD_NAME) and (self.rule is None or unindented):
-            if not _BODY_BEGINS.match(text, start, ends):
+            if not _BODY_BEGINS.match(text, start, limit):
                 return self._stray(start)
             message = f"`::=` is missing between the rule's name {text[start:end]} and its body."
             repair = fix("Insert `::=`", (end, end, " ::="))
             self._report("definition-sign", message, start, end, repair)
             return self._begin_bad_rule(start, end, end)
         if kind == DEFINE:
-            self._lonely_sign(start, end)
+            self._unnamed_rule(start, end)
             return self._line_end(end)
         if self.rule is None:
             return self._stray(start)
-        self.broken = self.broken or (start, end)
-        self.ended = False
+        self.continued = self.continued or (start, end)
+        self.rule_over = False
         return None
 
     def _foreign_head(self, head: re.Match[str]) -> int:
-        """`<name> ::=`, `name = `, `name: ` and the like."""
+        """Begin a rule at `<name> ::=`, `name = `, `name: ` and the like. Returns where reading continues."""
         start, end = head.span(2)
         name, sign = head[2], head[3]
         if head.re is SPLIT_HEAD:
@@ -469,7 +473,7 @@ class _Reader:
         self._begin_rule(name, start, end, body)
         return body
 
-    def _lonely_sign(self, start: int, end: int) -> None:
+    def _unnamed_rule(self, start: int, end: int) -> None:
         if self.has_root is None:
             self.has_root = _ROOT.search(self.text) is not None
         name = "unnamed" if self.has_root else "root"
@@ -479,7 +483,7 @@ class _Reader:
 
     def _line_end(self, start: int) -> int:
         """The end of the line without the white space before it."""
-        line = _LINE.match(self.text, start, self.ends)
+        line = _LINE.match(self.text, start, self.limit)
         return start + len(line[0].rstrip()) if line else start
 
     def _stray(self, start: int) -> int:
@@ -488,24 +492,26 @@ class _Reader:
         self._report("stray-line", message, start, end, fix("Make it a comment", (start, start, "# ")))
         return end
 
-    def _too_deep(self, rule: RuleBuilder, start: int) -> int:
-        message = f"More than {NESTING} nested parentheses: llama.cpp crashes. Move the inner ones to a rule."
+    def _too_deep(self, rule: _RuleBuilder, start: int) -> int:
+        message = (
+            f"More than {_MAX_NESTING} nested parentheses: llama.cpp crashes. Move the inner ones to a rule."
+        )
         self._report("nested-too-deep", message, start, start + 1)
         while rule.depth:
             rule.close(start, start)
-        self.fresh = False
-        following = NEXT_HEAD.search(self.text, start, self.ends)
-        return following.start() if following else self.ends
+        self.expects_item = False
+        following = NEXT_HEAD.search(self.text, start, self.limit)
+        return following.start() if following else self.limit
 
-    def _missing_body(self, rule: RuleBuilder) -> None:
-        sign = self.text[self.last - 1]
+    def _missing_body(self, rule: _RuleBuilder) -> None:
+        sign = self.text[self.last_end - 1]
         if sign == "|":
             message = "An alternative is missing after this `|`. Delete the `|`, or add the alternative."
-            repair = fix("Delete it", (self.last - 1, self.last, ""))
-            self._report("missing-body", message, self.last - 1, self.last, repair)
+            repair = fix("Delete it", (self.last_end - 1, self.last_end, ""))
+            self._report("missing-body", message, self.last_end - 1, self.last_end, repair)
         else:
             message = f'The rule {rule.name} has no body. Add one; the empty text is `""`.'
-            repair = fix('Write `""`', (self.last, self.last, ' ""'))
+            repair = fix('Write `""`', (self.last_end, self.last_end, ' ""'))
             self._report("missing-body", message, *rule.name_span, repair)
 
     def _end_rule(self) -> None:
@@ -519,19 +525,19 @@ class _Reader:
                 f"{what} not closed. Add {'a `)`' if count == 1 else 'as many `)`'} at the end of the group."
             )
             at = rule.innermost
-            repair = fix("Close it at the end of the rule", (self.last, self.last, ")" * count))
+            repair = fix("Close it at the end of the rule", (self.last_end, self.last_end, ")" * count))
             self._report("unclosed-group", message, at, at + 1, repair)
-        built = rule.finish(self.last)
-        if self.broken:
+        built = rule.finish(self.last_end)
+        if self.continued:
             message = (
                 f"The rule {rule.name} ended with its line: in llama.cpp it continues only after `|` or inside"
                 " parentheses. Put its body in parentheses."
             )
-            body, end = built.body.start, self.last
+            body, end = built.body.start, self.last_end
             gap = " " if body == rule.body_start else ""
             repair = fix("Put the body in parentheses", (body, body, f"{gap}("), (end, end, ")"))
-            self._report("rule-on-one-line", message, *self.broken, repair)
-        self.broken, self.ended = None, False
+            self._report("rule-on-one-line", message, *self.continued, repair)
+        self.continued, self.rule_over = None, False
         self.rule = None
         self.rules.append(built)
 
@@ -545,7 +551,7 @@ def _number(digits: str) -> int:
 
 
 def _unreadable(character: re.Match[str]) -> Diagnostic:
-    """The problem of a character that llama.cpp cannot be given at all."""
+    """The problem of a character that cannot be passed to llama.cpp."""
     start, end = character.span()
     repair = fix("Delete it", (start, end, ""))
     if character[0] == "\0":

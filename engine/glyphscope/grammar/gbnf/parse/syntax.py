@@ -1,10 +1,10 @@
 """The syntax tree of a GBNF text: nodes with exact spans, as editors need them.
 
 All places are code points from 0, `end` excluded. Nothing is simplified here: the text can be rebuilt from the
-document, and `tree_of` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules
-is read again at each keystroke, and these are made in a tenth of the time of a dataclass. The garbage
-collector does not know them (they cannot form cycles), except repetitions: `x****…` may be any number deep with no
-tuple between, and freeing such a chain would overflow the C stack.
+document, and `tree_of` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules is
+read again at each keystroke, and they are made in a tenth of the time of a dataclass. The garbage collector ignores
+them (they cannot form cycles), except repetitions: `x****…` may be nested to any depth without a tuple between, and
+freeing such a chain would overflow the C stack.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 class Syntax(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Any node; two are the same only if they are one object, for trees may be thousands deep."""
+    """Any node. They compare by identity, because trees may be thousands of levels deep."""
 
     start: int
     end: int
     inner: ClassVar[tuple[Part, ...]] = ()
-    """The nodes in it: the items of all options, the body of a group, what is repeated."""
+    """The nodes directly in it: the items of all options, the body of a group, the repeated item."""
 
 
 class Quoted(Syntax, frozen=True, gc=False, eq=False):
@@ -125,14 +125,12 @@ class Comment(Syntax, frozen=True, gc=False, eq=False):
 
 
 class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
-    """A GBNF text, read as far as it can be: `problems` lists what could not."""
+    """A GBNF text, read to its end, or until there were too many `problems`: what is not llama.cpp's syntax."""
 
     text: str
     rules: tuple[GbnfRule, ...]
     comments: tuple[Comment, ...]
     problems: tuple[Diagnostic, ...]
-    ends: int
-    """Where reading stopped: the end of the text, or where there had been too many problems."""
 
     def occurrences(self, name: str) -> tuple[tuple[int, int], ...]:
         """Every span of the name, where it is defined and where it is used, in the order of the text."""
