@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from examples import some
+from examples import rounds, some
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstrainFrom, Violation
@@ -18,6 +20,7 @@ from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.match.report import compile_grammar, match_text
 from glyphscope.grammar.tree import Grammar, TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
@@ -226,6 +229,47 @@ def test_a_mutated_turn_is_rejected(tagged: TurnForm) -> None:
         ("<parameter=days>\n3\n</parameter>\n", ""), ("Paris", "Paris\n</parameter>\n<parameter=city>\nRome"),
     ):  # fmt: skip
         assert old in TAGGED and not accepts(TAGGED.replace(old, new, 1)), new
+
+
+CHANGES = "x3<>{}[],=:|e.-/\"'"
+
+
+@pytest.mark.slow
+def test_a_changed_turn_is_a_violation_where_its_grammar_rejects_it(llama_data: Path) -> None:
+    """Never earlier, and never where the grammar accepts it.
+
+    It may be later where the grammar is narrower than what is read: ids, other white space and order of keys, and
+    markers inside reasoning, and inside a raw text, which only what follows them shows to be markers.
+    """
+    drawn, rejected, later = random.Random(7), 0, 0
+    for path in some(sorted((llama_data / "templates").glob("*.jinja")), 3):
+        starts: dict[tuple[bool | None, int], State] = {}
+        for own, thinking, body, tools in rendered(llama_data, path.stem, rounds(4, 1000)):
+            asked: dict[str, Any] = {"choice": "required", "most_calls": None, "thinking": thinking}
+            key = thinking, len(own.begun)
+            if key not in starts:
+                starts[key] = compile_grammar(grammar(own, tools.registry, order="any", **asked)).start()
+            states = list(accumulate(body, State.feed, initial=starts[key]))
+            if not body or not states[-1].accepted:
+                continue  # a text before a call, which this request does not allow
+            for _ in range(4):
+                at, changed = _changed(body, drawn)
+                after = accumulate(changed[at:], State.feed, initial=states[at])
+                expected = next((at + n - 1 for n, state in enumerate(after) if not state.alive), None)
+                validator = FormValidator(own, tools.registry, **asked)
+                validator.feed(changed)
+                found = min((violation.char for violation in validator.violations), default=None)
+                assert found is None or (expected is not None and found >= expected), (path.stem, changed)
+                rejected += expected is not None
+                later += expected is not None and (found is None or bool(changed[expected:found].strip()))
+    assert later <= rejected / 10 and rejected > 100
+
+
+def _changed(body: str, drawn: random.Random) -> tuple[int, str]:
+    """Return the text with one character replaced, inserted or, where it is not white space, deleted; and its place."""
+    at, char = drawn.randrange(len(body)), drawn.choice(CHANGES)
+    how = drawn.choice(("replace", "insert") if body[at].isspace() else ("replace", "insert", "delete"))
+    return at, body[:at] + ("" if how == "delete" else char) + body[at + (how != "insert") :]
 
 
 def test_arguments_are_accepted_in_any_order_only_with_that_option(tagged: TurnForm) -> None:

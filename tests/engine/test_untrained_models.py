@@ -1,20 +1,19 @@
 """Masked runs of untrained models: for any vocabulary and template, the turn is valid and complete.
 
-At temperature 1, without filters. `GLYPHSCOPE_UNTRAINED_RUNS=200` runs each pair so many times.
+At temperature 1, without filters. With `GLYPHSCOPE_EXAMPLES=deep` each pair runs 200 times, and so do ten vocabularies
+with a template of every encoding of arguments.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import settings
 
-from examples import FULL
+from examples import rounds
 from glyphscope.events import CallReady, LoadOptions, RunFinished, RunRequest, Sampling
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import open_model
@@ -25,8 +24,11 @@ from untrained_models import PAIRS, Pair, model_file
 pytestmark = [pytest.mark.slow]
 pytest.importorskip("llama_cpp")
 
-_PROFILE = settings().max_examples
-RUNS = int(os.environ.get("GLYPHSCOPE_UNTRAINED_RUNS") or (2 if _PROFILE <= FULL else 200))
+RUNS = rounds(2, 200)
+ENCODINGS = ("Qwen-Qwen3-0.6B", "Qwen3.5-4B", "LFM2.5-8B-A1B", "google-gemma-4-31B-it")
+"""Templates whose arguments are JSON, tagged, Python's and a dictionary's."""
+VOCABULARIES = list(dict.fromkeys(pair.vocabulary for pair in PAIRS))[: rounds(0, 10)]
+CROSSED = [Pair(vocabulary, template) for vocabulary in VOCABULARIES for template in ENCODINGS]
 TOKENS = 160
 
 TOOLS: dict[str, Any] = {
@@ -86,7 +88,9 @@ REQUEST = RunRequest(
 WAYS: dict[str, dict[str, Any]] = {"template": {"native": "template"}, "json": {"notation": "json"}}
 
 
-@pytest.fixture(scope="module", params=PAIRS, ids=lambda pair: f"{pair.vocabulary}, {pair.template}")
+@pytest.fixture(
+    scope="module", params=(*PAIRS, *CROSSED), ids=lambda pair: f"{pair.vocabulary}, {pair.template}"
+)
 def model(request: pytest.FixtureRequest, llama_data: Path) -> Iterator[Model]:
     pair: Pair = request.param
     opened = open_model(model_file(llama_data, pair), options=LoadOptions(context=4096))

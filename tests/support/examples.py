@@ -22,6 +22,11 @@ def at_most(count: int) -> settings:
     return settings(max_examples=min(profile, count * max(1, profile // FULL)))
 
 
+def rounds(full: int, deep: int) -> int:
+    """Return how often a test repeats what it draws itself: `deep` times in a deeper profile than `make test`'s."""
+    return full if settings().max_examples <= FULL else deep
+
+
 def some(rows: Sequence[Row], one_of: int) -> Sequence[Row]:
     """Return one in so many of a long list; a deeper profile takes all."""
     return rows[::one_of] if settings().max_examples <= FULL else rows

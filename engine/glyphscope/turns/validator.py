@@ -117,6 +117,8 @@ class FormValidator:
         self._ended = False  # a marker ended the turn
         self._finished = self._stopped = False
         self._left = -1  # the character at which the call's marker could no longer be one of the form
+        self._open_to = -1  # text before that character could still have been a longer marker
+        self._judged_to = -1  # text before that character was part of a call that failed, and is read again
         self._foreign = False  # the call's marker is not one of the form
         self._unasked = False  # reasoning that the prompt opened with thinking off: text, unless it is closed
         self._whole = False  # all calls that may come are there
@@ -249,6 +251,8 @@ class FormValidator:
     def _violate(self, code: Code, message: str, at: int, viable: str) -> None:
         index = max(len(self._records) - 1, 0)
         at = max(at, 0)
+        if at < self._judged_to:
+            return
         found = Violation(
             code=code, message=message, path="", char=at, token=self._token, viable=viable, call_index=index
         )  # fmt: skip
@@ -290,9 +294,9 @@ class FormValidator:
             if marker is not None:
                 self._marker(marker, again)
                 return at
-            start = finder.start
+            start, left = finder.start, finder.left
             if dropped := finder.dropped():
-                self._take_text(dropped, start, finder.left)
+                self._take_text(dropped, start, left)
         return at
 
     def _marker(self, found: FoundMarker, again: list[_Piece]) -> None:
@@ -300,6 +304,7 @@ class FormValidator:
         pending, start = "".join(self._finder.buffer), self._finder.start
         if found.start > start:
             self._take_text(pending[: found.start - start], start, found.left)
+        self._open_to = max(self._open_to, self._finder.left)
         if pending[found.end - start :]:
             again.append(_Piece(pending[found.end - start :], found.end))
         written = pending[found.start - start : found.end - start]
@@ -334,7 +339,7 @@ class FormValidator:
             return
         self._has_text, self._ended = True, False
         self._after_call = -1
-        self._refuse_text(max(left, ink))
+        self._refuse_text(max(left, ink, self._open_to))
 
     def _refuse_text(self, at: int) -> None:
         if self._text_may_come or self._refused_text:
@@ -362,13 +367,13 @@ class FormValidator:
 
     def _mark(self, found: FoundMarker) -> bool:
         """Takes a marker other than a call's; False where it is text."""
-        kind, last = found.marker.kind, found.end - 1
+        kind, last = found.marker.kind, max(found.end - 1, self._open_to)
         self._unread = False
         reasoning = self._form.reasoning
         if kind == "open" and self._has_text and not (reasoning and reasoning.opens_anywhere):
             return False
         if kind == "close" and self._mode == "text":
-            self._lone_close(found)
+            self._lone_close(found.start, last)
         elif kind == "stray" and not self._broken:
             self._violate("SYNTAX", "the call was closed before", last, "")
         if self._mode == "reasoning":
@@ -407,13 +412,13 @@ class FormValidator:
     def _may_end_reasoning(self, marker: Marker) -> bool:
         return marker.kind == "call" and not self._form.calls[marker.form].unmarked
 
-    def _lone_close(self, found: FoundMarker) -> None:
-        if found.start < 0:
+    def _lone_close(self, start: int, last: int) -> None:
+        if start < 0:
             return
         if self._records or self._has_reasoning:
-            self._violate("SYNTAX", "nothing was open that this closes", found.end - 1, "")
+            self._violate("SYNTAX", "nothing was open that this closes", last, "")
         elif self._has_text:
-            self._violate("SYNTAX", "reasoning was not opened", found.end - 1, "")
+            self._violate("SYNTAX", "reasoning was not opened", last, "")
             self._close_segment("reasoning")
             self._has_text, self._has_reasoning = False, True
 
@@ -434,8 +439,7 @@ class FormValidator:
             beginnings, found.start, self._tools, self._names, self._limits, self._records, self._new_judge, room
         )  # fmt: skip
         calls.violate, calls.on_call, calls.on_end = self._violate, self._on_call, self._on_end
-        if self._text_may_come:
-            calls.raise_floor(found.end - 1)
+        calls.raise_floor(max(self._open_to, found.end - 1) if self._text_may_come else self._open_to)
         self._mode = "calls"
         self._trial, self._trial_at, self._trial_mode = None, found.start, mode
         self._left = found.left
@@ -537,6 +541,10 @@ class FormValidator:
         self._before = ""
         self._enter("text")
         text, at = calls.again, calls.again_at
+        if calls.state == "failed":
+            self._judged_to = max(self._judged_to, at + len(text))
+        elif calls.state == "left":
+            self._open_to = max(self._open_to, at + len(text) - 1)
         if text and calls.state == "failed" and at <= calls.at:
             self._take_text(text[0], at, -1)
             text, at = text[1:], at + 1

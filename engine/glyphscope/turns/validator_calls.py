@@ -172,6 +172,7 @@ class Calls:
         after = [path for old in before for path in self._steps.step(old, char, at)]
         if parameter is not None and not any(path.strict for path in after):
             self._paths = [parameter]
+            self._open_judge(parameter).raise_floor(at)
             self._drive(char, at - 1)
             self.feed(char, 0, at)
             return
@@ -192,6 +193,7 @@ class Calls:
         if not self._drive(char, at):
             if self.in_call and not self._closed and all(path.beyond for path in self._paths):
                 self._close_arguments(at)
+                self._pending, self._pending_at = [char], at
             self._arrive(at + 1)
 
     def _leave(self, before: list[Path], loose: list[Path], at: int) -> None:

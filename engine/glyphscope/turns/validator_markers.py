@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from glyphscope.grammar.builder.turn import Sign
 from glyphscope.turns.form import CallForm, TurnForm
@@ -127,6 +128,11 @@ class Finder:
         self._found: FoundMarker | None = None
 
     @property
+    def earliest(self) -> int:
+        """Where the first of the markers began that are still possible; else the beginning of the buffer."""
+        return min((start for start, _, _ in self._alive), default=self.start)
+
+    @property
     def open(self) -> bool:
         """Whether a marker may have begun."""
         return bool(self._alive) or self._found is not None
@@ -136,13 +142,15 @@ class Finder:
         before, self._alive = self._alive, []
         if not before and self._found is None:
             self.buffer, self.start, self.left = [], at, -1
-        strict_before = any(marker.strict for _, marker, _ in before)
+        strict_before = self._strict_left(before)
         complete: list[tuple[int, Marker]] = []
         began = [(at, marker, 0) for marker in self._by_first.get(char, ())]
         for start, marker, read in before + began:
             sign = marker.signs[read]
-            if char == sign.char or (sign.char == '"' and char == "'"):
+            if char == sign.char:
                 read += 1
+            elif sign.char == '"' and char == "'":
+                marker, read = marker._replace(strict=False), read + 1
             elif not (sign.spaced and (char.isspace() or char == "Ġ")):
                 continue
             if read == len(marker.signs):
@@ -150,7 +158,7 @@ class Finder:
             else:
                 self._alive.append((start, marker, read))
         self.buffer.append(char)
-        if strict_before and self.left < 0 and not self._strict_left(complete):
+        if strict_before and self.left < 0 and not self._strict_left((*self._alive, *complete)):
             self.left = at
         if complete:
             start, marker = min(complete, key=lambda each: (each[0], not each[1].strict))
@@ -158,8 +166,9 @@ class Finder:
                 self._found = FoundMarker(marker, start, at + 1, self.left)
         return self._decided()
 
-    def _strict_left(self, complete: list[tuple[int, Marker]]) -> bool:
-        return any(marker.strict for _, marker, _ in self._alive) or any(each[1].strict for each in complete)
+    def _strict_left(self, markers: Iterable[tuple[Any, ...]]) -> bool:
+        """Whether one of the markers, each after its start, is strict and began with the buffer's first character."""
+        return any(start == self.start and marker.strict for start, marker, *_ in markers)
 
     def _decided(self) -> FoundMarker | None:
         found = self._found
@@ -177,10 +186,10 @@ class Finder:
         """The withheld text that can no longer be a marker."""
         if self._found is not None:
             return ""
-        begin = min((start for start, _, _ in self._alive), default=self.start + len(self.buffer))
+        begin = self.earliest if self._alive else self.start + len(self.buffer)
         count = begin - self.start
         if not count:
             return ""
         text = "".join(self.buffer[:count])
-        self.buffer, self.start = self.buffer[count:], begin
+        self.buffer, self.start, self.left = self.buffer[count:], begin, -1
         return text

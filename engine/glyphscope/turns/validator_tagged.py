@@ -53,7 +53,7 @@ class Parameter(Driver):
         self._read = ""  # what may be the beginning of an escape or of a member's tag
         self._start = at  # of the value
         self._nested: Nested | None = None
-        judge.drive([(s.KEY_OPEN, at, at, '"')])
+        judge.drive([(s.KEY_OPEN, at - 1, at, '"')])
 
     def feed(self, text: str, at: int, base: int) -> int:
         size = len(text)
@@ -68,6 +68,7 @@ class Parameter(Driver):
         found = self._finder.step(char, place)
         dropped = self._finder.dropped() if found is None else ""
         if dropped:
+            self.judge.raise_floor(place)  # until then it could have been the link
             self._key_text(place - len("".join(self._finder.buffer)) - len(dropped) + 1, dropped)
         if found is None:
             if len(self._key) > _LONGEST_KEY or (char == "\n" and not self._finder.open):
@@ -76,6 +77,7 @@ class Parameter(Driver):
         start = found.start - self._finder.start
         pending = "".join(self._finder.buffer)
         if start:
+            self.judge.raise_floor(place)
             self._key_text(self._finder.start, pending[:start])
         self.judge.drive([(s.KEY_END, found.start, found.start, "")])
         self._link = found.marker.text
@@ -291,7 +293,7 @@ class Parameter(Driver):
             self._buffer += char
             return at + 1
         found = follow.step(char, base + at)
-        elsewhere = follow.start > self._buffer_at + self._core_end + self._blank()
+        elsewhere = follow.earliest > self._buffer_at + self._core_end + self._blank()
         if found is None and (elsewhere or not follow.open):
             return self._break(base + at, at)
         self._buffer += char

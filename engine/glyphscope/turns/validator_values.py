@@ -53,12 +53,13 @@ class TypedValue:
         if self.refused_at >= 0:
             return
         events: list[Structural] = []
+        broke = piece.broke if self._reader.may_end else -1  # else no marker could have come here
         at = self._reader.feed(piece.text, 0, events)
         self._drive(events)
         rest = piece.text[at:]
         if self._reader.broken or (self._reader.done and rest.strip()):
             at += len(rest) - len(rest.lstrip()) if self._reader.done else 0
-            self.refused_at = max(piece.at + at, piece.broke)
+            self.refused_at = max(piece.at + at, broke)
 
     def _drive(self, events: list[Structural]) -> None:
         """Read an invalid value as a string: a wrong type, not a syntax error."""
