@@ -32,7 +32,14 @@ from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.starts import closing_tags
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_calls import Calls, beginnings_of
-from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, markers_of, signs_of
+from glyphscope.turns.validator_markers import (
+    Finder,
+    FoundMarker,
+    Marker,
+    markers_of,
+    reasoning_ends,
+    signs_of,
+)
 from glyphscope.turns.validator_one_call import CallJudge
 from glyphscope.turns.validator_records import MOST_CALLS, Record, final_calls, opening_words
 from glyphscope.validation.streaming_validator import Limits
@@ -390,13 +397,8 @@ class FormValidator:
         self._mode = mode
         if mode == "reasoning":
             assert self._form.reasoning is not None
-            ends = self._form.reasoning.call_ends or self._unasked
-            markers = tuple(
-                m for m in self._markers if m.kind == "close" or (ends and self._may_end_reasoning(m))
-            )
-            # the marker that closes reasoning may be another one as well
-            close = Marker("close", next(m for m in (*markers, *self._markers) if m.kind == "close").signs)
-            self._finder = Finder((close, *(m for m in markers if m.kind != "close")))
+            by_call = self._form.reasoning.call_ends or self._unasked
+            self._finder = Finder(reasoning_ends(self._markers, self._form, by_call=by_call))
         else:
             late = closing_tags(self._last_form) if self._last_form and self._after_call >= 0 else ()
             strays = (Marker("stray", signs_of(tag)) for tag in late)
@@ -409,15 +411,10 @@ class FormValidator:
             return self._markers
         return tuple(m._replace(strict=False) if m.kind == "call" else m for m in self._markers)
 
-    def _may_end_reasoning(self, marker: Marker) -> bool:
-        return marker.kind == "call" and not self._form.calls[marker.form].unmarked
-
     def _lone_close(self, start: int, last: int) -> None:
-        if start < 0:
-            return
-        if self._records or self._has_reasoning:
+        if start >= 0 and (self._records or self._has_reasoning):
             self._violate("SYNTAX", "nothing was open that this closes", last, "")
-        elif self._has_text:
+        elif start >= 0 and self._has_text:
             self._violate("SYNTAX", "reasoning was not opened", last, "")
             self._close_segment("reasoning")
             self._has_text, self._has_reasoning = False, True

@@ -61,6 +61,13 @@ def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
     return tuple(dict.fromkeys(marker for marker in found if marker.signs))
 
 
+def reasoning_ends(markers: tuple[Marker, ...], form: TurnForm, *, by_call: bool) -> tuple[Marker, ...]:
+    """Those that end it: what closes it first, as that may be another marker too, and calls where `by_call`."""
+    close = next(marker for marker in markers if marker.kind == "close")
+    calls = (m for m in markers if m.kind == "call" and not form.calls[m.form].unmarked)
+    return (close, *(calls if by_call else ()))
+
+
 def _calls(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker]:
     if call.unmarked and not marker_like(call.opening):
         return _unmarked(call, place, names)
