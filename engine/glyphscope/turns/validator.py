@@ -29,7 +29,6 @@ from glyphscope.events import (
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import CallForm, CallObject, TurnForm, state_of
 from glyphscope.turns.read import Turn, read_turn
-from glyphscope.turns.starts import closing_tags
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_calls import Calls, beginnings_of
 from glyphscope.turns.validator_markers import (
@@ -38,7 +37,7 @@ from glyphscope.turns.validator_markers import (
     Marker,
     markers_of,
     reasoning_ends,
-    signs_of,
+    strays_of,
 )
 from glyphscope.turns.validator_one_call import CallJudge
 from glyphscope.turns.validator_records import MOST_CALLS, Record, final_calls, opening_words
@@ -400,8 +399,7 @@ class FormValidator:
             by_call = self._form.reasoning.call_ends or self._unasked
             self._finder = Finder(reasoning_ends(self._markers, self._form, by_call=by_call))
         else:
-            late = closing_tags(self._last_form) if self._last_form and self._after_call >= 0 else ()
-            strays = (Marker("stray", signs_of(tag)) for tag in late)
+            strays = strays_of(self._last_form) if self._last_form and self._after_call >= 0 else ()
             self._finder = Finder((*self._possible, *strays))
 
     @property

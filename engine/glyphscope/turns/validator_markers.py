@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from glyphscope.grammar.builder.turn import Sign
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import loose_tokens
-from glyphscope.turns.starts import CALL_KEYS, marker_like, starts
+from glyphscope.turns.starts import CALL_KEYS, closing_tags, marker_like, starts
 
 
 @lru_cache(maxsize=4096)
@@ -59,6 +59,11 @@ def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
     if form.reasoning is not None:  # a marker that is another one too is that
         found.append(Marker("close", signs_of(form.reasoning.close)))
     return tuple(dict.fromkeys(marker for marker in found if marker.signs))
+
+
+def strays_of(call: CallForm) -> tuple[Marker, ...]:
+    """The tags that a call and its section end with, after the call has ended already."""
+    return tuple(Marker("stray", signs_of(tag)) for tag in closing_tags(call))
 
 
 def reasoning_ends(markers: tuple[Marker, ...], form: TurnForm, *, by_call: bool) -> tuple[Marker, ...]:
