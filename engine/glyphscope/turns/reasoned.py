@@ -1,6 +1,6 @@
-"""Reasoning before a call in one of Glyphscope's notations: it is separated, and another validator judges the rest.
+"""Reasoning before a call in one of Glyphscope's notations: it is separated, and another validator reads the rest.
 
-That validator (`judge`) is fed white space in the reasoning's place, so every place it names is one in the whole text.
+That validator is fed white space in the reasoning's place, so that its places are those of the whole text.
 """
 
 from __future__ import annotations
@@ -21,66 +21,65 @@ PlainValidator: TypeAlias = CallValidator | TurnValidator | WordsValidator
 
 
 class ReasonedValidator:
-    """Feed it an answer in any chunking: reasoning between the form's markers, then the text for `judge`.
+    """Feed it an answer in any chunking: reasoning between the form's markers, then the text for `validator`.
 
     Reasoning that the prompt opened begins with the text; where it leaves that to the model, only an opening marker at
     the text's beginning opens it, and with the form's `again` any on a separate line; a closing marker alone, before
-    any call, ends reasoning that a server's prompt may have opened. Reasoning that is never closed leaves the judge
-    without a call. The markers around a message do not belong to the call.
+    any call, ends reasoning that a server's prompt may have opened. Reasoning that is never closed leaves no text for
+    the validator. The markers around a message do not belong to the call.
     """
 
-    def __init__(self, judge: PlainValidator, form: TurnForm, state: State) -> None:
+    def __init__(self, validator: PlainValidator, form: TurnForm, state: State) -> None:
         """`form` has reasoning."""
         assert form.reasoning is not None
-        self._judge = judge
+        self._validator = validator
         self._open, self._close = form.reasoning.open.strip(), form.reasoning.close.strip()
         alone = self._open if "|" in self._open else f"\n{self._open}\n"
         self._again = alone if form.reasoning.again else ""
         self._heads = _markers(form.header, *form.skips, *(wrap.open for wrap in form.wraps))
         self._ends = _markers(*form.ends, *(wrap.close for wrap in form.wraps))
         part = form.reasoning.prompt.get(state, "leaves")
-        self._phase: Literal["before", "inside", "after"] = (
-            "inside" if part == "opens" else "before" if part == "leaves" else "after"
-        )
-        self._unopened = part == "leaves"  # what is read may turn out to be reasoning
+        self._phase: Literal["before", "inside", "after"]  # of the reasoning
+        self._phase = "inside" if part == "opens" else "before" if part == "leaves" else "after"
+        self._unopened = part == "leaves"  # the text may turn out to be reasoning
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._pending = ""
         self._read = 0  # characters before the withheld ones
         self._start: int | None = None  # of the reasoning
-        self._after = -1  # where the text to judge begins
+        self._after = -1  # where the validator's text begins; -1 until then
         self._token = -1
-        self._later: list[int] = []  # lengths of what was reasoning later in the text
-        self._parted = False  # the answer has parts: reasoning came first
-        self._call_start: int | None = None  # of the call that is open as a part
+        self._later: list[int] = []  # the lengths of further reasoning in the text
+        self._parted = False  # reasoning came first, so the call is a part of the answer
+        self._call_start: int | None = None  # of the open part
 
     @property
     def complete(self) -> bool:
         """Whether the call is complete."""
-        return self._judge.complete
+        return self._validator.complete
 
     @property
     def valid(self) -> bool:
         """Whether the call is complete and valid."""
-        return self._judge.valid
+        return self._validator.valid
 
     @property
     def tool(self) -> str | None:
-        return self._judge.tool
+        return self._validator.tool
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        return self._judge.arguments
+        return self._validator.arguments
 
     @property
     def violations(self) -> Sequence[Violation]:
-        """Everything that is wrong with the call."""
-        return self._judge.violations
+        """The violations of the call so far."""
+        return self._validator.violations
 
     @property
     def calls(self) -> Sequence[TurnCall]:
-        """The calls that the judge knows of, or the one."""
-        if isinstance(self._judge, TurnValidator | WordsValidator):
-            return self._judge.calls
+        """The validator's calls, or its one call."""
+        if isinstance(self._validator, TurnValidator | WordsValidator):
+            return self._validator.calls
         if self._phase != "after" or self.tool is None or self.arguments is None:
             return ()
         found = tuple(self.violations)
@@ -89,9 +88,9 @@ class ReasonedValidator:
     @property
     def content(self) -> str:
         """The text for the user."""
-        if not isinstance(self._judge, TurnValidator | WordsValidator):
+        if not isinstance(self._validator, TurnValidator | WordsValidator):
             return ""
-        text = self._judge.content
+        text = self._validator.content
         for length in self._later:
             text = text.replace(" " * length, "", 1)
         return text.strip()
@@ -109,13 +108,13 @@ class ReasonedValidator:
             elif self._phase == "inside":
                 out += self._look_for_closing()
             else:
-                out += self._judged()
+                out += self._validated()
         return out
 
-    def _judged(self) -> list[RunEvent]:
+    def _validated(self) -> list[RunEvent]:
         out: list[RunEvent] = []
         while self._pending and self._phase == "after":
-            if self._after < 0 or self._judge.complete:
+            if self._after < 0 or self._validator.complete:
                 markers = self._heads if self._after < 0 else self._ends
                 self._pass(markers)
                 begun = self._pending.lstrip()
@@ -124,9 +123,9 @@ class ReasonedValidator:
                 self._after = self._read if self._after < 0 else self._after
             limit = self._to_marker()
             if limit:
-                judged = self._read_on(limit)
-                self._unopened = self._unopened and not any(map(_begins_call, judged))
-                out += judged
+                events = self._read_on(limit)
+                self._unopened = self._unopened and not any(map(_begins_call, events))
+                out += events
             elif self._unopened and self._pending.startswith(self._close):
                 out += self._was_thinking()
             elif self._unopened and self._pending.startswith(self._open):
@@ -148,8 +147,8 @@ class ReasonedValidator:
         start, end = max(self._after, 0), self._read
         self._start, self._after, self._parted = start, -1, True
         out: list[RunEvent] = []
-        if isinstance(self._judge, TurnValidator | WordsValidator):
-            out += self._judge.text_was_reasoning()
+        if isinstance(self._validator, TurnValidator | WordsValidator):
+            out += self._validator.text_was_reasoning()
         if not out and end > start:
             out += [SegmentOpened(kind="reasoning", start=start)]
             out += [SegmentClosed(kind="reasoning", start=start, end=end)]
@@ -157,25 +156,27 @@ class ReasonedValidator:
         return out
 
     def _thinks_again(self) -> list[RunEvent]:
-        out = self._judge.text_ends() if isinstance(self._judge, TurnValidator) else self._close_call()
+        out = (
+            self._validator.text_ends() if isinstance(self._validator, TurnValidator) else self._close_call()
+        )
         self._later.append(self._skip(len(self._again)))
         self._phase, self._start, self._after = "inside", None, -1
         return out
 
     def _read_on(self, limit: int) -> list[RunEvent]:
-        """Up to the next brace, with which the call may be complete, of so many characters."""
+        """Validate up to the next brace, with which the call may be complete, of at most `limit` characters."""
         end = self._pending.find("}", 0, limit) + 1 or limit
         piece, self._pending = self._pending[:end], self._pending[end:]
         start = self._read
         self._read += len(piece)
         opened = self._open_call(start + len(piece) - len(piece.lstrip())) if piece.strip() else []
-        judged = self._judge.feed(piece, self._token)
-        return [*opened, *judged, *(self._close_call() if self._judge.complete else ())]
+        events = self._validator.feed(piece, self._token)
+        return [*opened, *events, *(self._close_call() if self._validator.complete else ())]
 
     def _open_call(self, start: int) -> list[RunEvent]:
-        """After reasoning the call is a part of the answer; a judge of whole turns reports its parts itself."""
-        own_parts = isinstance(self._judge, TurnValidator | WordsValidator | FreeTextValidator)
-        if own_parts or not self._parted or self._call_start is not None or self._judge.complete:
+        """Open the call's part after reasoning; the validators of whole turns report parts themselves."""
+        own_parts = isinstance(self._validator, TurnValidator | WordsValidator | FreeTextValidator)
+        if own_parts or not self._parted or self._call_start is not None or self._validator.complete:
             return []
         self._call_start = start
         return [SegmentOpened(kind="call", start=start)]
@@ -185,7 +186,7 @@ class ReasonedValidator:
         return [] if start is None else [SegmentClosed(kind="call", start=start, end=self._read)]
 
     def _pass(self, markers: tuple[str, ...]) -> None:
-        """Takes markers at the beginning of what is left."""
+        """Skip the markers at the beginning of the withheld text."""
         while True:
             begun = self._pending.lstrip()
             found = next((marker for marker in markers if begun.startswith(marker)), "")
@@ -202,7 +203,7 @@ class ReasonedValidator:
             out.append(SegmentClosed(kind="reasoning", start=self._start or 0, end=self._read))
         while self._pending:
             out += self._read_on(len(self._pending))
-        return [*out, *self._judge.finish(), *self._close_call()]
+        return [*out, *self._validator.finish(), *self._close_call()]
 
     def _look_for_opening(self) -> None:
         begun = self._pending.lstrip()
@@ -232,9 +233,9 @@ class ReasonedValidator:
         return [SegmentOpened(kind="reasoning", start=self._read)]
 
     def _skip(self, count: int) -> int:
-        """Skip characters outside the call: the judge gets white space instead. Returns `count`."""
+        """Skip characters outside the call: the validator gets white space instead. Returns `count`."""
         if count:
-            self._judge.feed(" " * count, self._token)
+            self._validator.feed(" " * count, self._token)
             self._read += count
             self._pending = self._pending[count:]
             if self._later and self._phase == "inside":

@@ -1,12 +1,12 @@
-"""A turn in a model's own notation, judged while it is written: reasoning, text, calls, and every field of them.
+"""The streaming validator of a turn in a model's own notation: reasoning, text, calls, and every field of them.
 
 The strict form decides what is a violation, at the first character after which no valid turn can follow; reading
-continues where it safely can, so that the rest is shown. At the end of the text `read_turn` has the final word on what
-the turn says.
+continues where it safely can, so that the rest is shown. At the end of the text, `read_turn` decides what the turn
+contains.
 
-Text and reasoning are read up to the next marker, which a `Finder` finds; from a call's marker on, `Calls` reads. A
-text that is not the marker or the call that it seemed is read again (`_Piece`). An apparent call where text may be is
-a trial: its events wait until a known tool is named, and are dropped, with the text read again, where none is.
+Text and reasoning are read up to the next marker, which a `Finder` finds; from a call's marker on, `Calls` reads. Text
+that is not the marker or the call that it seemed to be is read again (`_Piece`). An apparent call where text is allowed
+is a trial: its events wait until it names a known tool; if it does not, they are dropped, and it is text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from glyphscope.turns.validator_markers import (
     reasoning_ends,
     strays_of,
 )
-from glyphscope.turns.validator_one_call import CallJudge
+from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.validator_records import MOST_CALLS, Record, final_calls, opening_words
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
@@ -48,13 +48,13 @@ _SLICE = 4096
 """Characters that are read at a time: violations are counted, and the limit of them applied, after each slice."""
 _NOT_SPACE = re.compile(r"\S")
 _MOST_BEFORE, _MOST_GAP = 16, 100
-"""Characters that are kept: before a call, for a marker's white space; between two calls, for the separator."""
+"""Characters that are kept: before a call, to compare a marker's white space; between two, the separator."""
 
 Mode: TypeAlias = Literal["text", "reasoning", "calls"]
 
 
 class _Piece(NamedTuple):
-    """A text that is to be read, and the place of its first character in the turn; negative in the prompt's part."""
+    """A text to read, and the index of its first character in the turn; negative in the part that the prompt has."""
 
     text: str
     at: int
@@ -65,7 +65,7 @@ class FormValidator:
 
     `thinking` is the state with which the prompt was rendered. `choice` is `required`, `auto` (text alone is an answer
     too), `none` (text only) or the name of the tool to call; `most_calls` None means no limit. `free_text`: there may
-    be text before the calls under `required` too. The text is `complete` when nothing may follow, or has ended.
+    be text before the calls under `required` too.
     """
 
     def __init__(
@@ -89,19 +89,18 @@ class FormValidator:
         self._free_text = free_text or self._text_allowed
         self._registry = registry
         if choice not in TOOL_CHOICES:
-            only = tuple(tool for tool in registry if tool.name == choice)
-            self._registry = replace(registry, tools=only)
+            self._registry = replace(registry, tools=tuple(tool for tool in registry if tool.name == choice))
         self._names = tuple(tool.name for tool in self._registry.allowed)
         self._tools = TurnTools(registry)
         self._markers = markers_of(form, self._names)
         self._beginnings = beginnings_of(form)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._token = -1
-        self._counted = 0
-        self._pieces: list[str] = []
+        self._token = -1  # the number of the token that is read
+        self._counted = 0  # events of this feed whose violations are recorded
+        self._pieces: list[str] = []  # all of the text
         self._records: list[Record] = []
-        self._final: tuple[TurnCall, ...] | None = None
-        self._out: list[RunEvent] = []
+        self._final: tuple[TurnCall, ...] | None = None  # the calls at the end of the text
+        self._out: list[RunEvent] = []  # where events go
         self._mode: Mode = "text"
         self._finder = Finder(self._possible)
         self._calls: Calls | None = None
@@ -112,31 +111,31 @@ class FormValidator:
         self._segment: tuple[SegmentKind, int] | None = None  # the open text or reasoning, and its start
         self._text_end = 0  # the end of the last character other than white space
         self._blank_before = 0  # white space before the call that belongs to its marker
-        self._unread = False  # what follows arguments that cannot be read
+        self._unread = False  # the text follows arguments that cannot be read to their end
         self._has_text = self._has_reasoning = False
-        self._refused_text = False  # text where none may be was reported
-        self._broken = False  # the last call left the form: text after it is not its own error
+        self._text_reported = False  # text where none is allowed was reported
+        self._broken = False  # the last call left the form: text after it is not a violation too
         self._after_call = -1  # where the last call ended, -1 once text followed
         self._gap = ""  # the white space since then
         self._before = ""  # the last characters of text
         self._last_form: CallForm | None = None
         self._ended = False  # a marker ended the turn
-        self._finished = self._stopped = False
+        self._finished = self._stopped = False  # `finish` was called; a limit was reached
         self._left = -1  # the character at which the call's marker could no longer be one of the form
         self._open_to = -1  # text before that character could still have been a longer marker
-        self._judged_to = -1  # text before that character was part of a call that failed, and is read again
+        self._validated_to = -1  # text before it was part of a call that failed, and is read again
         self._foreign = False  # the call's marker is not one of the form
         self._unasked = False  # reasoning that the prompt opened with thinking off: text, unless it is closed
-        self._whole = False  # all calls that may come are there
+        self._whole = False  # the last allowed call is complete
         begun = form.begun.get(state_of(thinking), "")
         self._run(begun, -len(begun))
-        self._early, self._out = self._out, []
+        self._early, self._out = self._out, []  # events of the prompt's part, for the first feed
 
     # the result so far
 
     @property
     def complete(self) -> bool:
-        """Whether nothing may follow, or the text has ended and nothing in it is left open."""
+        """Whether nothing may follow, or the text has ended with nothing left open, and has what `choice` requires."""
         if self._final is not None:
             return self.turn is not None and self.turn.complete and self._enough
         if self._whole:
@@ -150,20 +149,20 @@ class FormValidator:
 
     @property
     def valid(self) -> bool:
-        """Whether it is complete and nothing was wrong."""
+        """Whether it is complete and without violations."""
         return self.complete and not self.violations
 
     @property
     def tool(self) -> str | None:
-        """The first call's."""
+        """The first call's tool, once it is known."""
         if self._final is not None:
             return self._final[0].tool if self._final else None
-        first = self._records[0].judge if self._records else None
+        first = self._records[0].validator if self._records else None
         return None if first is None else first.tool
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The first call's, once it is complete."""
+        """The first call's arguments, once it is complete."""
         calls = self.calls
         return calls[0].arguments if calls and calls[0].complete else None
 
@@ -189,7 +188,7 @@ class FormValidator:
     # feeding
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
-        """Judges the next piece, of any size; bytes may end inside a character. Returns the events it decided."""
+        """Validate the next piece, of any size; bytes may end inside a character. Returns the events it decided."""
         if isinstance(text, bytes):
             text = self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
@@ -208,13 +207,13 @@ class FormValidator:
         if len(text) > room and not self._stopped:
             message = f"the text is longer than {self._limits.text} characters"
             self._stop(message, self._limits.text)
-        if self._calls is not None and self._trial is None and self._calls.judge is not None:
-            out += self._calls.judge.changed(self.chars)
+        if self._calls is not None and self._trial is None and self._calls.validator is not None:
+            out += self._calls.validator.changed(self.chars)
         self._count(out)
         return out
 
     def finish(self) -> list[RunEvent]:
-        """Judges the end of the text."""
+        """Validate the end of the text. Returns the last events."""
         rest = self._decoder.decode(b"", final=True)
         self._counted = 0
         out = self.feed(rest, self._token) if rest else []
@@ -226,7 +225,7 @@ class FormValidator:
             self._end_text()
         self._close_segment()
         self._count(out)
-        self._read_whole()
+        self._read_turn()
         self._count(out)
         return out
 
@@ -237,7 +236,7 @@ class FormValidator:
             self._saved_out = out
 
     def _count(self, out: list[RunEvent]) -> None:
-        """Keeps the violations among the events since the last time, as many as there may be."""
+        """Record the violations among the new events, up to the limit; drop the others, and stop."""
         room = max(self._limits.errors - len(self.violations), 0)
         found = [event for event in out[self._counted :] if isinstance(event, Violation)]
         for violation in found[:room]:
@@ -255,22 +254,21 @@ class FormValidator:
         self._stopped = True
 
     def _violate(self, code: Code, message: str, at: int, viable: str) -> None:
-        index = max(len(self._records) - 1, 0)
-        at = max(at, 0)
-        if at < self._judged_to:
-            return
-        found = Violation(
-            code=code, message=message, path="", char=at, token=self._token, viable=viable, call_index=index
-        )  # fmt: skip
-        self._out.append(found)
+        index, at = max(len(self._records) - 1, 0), max(at, 0)
+        if at >= self._validated_to:
+            self._out.append(
+                Violation(
+                    code=code, message=message, path="", char=at, token=self._token, viable=viable, call_index=index
+                )
+            )  # fmt: skip
 
     # from marker to marker
 
     def _run(self, text: str, base: int) -> None:
-        """Reads a piece, and what of it is to be read again, the last piece first."""
-        queue = [_Piece(text, base)]
-        while queue and not self._stopped:
-            text, base = queue.pop()
+        """Read a piece, and whatever of it is to be read again."""
+        stack = [_Piece(text, base)]
+        while stack and not self._stopped:
+            text, base = stack.pop()
             at = 0
             while at < len(text) and not self._stopped:
                 again: list[_Piece] = []
@@ -279,12 +277,12 @@ class FormValidator:
                 else:
                     at = self._free(text, at, base, again)
                 if again:
-                    queue.append(_Piece(text[at:], base + at))
-                    queue += again
+                    stack.append(_Piece(text[at:], base + at))
+                    stack += again
                     break
 
     def _free(self, text: str, at: int, base: int, again: list[_Piece]) -> int:
-        """Text or reasoning, up to the next marker."""
+        """Read text or reasoning up to the next marker. Returns the index after it."""
         finder, size = self._finder, len(text)
         while at < size:
             if not finder.open:
@@ -306,7 +304,7 @@ class FormValidator:
         return at
 
     def _marker(self, found: FoundMarker, again: list[_Piece]) -> None:
-        """Continues behind a marker, or takes its first character for text."""
+        """Continue after a marker, or take its first character as text."""
         pending, start = "".join(self._finder.buffer), self._finder.start
         if found.start > start:
             self._take_text(pending[: found.start - start], start, found.left)
@@ -325,7 +323,7 @@ class FormValidator:
     # text and reasoning
 
     def _take_text(self, text: str, at: int, left: int) -> None:
-        """Feed a piece without markers; `left` is the character at which it could no longer be a marker of the form."""
+        """Take text without markers; `left` is the character at which it could no longer be a marker of the form."""
         if self._unread:
             return
         if at < 0:
@@ -345,12 +343,12 @@ class FormValidator:
             return
         self._has_text, self._ended = True, False
         self._after_call = -1
-        self._refuse_text(max(left, ink, self._open_to))
+        self._report_text(max(left, ink, self._open_to))
 
-    def _refuse_text(self, at: int) -> None:
-        if self._text_may_come or self._refused_text:
+    def _report_text(self, at: int) -> None:
+        if self._text_may_come or self._text_reported:
             return
-        self._refused_text = True
+        self._text_reported = True
         if self._records:
             self._violate("TRAILING_TEXT", "text appears after the calls", at, "the end of the turn")
         else:
@@ -364,7 +362,7 @@ class FormValidator:
         return self._form.text_after if self._records else self._free_text
 
     def _close_segment(self, kind: SegmentKind | None = None) -> None:
-        """Ends the open text or reasoning; `kind` is what it turned out to be, where that is something else."""
+        """End the open text or reasoning; `kind` is what it turned out to be, if that is something else."""
         if self._segment is None:
             return
         own, start = self._segment
@@ -372,7 +370,7 @@ class FormValidator:
         self._out.append(SegmentClosed(kind=kind or own, start=start, end=max(start, self._text_end)))
 
     def _mark(self, found: FoundMarker) -> bool:
-        """Takes a marker other than a call's; False where it is text."""
+        """Take a marker other than a call's; False where it is text."""
         kind, last = found.marker.kind, max(found.end - 1, self._open_to)
         self._unread = False
         reasoning = self._form.reasoning
@@ -431,7 +429,7 @@ class FormValidator:
         room = None if self._room is None else max(self._room - len(self._records), 0)
         beginnings = [each for each in self._beginnings if each.fits(written[0])]
         self._calls = calls = Calls(
-            beginnings, found.start, self._tools, self._names, self._limits, self._records, self._new_judge, room
+            beginnings, found.start, self._tools, self._names, self._limits, self._records, self._new_validator, room
         )  # fmt: skip
         calls.violate, calls.on_call, calls.on_end = self._violate, self._on_call, self._on_end
         calls.raise_floor(max(self._open_to, found.end - 1) if self._text_may_come else self._open_to)
@@ -451,7 +449,7 @@ class FormValidator:
         again.append(_Piece(written, found.start))
 
     def _certain(self, at: int) -> None:
-        """From here on this is a call."""
+        """From here on this is a call, no longer a trial."""
         self._trial = None
         self._close_segment("text" if self._unasked else None)
         self._has_reasoning = self._has_reasoning or (self._trial_mode == "reasoning" and not self._unasked)
@@ -461,10 +459,10 @@ class FormValidator:
             self._violate("SYNTAX", "another notation of calls is written", at, opening_words(self._form))
         before = len(self._records) if self._calls is None else self._calls.earlier
         if self._room is not None and before >= self._room:
-            self._refuse_call(at)
+            self._report_call(at)
 
-    def _refuse_call(self, at: int) -> None:
-        """A call more than there may be: it is decided where its marker is, or where nothing else can be meant."""
+    def _report_call(self, at: int) -> None:
+        """Report a call beyond the limit: at its marker, or where text is allowed at the character that shows it."""
         if not self._text_may_come:
             at = self._left if self._left >= 0 else self._trial_at
         if self._room == 0:
@@ -472,10 +470,10 @@ class FormValidator:
         else:
             self._violate("TRAILING_TEXT", "no further call may follow", at, "the end of the turn")
 
-    def _new_judge(self, form: CallForm) -> CallJudge:
+    def _new_validator(self, form: CallForm) -> OneCallValidator:
         shape = form.object or CallObject()
         keys = (shape.name_key or "name", shape.arguments_key or "arguments", shape.id_key)
-        return CallJudge(self._registry, len(self._records) - 1, self._limits, keys)
+        return OneCallValidator(self._registry, len(self._records) - 1, self._limits, keys)
 
     def _on_call(self, at: int) -> None:
         at -= self._blank_before if self._calls is not None and at == self._calls.at else 0
@@ -499,9 +497,9 @@ class FormValidator:
         end = calls.feed(text, at, base)
         if self._trial is not None:
             self._trial.append(text[at:end])
-            judge = calls.last_judge
-            known = judge is not None and judge.tool is not None
-            if (judge is not None and known and not judge.tool_allowed) or (not known and calls.is_none):
+            call = calls.last_validator
+            known = call is not None and call.tool is not None
+            if (call is not None and known and not call.tool_allowed) or (not known and calls.is_none):
                 self._no_call(calls, again)
                 return end
             if known:
@@ -514,7 +512,7 @@ class FormValidator:
         return end
 
     def _no_call(self, calls: Calls, again: list[_Piece]) -> None:
-        """Treat an apparent call as text."""
+        """End a trial: the apparent call is text."""
         assert self._trial is not None
         written, at = "".join(self._trial), self._trial_at
         self._trial, self._calls, self._out = None, None, self._saved_out
@@ -537,7 +535,7 @@ class FormValidator:
         self._enter("text")
         text, at = calls.again, calls.again_at
         if calls.state == "failed":
-            self._judged_to = max(self._judged_to, at + len(text))
+            self._validated_to = max(self._validated_to, at + len(text))
         elif calls.state == "left":
             self._open_to = max(self._open_to, at + len(text) - 1)
         if text and calls.state == "failed" and at <= calls.at:
@@ -571,14 +569,14 @@ class FormValidator:
             self._mode = self._trial_mode
             return
         if calls.in_call:
-            judge = calls.judge
-            if judge is None or not judge.stopped:
+            validator = calls.validator
+            if validator is None or not validator.stopped:
                 self._violate("TRUNCATED", "the text ends before the call does", self.chars, "")
             self._on_end(self.chars)
             self._records[-1].end = -1
 
-    def _read_whole(self) -> None:
-        """The result of `read_turn`, with the departures from the form that only the whole text shows."""
+    def _read_turn(self) -> None:
+        """Take the result of `read_turn`, and report the violations that only the whole text shows."""
         text = "".join(self._pieces)
         self.turn = turn = read_turn(text, self._form, self._tools, self._thinking)
         self._has_text = self._has_text or bool(turn.content)

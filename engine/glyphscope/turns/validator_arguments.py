@@ -1,4 +1,4 @@
-"""Arguments of a call in JSON, Python or dictionaries, read while they are written and passed to the call's judge."""
+"""Reads arguments in JSON, Python or dictionaries while they are written, and passes them to the call's validator."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from glyphscope.notation.read_json import JsonReader
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.form import ArgumentsForm, CallObject
 from glyphscope.turns.validator_literals import LiteralReader
-from glyphscope.turns.validator_one_call import CallJudge
+from glyphscope.turns.validator_one_call import OneCallValidator
 
 
 class Driver:
     """Reads a part of a call. `feed` reads `text` from index `at` on, where index 0 is the turn's character `base`, and
-    returns the index after what it took.
+    returns the index after the last character read.
 
-    `done`: the part is complete; `again` and `again_at` are what was read beyond it, and where that begins.
-    `broken`: what is written cannot be read from the last character on, and the judge has said so.
+    `done`: the part is complete; `again` is the text that was read beyond it, from character `again_at` on.
+    `broken`: the text cannot be read from the last character on, which was reported to the validator.
     """
 
-    def __init__(self, judge: CallJudge) -> None:
+    def __init__(self, validator: OneCallValidator) -> None:
         self.done = self.broken = False
         self.again, self.again_at = "", 0
-        self.judge = judge
+        self.validator = validator
 
     def feed(self, text: str, at: int, base: int) -> int:
         raise NotImplementedError
@@ -33,8 +33,8 @@ class Driver:
 class _Json(Driver):
     """A JSON value, up to its last character."""
 
-    def __init__(self, judge: CallJudge, at: int, max_depth: int) -> None:
-        super().__init__(judge)
+    def __init__(self, validator: OneCallValidator, at: int, max_depth: int) -> None:
+        super().__init__(validator)
         self._reader = JsonReader(calls=False, max_depth=max_depth)
         self._reader._base = at
 
@@ -54,7 +54,7 @@ class _Json(Driver):
 
 
 class _Unquoted:
-    """JSON that is the text of a string: what is in it, at the characters of the whole."""
+    """JSON in a JSON string: `read` returns its structure, at the characters of the whole text."""
 
     def __init__(self, at: int, max_depth: int) -> None:
         self._reader = JsonReader(calls=False, max_depth=max_depth)
@@ -64,50 +64,49 @@ class _Unquoted:
         kind, start, end, text = event
         if kind != s.STRING_TEXT:
             return []
-        plain = end - start == len(text)
-        self._reader._base = start if plain else end - 1
+        unescaped = end - start == len(text)
+        self._reader._base = start if unescaped else end - 1
         return [each for each in self._reader.feed(text) if each[0] != s.DOCUMENT_END]
 
 
 class JsonArguments(_Json):
-    """Arguments as a JSON object, or as a text that is one."""
+    """Arguments as a JSON object, or as a string that has one."""
 
-    def __init__(self, judge: CallJudge, at: int, form: ArgumentsForm, max_depth: int) -> None:
-        super().__init__(judge, at, max_depth)
+    def __init__(self, validator: OneCallValidator, at: int, form: ArgumentsForm, max_depth: int) -> None:
+        super().__init__(validator, at, max_depth)
         self._inner = _Unquoted(at, max_depth) if form.as_string else None
-        judge.open_arguments()
+        validator.open_arguments()
 
     def _take(self, events: list[Structural]) -> None:
         ended = events[-1][2] if self.done else 0
         events = events[:-1] if self.done else events
         if self._inner is not None and events:
             events = [each for event in events for each in self._inner.read(event)]
-        self.judge.drive(events)
+        self.validator.drive(events)
         if self.done:
-            self.judge.close_call(ended - 1)
+            self.validator.close_call(ended - 1)
 
 
 class JsonCall(_Json):
     """A call as a JSON object, in one of the ways of `CallObject`."""
 
     def __init__(
-        self, judge: CallJudge, at: int, shape: CallObject, form: ArgumentsForm, max_depth: int
+        self, validator: OneCallValidator, at: int, shape: CallObject, form: ArgumentsForm, max_depth: int
     ) -> None:
-        super().__init__(judge, at, max_depth)
+        super().__init__(validator, at, max_depth)
         self._shape = shape
         self._depth = 0
-        self._key: list[str] = []
+        self._key: list[str] = []  # the last key, in pieces
         self._own = 1 if not shape.wrapper else 2  # the depth of the call's own members
-        self._inside = not shape.wrapper
+        self._inside = not shape.wrapper  # within the wrapper
         self._max_depth = max_depth
         self._as_string = form.as_string
-        self._inner: _Unquoted | None = None
-        self._named = False
+        self._inner: _Unquoted | None = None  # while arguments in a string are read
+        self._named = False  # a key was the tool's name
 
     def _take(self, events: list[Structural]) -> None:
-        plain = self._shape.name_key and not self._shape.wrapper and not self._as_string
-        if plain:
-            self.judge.drive(events)
+        if self._shape.name_key and not self._shape.wrapper and not self._as_string:
+            self.validator.drive(events)
             return
         for event in events:
             self._one(event)
@@ -125,11 +124,12 @@ class JsonCall(_Json):
             and self._depth == self._own - 1
             and kind in (s.OBJECT_OPEN, s.OBJECT_CLOSE)
         ):
-            self.judge.begin(event[1]) if kind == s.OBJECT_OPEN else self._end(event)
+            self.validator.begin(event[1]) if kind == s.OBJECT_OPEN else self._end(event)
         elif kind == s.DOCUMENT_END:
-            self._last(event)
+            if self._shape.name_key:
+                self.validator.drive([event])
         elif self._inner is not None and kind in (s.STRING_OPEN, s.STRING_TEXT, s.STRING_END, s.ESCAPE_OPEN):
-            self.judge.drive(self._inner.read(event))
+            self.validator.drive(self._inner.read(event))
             self._inner = None if kind == s.STRING_END else self._inner
         else:
             self._pass_on(event)
@@ -138,30 +138,26 @@ class JsonCall(_Json):
 
     def _pass_on(self, event: Structural) -> None:
         if event[0] == s.SEPARATOR and self._depth == self._own and not self._shape.name_key:
-            self.judge.violate("SYNTAX", "a call has one name", event[1], "'}'")
+            self.validator.violate("SYNTAX", "a call has one name", event[1], "'}'")
             return
-        self.judge.drive([event])
+        self.validator.drive([event])
         if self._shape.wrapper and event[0] == s.OBJECT_CLOSE and self._depth == 1:
-            self.judge.drive([(s.DOCUMENT_END, event[2], event[2], "")])
+            self.validator.drive([(s.DOCUMENT_END, event[2], event[2], "")])
             self._inside = False
 
     def _outside(self, event: Structural) -> None:
         """The structure around the wrapped call."""
         if event[0] in (s.SYNTAX, s.TOO_DEEP):
-            self.judge.drive([event])
-        elif event[0] == s.DOCUMENT_END and not self.judge.depth and not self.judge.complete:
-            self.judge.violate(
+            self.validator.drive([event])
+        elif event[0] == s.DOCUMENT_END and not self.validator.depth and not self.validator.complete:
+            self.validator.violate(
                 "MISSING_TOOL", "the call names no tool", event[1] - 1, f'"{self._shape.wrapper}"'
             )
 
     def _end(self, event: Structural) -> None:
         if not self._named:
-            self.judge.violate("MISSING_TOOL", "the call names no tool", event[1], "a tool's name")
-        self.judge.close_call(event[1])
-
-    def _last(self, event: Structural) -> None:
-        if self._shape.name_key:
-            self.judge.drive([event])
+            self.validator.violate("MISSING_TOOL", "the call names no tool", event[1], "a tool's name")
+        self.validator.close_call(event[1])
 
     def _on_key(self, event: Structural) -> None:
         kind, _, _, text = event
@@ -176,38 +172,38 @@ class JsonCall(_Json):
 
     def _own_key(self, event: Structural) -> None:
         kind, start, end, text = event
-        judge = self.judge
+        validator = self.validator
         if self._shape.name_key:
-            judge.drive([event])
+            validator.drive([event])
             if kind == s.KEY_END and self._as_string and "".join(self._key) == self._shape.arguments_key:
                 self._inner = _Unquoted(end, self._max_depth)
-        elif self._named or judge.stopped:
+        elif self._named or validator.stopped:
             return
         elif kind == s.KEY_OPEN:
-            judge.open_name(start)
+            validator.open_name(start)
         elif kind == s.KEY_TEXT:
-            judge.drive([(s.STRING_TEXT, start, end, text)])
+            validator.drive([(s.STRING_TEXT, start, end, text)])
         else:
             self._named = True
-            judge.close_name(start)
-            judge.open_arguments()
+            validator.close_name(start)
+            validator.open_arguments()
 
 
 class Members(Driver):
-    """Arguments as Python's keywords or as a dictionary, up to the closing bracket, which is left."""
+    """Arguments as Python's keywords or as a dictionary, up to the closing bracket, which is not read."""
 
-    def __init__(self, judge: CallJudge, at: int, form: ArgumentsForm, max_depth: int) -> None:
-        super().__init__(judge)
+    def __init__(self, validator: OneCallValidator, at: int, form: ArgumentsForm, max_depth: int) -> None:
+        super().__init__(validator)
         closer = ")" if form.encoding == "pythonic" else "}"
         self._reader = LiteralReader(at, quote=form.quote, closer=closer, max_depth=max_depth)
-        judge.open_arguments()
-        judge.drive([(s.OBJECT_OPEN, at, at, "")])
+        validator.open_arguments()
+        validator.drive([(s.OBJECT_OPEN, at, at, "")])
 
     def feed(self, text: str, at: int, base: int) -> int:
         events: list[Structural] = []
         at = self._reader.feed(text, at, events)
-        self.judge.drive(events)
+        self.validator.drive(events)
         self.done, self.broken = self._reader.done, self._reader.broken
         if self.done:
-            self.judge.close_call(base + at)
+            self.validator.close_call(base + at)
         return at + self.broken if self.done or self.broken else len(text)

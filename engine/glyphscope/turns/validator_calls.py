@@ -1,7 +1,7 @@
-"""The calls of a turn while they are written: every way in which the form could continue, character by character.
+"""The calls of a turn while they are written: all paths by which the form can continue, character by character.
 
-Paths that the text leaves end there; where the last strict one ends, the text leaves the form. Where arguments begin,
-one path is left, and a driver reads them.
+A path ends where the text does not fit it; where the last strict one ends, the text leaves the form. Where arguments
+begin, one path is left, and a driver (`validator_arguments`, `validator_tagged`) reads them.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_arguments import Driver, JsonArguments, JsonCall, Members
-from glyphscope.turns.validator_one_call import CallJudge
+from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
 from glyphscope.turns.validator_records import Record
 from glyphscope.turns.validator_tagged import Parameter
 from glyphscope.validation.streaming_validator import Limits
 
 _NO_CALL = ("UNKNOWN_TOOL", "MISSING_TOOL", "SYNTAX")
-"""Violations after which what looks like a call in a text is not one."""
+"""Violations after which what seemed to be a call in a text is not one."""
 _NAME_AHEAD, _NAME_READ = -1, -2
-"""In place of where the name began: it has not, and it is complete."""
+"""In place of the character at which the name began: it has not begun yet, or it is complete."""
 
 
 class Beginning(NamedTuple):
-    """A way in which calls begin: a form, its pieces from the first marker on, whether that is as the form has it."""
+    """A way in which calls begin: a form, its pieces from the first marker on, and whether the form itself has it."""
 
     form: CallForm
     ops: tuple[Op, ...]
@@ -43,12 +43,12 @@ class Beginning(NamedTuple):
 
 
 class Calls:
-    """A section of calls, or one call, from the first marker's beginning on.
+    """A section of calls, or one call, from the first marker's beginning, character `at`, on.
 
     `state` is "open", or why the reading ended: "done"; "failed", where the text cannot be read any further; "left",
-    where no further call follows. `again` is then what was read beyond the end, from character `again_at` on.
-    Its calls are the last of `records`, to which `on_call` adds one. A call is `certain` once its tool is
-    known, or its object has begun.
+    where no further call follows. `again` is then the text that was read beyond the end, from character `again_at` on.
+    Its calls are the `records` from index `earlier` on; `on_call` adds one. A call is `certain` once its tool is known,
+    or its object has begun.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Calls:
         names: tuple[str, ...],
         limits: Limits,
         records: list[Record],
-        new_judge: Callable[[CallForm], CallJudge],
+        new_validator: Callable[[CallForm], OneCallValidator],
         room: int | None,
     ) -> None:
         """`room`: the number of allowed calls; None means no limit."""
@@ -72,7 +72,7 @@ class Calls:
         self.on_end: Callable[[int], None]
         self.out: list[RunEvent] = []
         self.token = -1
-        self._tools, self._limits, self._new_judge, self._room = tools, limits, new_judge, room
+        self._tools, self._limits, self._new_validator, self._room = tools, limits, new_validator, room
         self._steps = Steps(names, tools.names)
         self.at = at
         self._records, self.earlier = records, len(records)
@@ -80,21 +80,17 @@ class Calls:
         for form, ops, strict in beginnings:
             self._paths += self._steps.enter(Path(form, ops, strict=strict), at)
         self._driver: Driver | None = None
-        self._pending: list[str] = []  # the characters since the last piece that was certain
+        self._pending: list[str] = []  # the characters since the last certain piece
         self._pending_at = at
         self._opened = self._closed = False  # the arguments' object
         self._name_at = _NAME_AHEAD
-        self._spelled = 0  # characters of the name that the judge has
-        self._left_form = False
+        self._spelled = 0  # characters of the name that the validator has
+        self.left_form = False
+        """Whether the text has left the form in the open call."""
         self._between = False  # two calls, or the last one and the section's end
-        self._may_leave = False  # what follows need not be a call
-        self._in_section = False
-        self._floor = -1
-
-    @property
-    def judge(self) -> CallJudge | None:
-        """The validator of the call that is open."""
-        return self.last_judge if self.in_call else None
+        self._may_leave = False  # the section may end without a closing marker
+        self._in_section = False  # its opening was written
+        self._floor = -1  # no violation is reported before that character
 
     @property
     def in_call(self) -> bool:
@@ -102,38 +98,38 @@ class Calls:
         return len(self._records) > self.earlier and self._records[-1].end < 0
 
     @property
-    def last_judge(self) -> CallJudge | None:
-        """The validator of the last call, which may have ended."""
-        return self._records[-1].judge if len(self._records) > self.earlier else None
+    def validator(self) -> OneCallValidator | None:
+        """The validator of the open call."""
+        return self.last_validator if self.in_call else None
 
     @property
-    def left_form(self) -> bool:
-        """Whether the text has left the form in the call that is open."""
-        return self._left_form
+    def last_validator(self) -> OneCallValidator | None:
+        """The validator of the last call, which may have ended."""
+        return self._records[-1].validator if len(self._records) > self.earlier else None
 
     @property
     def is_none(self) -> bool:
-        """Whether a possible call of a known tool is not one, or cannot be read."""
-        wrong = self.last_judge.violations if self.last_judge else ()
-        return self.state == "failed" or self._left_form or any(v.code in _NO_CALL for v in wrong)
+        """Whether what seemed to be a call is not one of a known tool, or cannot be read."""
+        wrong = self.last_validator.violations if self.last_validator else ()
+        return self.state == "failed" or self.left_form or any(v.code in _NO_CALL for v in wrong)
 
     @property
     def form(self) -> CallForm | None:
-        """The form of the calls, as long as the text has one."""
+        """The form of the calls, as long as one is possible."""
         return self._paths[0].form if self._paths else None
 
     def raise_floor(self, at: int) -> None:
-        """Nothing is decided before that character."""
+        """Report no violation before that character."""
         self._floor = max(self._floor, at)
 
     def attach(self, out: list[RunEvent], token: int) -> None:
         """Events go there from now on."""
         self.out, self.token = out, token
-        if (judge := self.last_judge) is not None:
-            judge.attach(out, token)
+        if (validator := self.last_validator) is not None:
+            validator.attach(out, token)
 
     def feed(self, text: str, at: int, base: int) -> int:
-        """Reads `text` from index `at` on; index 0 is the turn's character `base`. Returns the index of the end."""
+        """Read `text` from index `at` on; index 0 is the turn's character `base`. Returns the index after the end."""
         size = len(text)
         while at < size and self.state == "open":
             if self._driver is not None:
@@ -172,16 +168,16 @@ class Calls:
         after = [path for old in before for path in self._steps.step(old, char, at)]
         if parameter is not None and not any(path.strict for path in after):
             self._paths = [parameter]
-            self._open_judge(parameter).raise_floor(at)
+            self._open_validator(parameter).raise_floor(at)
             self._drive(char, at - 1)
             self.feed(char, 0, at)
             return
-        left = [path for path in after if path.strict and not path.refused]
-        loose = [path for path in after if not path.strict and not path.refused]
+        left = [path for path in after if path.strict and not path.unknown_name]
+        loose = [path for path in after if not path.strict and not path.unknown_name]
         if not left and not loose:
-            left = [path for path in after if path.refused][:1]
+            left = [path for path in after if path.unknown_name][:1]
             if left:
-                self._left_form = True  # the judge says why
+                self.left_form = True  # the validator says why
         if not left and any(path.strict for path in before) and not (self._between and self._may_leave):
             self._leave(before, loose, at)
         self._paths = left + loose
@@ -198,12 +194,11 @@ class Calls:
 
     def _leave(self, before: list[Path], loose: list[Path], at: int) -> None:
         """The text leaves the form at this character."""
-        if self._left_form:
+        if self.left_form:
             return
-        self._left_form = True
-        viable = " or ".join(
-            dict.fromkeys(expected(path) for path in before if path.strict and not path.refused)
-        )
+        self.left_form = True
+        fitting = (path for path in before if path.strict and not path.unknown_name)
+        viable = " or ".join(dict.fromkeys(map(expected, fitting)))
         if self._between and loose and all(path.surplus for path in loose):
             self.violate("TRAILING_TEXT", "no further call may follow", max(at, self._floor), viable)
         else:
@@ -229,33 +224,33 @@ class Calls:
             self.violate(
                 "SYNTAX", f"{best.form.separator!r} was expected", best.call_at, repr(best.form.separator)
             )
-        if best.surplus and not self._left_form:
+        if best.surplus and not self.left_form:
             self.violate("TRAILING_TEXT", "no further call may follow", best.call_at, "the end of the turn")
-        self._left_form = best.surplus or (self._left_form and not self._between)
+        self.left_form = best.surplus or (self.left_form and not self._between)
         self._between = self._may_leave = self._opened = self._closed = False
         self._spelled, self._name_at = 0, _NAME_AHEAD
         section = best.form.section_open.lstrip()
         self._in_section = self._in_section or bool(section and best.ops[0].options == (section,))
         self.on_call(best.call_at)
 
-    def _open_judge(self, path: Path) -> CallJudge:
-        if (judge := self.judge) is not None:
-            return judge
-        judge = self._records[-1].judge = self._new_judge(path.form)
-        judge.attach(self.out, self.token)
-        judge.raise_floor(self._floor)
+    def _open_validator(self, path: Path) -> OneCallValidator:
+        if (validator := self.validator) is not None:
+            return validator
+        validator = self._records[-1].validator = self._new_validator(path.form)
+        validator.attach(self.out, self.token)
+        validator.raise_floor(self._floor)
         at = path.call_at or 0
         if path.form.object is None:
-            judge.begin(at)
+            validator.begin(at)
         if path.form.fixed_name:
-            judge.open_name(at)
-            judge.name_text(at, path.form.fixed_name)
-            judge.close_name(at)
+            validator.open_name(at)
+            validator.name_text(at, path.form.fixed_name)
+            validator.close_name(at)
             self._name_at = _NAME_READ
-        return judge
+        return validator
 
     def _spell(self, at: int) -> None:
-        """Passes on what is certain of the tool's name."""
+        """Pass the certain part of the tool's name to the validator."""
         if (
             not self.in_call
             or self._name_at == _NAME_READ
@@ -267,27 +262,27 @@ class Calls:
         if len(naming) != len(self._paths) and len(named) != len(self._paths):
             return
         best = self._paths[0]
-        judge = self._open_judge(best)
+        validator = self._open_validator(best)
         if self._name_at == _NAME_AHEAD:
             self._name_at = at - len(best.name) + 1 if naming else self._name_before(best)
-            judge.open_name(self._name_at)
+            validator.open_name(self._name_at)
         if len(best.name) > self._spelled:
-            judge.name_text(self._name_at + self._spelled, best.name[self._spelled :])
+            validator.name_text(self._name_at + self._spelled, best.name[self._spelled :])
             self._spelled = len(best.name)
         if named:
-            judge.close_name(self._name_at + len(best.name))
+            validator.close_name(self._name_at + len(best.name))
             self._name_at = _NAME_READ
             self.certain = True
 
     def _name_before(self, path: Path) -> int:
-        """Where a name began that was one of several until now."""
+        """The character at which the name began, once it is the only possible one."""
         pending = "".join(self._pending)
         return self._pending_at + max(pending.rfind(path.name), 0)
 
     # arguments
 
     def _drive(self, char: str, at: int) -> bool:
-        """Passes the arguments on to a driver where they begin; whether one reads on from here."""
+        """Give the arguments to a driver where they begin. Returns whether one reads from here on."""
         path = next((path for path in self._paths if path.begun), None)
         if path is None:
             return False
@@ -296,21 +291,21 @@ class Calls:
         self._paths = [path]
         self._pending = []
         self._spell(at)
-        judge = self._open_judge(path)
+        validator = self._open_validator(path)
         self.certain = True
         depth = self._limits.depth
         if path.kind == "parameter":
             self._open_arguments(at)
-            tool = judge.tool or ""
-            self._driver = Parameter(judge, at + 1, path.form, tool, self._tools, self._limits)
+            tool = validator.tool or ""
+            self._driver = Parameter(validator, at + 1, path.form, tool, self._tools, self._limits)
             return True
         if path.kind == "object":
             assert path.form.object is not None
-            self._driver = JsonCall(judge, at, path.form.object, path.form.arguments, depth)
+            self._driver = JsonCall(validator, at, path.form.object, path.form.arguments, depth)
         elif path.form.arguments.encoding == "json":
-            self._driver = JsonArguments(judge, at, path.form.arguments, depth)
+            self._driver = JsonArguments(validator, at, path.form.arguments, depth)
         else:
-            self._driver = Members(judge, at, path.form.arguments, depth)
+            self._driver = Members(validator, at, path.form.arguments, depth)
         if not self._driver.feed(char, 0, at):
             self._driven(at)
             self._step(char, at)  # the first character ends them
@@ -319,23 +314,23 @@ class Calls:
         return True
 
     def _open_arguments(self, at: int) -> None:
-        judge = self.judge
-        if judge is not None and not self._opened:
-            judge.open_arguments()
-            judge.drive([(s.OBJECT_OPEN, at, at, "")])
+        validator = self.validator
+        if validator is not None and not self._opened:
+            validator.open_arguments()
+            validator.drive([(s.OBJECT_OPEN, at, at, "")])
         self._opened = True
 
     def _close_arguments(self, at: int) -> None:
-        judge = self.judge
-        if judge is None or self._closed:
+        validator = self.validator
+        if validator is None or self._closed:
             return
         self._open_arguments(at)
-        judge.drive([(s.OBJECT_CLOSE, at, at + 1, "")])
-        judge.close_call(at)
+        validator.drive([(s.OBJECT_CLOSE, at, at + 1, "")])
+        validator.close_call(at)
         self._closed = True
 
     def _driven(self, at: int) -> None:
-        """Continues behind the driver's part, if that is complete or broken."""
+        """Continue after the driver's part, if that is complete or broken."""
         driver = self._driver
         assert driver is not None
         if driver.broken:
@@ -346,8 +341,8 @@ class Calls:
             self._driver, self._pending = None, []
             at = driver.again_at if driver.again else at
             if path.kind == "parameter":
-                judge = self.judge
-                self._floor = -1 if judge is None else judge.floor
+                validator = self.validator
+                self._floor = -1 if validator is None else validator.floor
                 self._paths = self._steps.again(path, at)
             else:
                 self._closed = True
@@ -366,7 +361,7 @@ class Calls:
     # ends
 
     def _arrive(self, at: int) -> None:
-        """A call, or its section, is complete where a path says so."""
+        """End the call, or the section, where a path is complete."""
         path = next((path for path in self._paths if path.kind in ("end", "closed")), None)
         if path is None:
             return
@@ -380,7 +375,7 @@ class Calls:
             return
         surplus = self._room is not None and len(self._records) - self.earlier >= self._room
         self._may_leave = not form.section_close.strip() or not self._in_section
-        if surplus and self._may_leave:  # nothing that is due is missing, and nothing more may come
+        if surplus and self._may_leave:  # no closing marker is missing, and no further call is allowed
             self.state = "done"
             return
         self._between, self._pending = True, []
@@ -390,7 +385,7 @@ class Calls:
         if form.section_close:
             closing = Path(form, (Op("text", (form.section_close,)), Op("closed")))
             self._paths += self._steps.enter(closing, at)
-        self._left_form = False
+        self.left_form = False
 
 
 def _at_opening(path: Path) -> bool:
@@ -403,8 +398,7 @@ def beginnings_of(form: TurnForm) -> list[Beginning]:
     found = []
     for call in form.calls:
         found.append(Beginning(call, beginning_of(call, None, section=True), call.strict))
-        for text, whole in starts(call):
-            if not whole:
-                ops = beginning_of(call, None if text in call.call_opens else text, section=False)
-                found.append(Beginning(call, ops, False))
+        for text in (text for text, whole in starts(call) if not whole):
+            ops = beginning_of(call, None if text in call.call_opens else text, section=False)
+            found.append(Beginning(call, ops, False))
     return sorted(found, key=lambda each: not each.strict)

@@ -1,7 +1,7 @@
-"""The incremental reader of values as models write them, for the judge: JSON, Python's literals, and bare keys.
+"""The incremental reader of values as models write them, for the validator: JSON, Python's literals, and bare keys.
 
-It takes what `literals.Literals` takes, mixed as there. Python's words have their JSON words' lengths, so that they are
-passed on as those, letter by letter.
+It accepts what `literals.Literals` accepts, mixed as there. Python's words are as long as JSON's, and are passed on as
+those letter by letter.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ _LOW = range(0xDC00, 0xE000)
 
 
 class LiteralReader:
-    """One value, or with `closer` the members of an object up to that bracket, which is not read.
+    """One value from character `at` on, or with `closer` an object's members up to that bracket, which is not read.
 
-    `feed` returns the place in the text up to which it has read. `done`: the value, or the members, are complete.
-    `broken`: the reader has rejected a character, with SYNTAX as its last event, and reads no further. `quote` is a
-    text around strings, beside the usual quotation marks.
+    `done`: the value, or the members, are complete. `broken`: the reader has rejected a character, with SYNTAX or
+    TOO_DEEP as its last event, and reads no further. `quote` is a text around strings besides quotation marks.
     """
 
     def __init__(self, at: int, *, quote: str = "", closer: str = "", max_depth: int = 200) -> None:
@@ -41,19 +40,19 @@ class LiteralReader:
         self._max_depth = max_depth
         self._stack: list[str] = [closer] if closer else []
         self._state: State = self._next_key if closer else self._value
-        self._mark = ""
+        self._mark = ""  # the quotation mark of the open string
         self._in_key = False
-        self._word = ""
-        self._translated = ""
-        self._pending = ""
+        self._word = ""  # of a number or word, as written
+        self._translated = ""  # the same in JSON
+        self._pending = ""  # the beginning of a `quote`
         self._pending_start = 0
         self._escape_start = 0
-        self._digits = ""
+        self._digits = ""  # of an escape
         self._digits_left = 0
-        self._high = 0
+        self._high = 0  # a high surrogate, until its low one
 
     def feed(self, text: str, at: int, out: list[Structural]) -> int:
-        """Reads on from a place of the text; what it finds is appended to `out`."""
+        """Read from index `at` on, appending events to `out`. Returns the index after the last character read."""
         start, size = at, len(text)
         self._base -= start
         while at < size and not (self.done or self.broken):
@@ -128,7 +127,7 @@ class LiteralReader:
             return at + 1
         if text[at] == closer:
             return self._close(at, out)
-        return self._refuse(at, out, f"',' or '{closer}' must follow a value, not '{text[at]}'")
+        return self._reject(at, out, f"',' or '{closer}' must follow a value, not '{text[at]}'")
 
     @after(_SPACE)
     def _next_item(self, text: str, at: int, out: list[Structural]) -> int:
@@ -137,7 +136,7 @@ class LiteralReader:
         self._state = self._value
         return at
 
-    def _refuse(self, at: int, out: list[Structural], why: str) -> int:
+    def _reject(self, at: int, out: list[Structural], why: str) -> int:
         out.append((s.SYNTAX, self._base + at, self._base + at + 1, why))
         self.broken = True
         return at
@@ -155,7 +154,7 @@ class LiteralReader:
         if char in "\"'" and (len(self._stack) > 1 or self._closer != ")"):
             return self._open_string(at, char, out, key=True)
         if not _KEY.match(char):
-            return self._refuse(at, out, f"the name of an argument must come here, not '{char}'")
+            return self._reject(at, out, f"the name of an argument must come here, not '{char}'")
         out.append((s.KEY_OPEN, self._base + at, self._base + at, '"'))
         self._state = self._bare_key
         return at
@@ -171,7 +170,7 @@ class LiteralReader:
     @after(_SPACE)
     def _link(self, text: str, at: int, out: list[Structural]) -> int:
         if text[at] not in ":=":
-            return self._refuse(at, out, f"a value must follow the name, not '{text[at]}'")
+            return self._reject(at, out, f"a value must follow the name, not '{text[at]}'")
         self._state = self._value
         return at + 1
 
@@ -209,7 +208,7 @@ class LiteralReader:
         return at + 1
 
     def _lone(self, at: int, out: list[Structural]) -> None:
-        """Half a character is alone."""
+        """A lone surrogate becomes U+FFFD."""
         self._high = 0
         self._text(self._escape_start, self._base + at, "\ufffd", out)
 
@@ -230,7 +229,7 @@ class LiteralReader:
     def _hex(self, text: str, at: int, out: list[Structural]) -> int:
         found = _HEX.match(text, at, at + self._digits_left)
         if found is None:
-            return self._refuse(at, out, "hexadecimal digits must follow the backslash and letter")
+            return self._reject(at, out, "hexadecimal digits must follow the backslash and letter")
         self._digits += found[0]
         self._digits_left -= len(found[0])
         if not self._digits_left:
@@ -248,7 +247,7 @@ class LiteralReader:
         else:
             self._text(self._escape_start, end, "\ufffd" if code in _LOW else chr(code), out)
 
-    # strings between marks of the form, without escapes
+    # strings in the form's `quote`, without escapes
 
     def _open_mark(self, at: int) -> int:
         self._pending, self._pending_start = "", self._base + at
@@ -257,7 +256,7 @@ class LiteralReader:
 
     def _opening_mark(self, text: str, at: int, out: list[Structural]) -> int:
         if text[at] != self._quote[len(self._pending)]:
-            return self._refuse(at, out, f"'{self._quote}' must be written whole")
+            return self._reject(at, out, f"'{self._quote}' must be written whole")
         self._pending += text[at]
         if self._pending == self._quote:
             start, end = self._pending_start, self._base + at + 1
@@ -301,13 +300,13 @@ class LiteralReader:
         found = _WORD.match(text, at)
         if found is None:
             if not self._word:
-                return self._refuse(at, out, f"a value must begin here, and '{text[at]}' begins none")
+                return self._reject(at, out, f"a value must begin here, and '{text[at]}' begins none")
             return self._end_scalar(at, out)
         for offset, char in enumerate(found[0]):
             grown = self._word + char
             translated = _translated(grown)
             if translated is None or len(grown) > MAX_NUMBER_LENGTH:
-                return self._refuse(at + offset, out, f"'{grown[:40]}' is not the beginning of a value")
+                return self._reject(at + offset, out, f"'{grown[:40]}' is not the beginning of a value")
             place = self._base + at + offset
             out.append((s.SCALAR_TEXT, place, place + 1, translated[-1]))
             self._word, self._translated = grown, translated
@@ -315,7 +314,7 @@ class LiteralReader:
 
     def _end_scalar(self, at: int, out: list[Structural]) -> int:
         if scalar_value(self._translated, "json")[0] == 0:
-            return self._refuse(at, out, f"'{self._word}' is not a whole value")
+            return self._reject(at, out, f"'{self._word}' is not a whole value")
         place = self._base + at
         out.append((s.SCALAR_END, place, place + 1, self._translated))
         self._value_done()
@@ -323,7 +322,7 @@ class LiteralReader:
 
 
 def _translated(word: str) -> str | None:
-    """The beginning of a JSON number or word for this beginning of one; None where it begins none."""
+    """This beginning of a number or word in JSON; None where none begins so."""
     if number_prefix(word):
         return word
     for written, meant in _WORDS.items():

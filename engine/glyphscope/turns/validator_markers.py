@@ -1,4 +1,4 @@
-"""Markers while they are written: where one may begin, which are still possible, how loosely one is written."""
+"""Finds markers in a text while it is written: where one may begin, which are still possible, which is complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glyphscope.turns.starts import CALL_KEYS, closing_tags, marker_like, starts
 
 @lru_cache(maxsize=4096)
 def gaps(literal: str) -> frozenset[int]:
-    """Before which characters of a marker more white space changes nothing, as `markup.loose` has it."""
+    """The indexes of a marker before which more white space is allowed, as `markup.loose` allows it."""
     found, at = {0, len(literal)}, 0
     for gap, token in loose_tokens(literal):
         before, at = at, literal.index(token, at)
@@ -34,9 +34,9 @@ def signs_of(literal: str) -> tuple[Sign, ...]:
 
 
 class Marker(NamedTuple):
-    """A text that means something: `kind` is call, open, close (of reasoning), wrap, end, skip or stray.
-
-    `form` is the place of a call's form; `whole` says whether `text` is its whole opening.
+    """A text with a function: `kind` is call, open or close (of reasoning), wrap, end, skip or stray; for a parameter's
+    parts link, head or lost. `strict`: the form allows it. `form` is the index of a call's form; `whole`: `text` is all
+    of its opening.
     """
 
     kind: str
@@ -116,7 +116,7 @@ def first_of(markers: tuple[Marker, ...]) -> tuple[re.Pattern[str], dict[str, li
 
 
 class FoundMarker(NamedTuple):
-    """A marker that was written from `start` to `end` (exclusive); at `left` the last strict one had ended."""
+    """A marker from character `start` to `end` (exclusive); `left` as in `Finder`."""
 
     marker: Marker
     start: int
@@ -125,9 +125,10 @@ class FoundMarker(NamedTuple):
 
 
 class Finder:
-    """Finds the next marker of a text; a possible beginning of one is withheld. Feed it character by character.
+    """Finds the next marker of a text, fed character by character.
 
-    `strict_at` tests whether the form allows a marker at a place.
+    `buffer` withholds what may be one, from character `start` on; at `left` it could no longer be a strict one (-1: it
+    still can, or never could). `first` matches the characters with which a marker may begin.
     """
 
     def __init__(self, markers: tuple[Marker, ...]) -> None:
@@ -136,8 +137,8 @@ class Finder:
         self.buffer: list[str] = []
         self.start = 0
         self.left = -1
-        self._alive: list[tuple[int, Marker, int]] = []
-        self._found: FoundMarker | None = None
+        self._alive: list[tuple[int, Marker, int]] = []  # start, marker, how many of its signs were read
+        self._found: FoundMarker | None = None  # complete, while a longer or earlier one is possible
 
     @property
     def earliest(self) -> int:
@@ -150,7 +151,7 @@ class Finder:
         return bool(self._alive) or self._found is not None
 
     def step(self, char: str, at: int) -> FoundMarker | None:
-        """The next character; returns the marker that it decides. `dropped` is then what is text before it."""
+        """Read the next character; returns the marker that it decides."""
         before, self._alive = self._alive, []
         if not before and self._found is None:
             self.buffer, self.start, self.left = [], at, -1
@@ -190,12 +191,12 @@ class Finder:
         return found
 
     def pending(self) -> FoundMarker | None:
-        """At the end of the text: the marker that might have been a longer one."""
+        """At the end of the text: the complete marker, which a longer one can no longer replace."""
         found, self._found, self._alive = self._found, None, []
         return found
 
     def dropped(self) -> str:
-        """The withheld text that can no longer be a marker."""
+        """Release the withheld text that can no longer be a marker."""
         if self._found is not None:
             return ""
         begin = self.earliest if self._alive else self.start + len(self.buffer)

@@ -1,7 +1,7 @@
 """Values of tagged parameters whose members are tags too, read while they are written.
 
 A container begins with the tag of its first member, and is a list where that is the form's tag of items. Everything
-else is a text, which is read by the schema as that of any parameter.
+else is a text, read by the schema like a parameter's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from glyphscope.notation import structure as s
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.tools import ArgumentTypes
-from glyphscope.turns.validator_one_call import CallJudge
+from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[\w.\-]")
 
 @dataclass
 class _Container:
-    """A list or an object that is open under a key; which of the two, its first member's tag says."""
+    """An open list or object under a key; `listed`, which of the two, is None until its first member's tag."""
 
     key: str
     types: ArgumentTypes
@@ -30,25 +30,25 @@ class _Container:
 
 
 class Nested:
-    """From the tag of the first member on, which was read already, to the closing of the parameter `key`.
+    """Reads the value of the parameter `key`, whose first member's tag, `first`, was read, up to its closing.
 
-    `done` and `broken` are as those of a driver. The judge has begun the value.
+    `done` and `broken` are as in `Driver`. The validator has begun the value.
     """
 
     def __init__(
-        self, judge: CallJudge, form: ArgumentsForm, key: str, first: str, types: ArgumentTypes, at: int,
+        self, validator: OneCallValidator, form: ArgumentsForm, key: str, first: str, types: ArgumentTypes, at: int,
         limits: Limits,
     ) -> None:  # fmt: skip
         self.done = self.broken = False
-        self._judge, self._limits, self._item = judge, limits, form.item
+        self._validator, self._limits, self._item = validator, limits, form.item
         self._opening, self._closing = form.opening, form.closing
         self._open: list[_Container] = []
         self._types = types  # of the value that comes next, or is open
         self._pending, self._pending_at = "", at
-        self._value: ValueText | None = None  # one that is a text
-        self._name = key
-        self._at_value = False
-        self._start = at
+        self._value: ValueText | None = None  # the open value, if it is a text
+        self._name = key  # of the member that is open
+        self._at_value = False  # in a member, not between two
+        self._start = at  # of the member's value
         self._begin_container()
         self._begin_member(first, at)
 
@@ -76,7 +76,7 @@ class Nested:
                 self._member(pending[len(self._opening) : -1], at + 1, in_member)
             return
         if not in_member or (pending.startswith(self._opening) and not self._types.only_string):
-            self._judge.violate("SYNTAX", f"{closing!r} was expected", at, repr(closing))
+            self._validator.violate("SYNTAX", f"{closing!r} was expected", at, repr(closing))
             self.broken = True
             return
         self._text(pending[0], at)
@@ -106,7 +106,7 @@ class Nested:
         owner = self._open[-1]
         if owner.listed is None:
             owner.listed = owner.types.is_list(name, self._item)
-            self._judge.drive([(s.ARRAY_OPEN if owner.listed else s.OBJECT_OPEN, at, at, "")])
+            self._validator.drive([(s.ARRAY_OPEN if owner.listed else s.OBJECT_OPEN, at, at, "")])
         if not owner.listed:
             start = at - len(name) - 1
             keys = [
@@ -114,16 +114,16 @@ class Nested:
                 (s.KEY_TEXT, start, at - 1, name),
                 (s.KEY_END, at - 1, at, ""),
             ]
-            self._judge.drive(keys)
+            self._validator.drive(keys)
         elif name != self._item:
-            self._judge.violate("SYNTAX", f"{self._item!r} was expected", at - 1, repr(self._item))
+            self._validator.violate("SYNTAX", f"{self._item!r} was expected", at - 1, repr(self._item))
             self.broken = True
             return
         self._types = owner.types.inner(owner.members if owner.listed else name)
         owner.members += 1
         self._name, self._at_value, self._value = name, True, None
         self._start = at
-        self._judge.begin_value(at)
+        self._validator.begin_value(at)
 
     def _text(self, text: str, broke: int) -> None:
         piece = Piece(self._pending_at, text, broke if broke > self._pending_at else -1)
@@ -131,7 +131,7 @@ class Nested:
         self._value.text(piece)
 
     def _begin_text(self) -> ValueText:
-        return ValueText(self._judge, self._types, self._start, self._limits, as_string=False, empty=True)
+        return ValueText(self._validator, self._types, self._start, self._limits, as_string=False, empty=True)
 
     def _close(self, end: int, in_member: bool) -> None:
         pending, start = self._pending, self._pending_at
@@ -141,5 +141,5 @@ class Nested:
             (self._value or self._begin_text()).end(start, end, pending)
             return
         listed = self._open.pop().listed
-        self._judge.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
+        self._validator.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
         self.done = not self._open

@@ -1,8 +1,8 @@
 """The validator of one call of a turn, whatever notation its pieces are in.
 
-It judges as that of a call in Glyphscope's own notations does; only its input differs: `validator_calls` opens the
-call, spells the tool's name and opens the arguments, and a driver (`validator_arguments`, `validator_tagged`) passes on
-what is in them. The paths of its violations point into the arguments.
+It validates as `CallValidator` does in Glyphscope's own notations; only its input differs: `validator_calls` opens the
+call, spells the tool's name and opens the arguments, and a driver (`validator_arguments`, `validator_tagged`) passes
+their structure. The paths of its violations point into the arguments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EXTRAS = ("id", "type", "index", "tool_call_id")
 
 
 class Hypothesis(StreamingValidator):
-    """Judges a value by itself, as one way of reading a text; it is possible as long as nothing is wrong."""
+    """Validates a value on its own, as one way of reading a text: `possible` as long as it has no violation."""
 
     def __init__(self, candidates: list[Candidate], limits: Limits) -> None:
         roots = [Candidate(c.schemas, c.spec) for c in candidates]
@@ -37,7 +37,7 @@ class Hypothesis(StreamingValidator):
 
 
 class _Numbered(list[RunEvent]):
-    """Passes events on with the number of their call."""
+    """A list that appends events, with the number of their call, to another list."""
 
     def __init__(self, out: list[RunEvent], index: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class _Numbered(list[RunEvent]):
         self._target.append(msgspec.structs.replace(event, **changes))
 
 
-class CallJudge(CallValidator):
+class OneCallValidator(CallValidator):
     """One call, the `index`-th; `keys` are those of its name, arguments and id, where it is a JSON object."""
 
     def __init__(
@@ -67,7 +67,7 @@ class CallJudge(CallValidator):
 
     @property
     def candidates(self) -> list[Candidate]:
-        """Those of the value that has begun."""
+        """The candidates of the value that has begun."""
         return self._candidates.left
 
     # the call around the arguments, where it is not a JSON object
@@ -92,7 +92,7 @@ class CallJudge(CallValidator):
             self._string_text(at, at + len(text), text)
 
     def close_name(self, at: int) -> None:
-        """The name is complete, as the character there shows."""
+        """The name is complete, as the character `at` shows."""
         if not self._stopped:
             self._string_end(at, at, "")
 
@@ -102,13 +102,13 @@ class CallJudge(CallValidator):
             self._own_level.end_key(self._keys.arguments or "")
 
     def close_call(self, at: int) -> None:
-        """The arguments were closed; jsonschema has the final word at that character."""
+        """The arguments were closed: jsonschema validates them whole, at that character."""
         if not self._stopped and self._levels:
             self._container_close(at, at + 1, "")
             self._document_end(at + 1, at + 1, "")
 
     def begin_value(self, at: int) -> None:
-        """A member's value begins, and it is not known yet of which kind it is."""
+        """A member's value begins, of a kind that is not known yet."""
         if not self._stopped:
             self._begin(at)
             self._value_begun = True
@@ -119,17 +119,16 @@ class CallJudge(CallValidator):
         else:
             super()._begin(start)
 
-    def refuse_value(self, at: int) -> None:
-        """The value that has begun cannot become one."""
+    def reject_value(self, at: int) -> None:
+        """The text that has begun cannot become a value of an allowed kind."""
         self._value_begun = False
-        judged = any(
-            one.spec is not ANYTHING for one in self._candidates.left
-        )  # nothing was wrong with it so far
-        if judged and not self._stopped:
+        # with only ANYTHING left, a violation was reported before
+        constrained = any(one.spec is not ANYTHING for one in self._candidates.left)
+        if constrained and not self._stopped:
             self._report(self._candidates.keep_kind(0), at)
 
     def end_value(self, value: Any, end: int, at: int) -> None:
-        """The value that has begun is complete, and was not judged."""
+        """The value that has begun is complete, without having been validated."""
         self._value_begun = False
         if not self._stopped:
             self._end(value, end, at)
@@ -148,7 +147,7 @@ class CallJudge(CallValidator):
         return len(self._levels)
 
     def changed(self, end: int) -> list[RunEvent]:
-        """The growth of the innermost open field."""
+        """The event that the innermost open field has grown to `end`."""
         field = self._fields.innermost
         if field is None or self._stopped:
             return []

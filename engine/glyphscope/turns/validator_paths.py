@@ -1,4 +1,4 @@
-"""The ways in which calls of a form can continue: their pieces as operations, and a path through them for each way."""
+"""The ways in which a form's calls can continue: their pieces as operations, and a path through them for each way."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ _LONGEST_WORD = 200
 
 @dataclass(frozen=True)
 class Op:
-    """One piece of a call. `call` is where one begins, `end` where it is complete, `closed` where its section is."""
+    """One piece of a call. `options` are the texts that a text may be, or a parameter's opening. Pieces without text:
+    a `call` begins, is complete (`end`), and its section is (`closed`).
+    """
 
     kind: OpKind
     options: tuple[str, ...] = ()
 
 
 class Path(msgspec.Struct, frozen=True):
-    """A way to continue: `ops[op]`, with `read` characters of `text`, if that is a marker, or of a word.
+    """A way to continue: at the piece `ops[op]`, with `read` characters of its `text`, or of a word.
 
-    `strict`: nothing departed from the form so far. `refused`: no tool has the name. `named`: it is complete.
-    `beyond`: no further parameter can come. `begun`: the piece that a driver reads has begun. `surplus`: this call is
-    beyond the limit.
+    `strict`: it has not left the form. `unknown_name`: no tool is called `name`. `named`: the name is complete.
+    `beyond`: no further parameter can follow. `begun`: the piece that a driver reads has begun. `call_at`: the
+    character at which the call begins. `surplus`: the call is beyond the limit.
     """
 
     form: CallForm
@@ -42,7 +44,7 @@ class Path(msgspec.Struct, frozen=True):
     read: int = 0
     strict: bool = True
     name: str = ""
-    refused: bool = False
+    unknown_name: bool = False
     named: bool = False
     beyond: bool = False
     begun: bool = False
@@ -55,7 +57,7 @@ class Path(msgspec.Struct, frozen=True):
 
 
 def beginning_of(form: CallForm, opening: str | None, *, section: bool) -> tuple[Op, ...]:
-    """The pieces from a call's marker on, without white space before it."""
+    """The pieces of a first call from its marker, or its section's, on, without white space before it."""
     ops = ops_of(form, opening)
     if section and form.section_open:
         return (Op("text", (form.section_open.lstrip(),)), *ops)
@@ -64,34 +66,29 @@ def beginning_of(form: CallForm, opening: str | None, *, section: bool) -> tuple
 
 
 def ops_of(form: CallForm, opening: str | None = None) -> tuple[Op, ...]:
-    """One call's pieces; `opening` takes the place of the first one's texts."""
+    """One call's pieces; `opening` replaces the texts of the first."""
     out = [Op("call")]
     for place, piece in enumerate(form.pieces):
         if piece.kind == "text":
-            own = place or opening is None
-            out.append(Op("text", piece.texts if own else (opening or "",)))
+            out.append(Op("text", piece.texts if place or opening is None else (opening,)))
         elif piece.kind == "arguments" and form.arguments.encoding == "tagged":
             out.append(Op("parameter", (form.arguments.opening,)))
-        elif piece.kind == "arguments":
-            out.append(Op("arguments"))
-        elif piece.kind == "name":
-            out.append(Op("name"))
-        elif piece.kind == "object":
-            out.append(Op("object"))
+        elif piece.kind in ("arguments", "name", "object"):
+            out.append(Op(piece.kind))
         else:
             out.append(Op("word"))
     return (*out, Op("end"))
 
 
 class Steps:
-    """Takes paths on by one character. `names` are the tools that may be called."""
+    """Advances paths by one character. `names` are the allowed tools, `known` all tools."""
 
     def __init__(self, names: tuple[str, ...], known: frozenset[str]) -> None:
         self._names = names
         self._known = known | set(names)
 
     def step(self, path: Path, char: str, at: int) -> list[Path]:
-        """The paths behind a character; none where it does not fit."""
+        """The paths after a character, which is character `at` of the turn; none where it does not fit."""
         kind = path.kind
         if kind in ("text", "parameter"):
             return self._text(path, char, at)
@@ -139,23 +136,23 @@ class Steps:
 
     def _name(self, path: Path, char: str, at: int) -> list[Path]:
         name = path.name + char
-        if path.refused or (path.name and path.name not in self._known):
-            ended = self._ended(replace(path, refused=False, strict=False), char, at)
+        if path.unknown_name or (path.name and path.name not in self._known):
+            ended = self._ended(replace(path, unknown_name=False, strict=False), char, at)
         else:
             ended = self._ended(path, char, at) if path.name else []
-        if not path.refused and any(known.startswith(name) for known in self._names):
+        if not path.unknown_name and any(known.startswith(name) for known in self._names):
             return [replace(path, name=name), *ended]
         complete = path.name in self._known and bool(ended)
         if complete or char == "\n" or len(name) > _LONGEST_WORD:
             return ended
-        return [*ended, replace(path, name=name, refused=True)]
+        return [*ended, replace(path, name=name, unknown_name=True)]
 
     def _ended(self, path: Path, char: str, at: int) -> list[Path]:
         following = self.enter(replace(path, named=True), at)
         return [each for one in following for each in self.step(one, char, at)]
 
     def enter(self, path: Path, at: int) -> list[Path]:
-        """The paths behind the present piece; the next one begins at that character."""
+        """The paths after the present piece; the next one begins at character `at`."""
         place = path.op + 1
         op = path.ops[place]
         new = replace(path, op=place, read=0, text="", begun=False)
@@ -170,13 +167,13 @@ class Steps:
             return [replace(new, text=op.options[0]), *beyond, *empty]
         if op.kind == "word":
             return [new, *self.enter(new, at)]
-        if op.kind == "name" and new.named:  # it is written a second time
+        if op.kind == "name" and new.named:  # some forms write it twice
             ops = (*new.ops[:place], Op("text", (new.name,)), *new.ops[place + 1 :])
             return [replace(new, ops=ops, text=new.name)]
         return [new, *empty]
 
     def _empty(self, path: Path) -> list[Path]:
-        """Behind a name, the text of a call without arguments is another way to continue."""
+        """After a name, the form's text of a call without arguments is another way to continue."""
         text = path.form.empty
         if not text or path.op < 0 or path.kind != "name":
             return []
@@ -184,7 +181,7 @@ class Steps:
         return [replace(path, ops=ops, op=path.op + 1, read=0, text=text, beyond=True)]
 
     def again(self, path: Path, at: int) -> list[Path]:
-        """The paths behind a parameter: another one, or what follows the last."""
+        """The paths after a parameter: another one, or the pieces after the last."""
         text = path.form.arguments.separator + path.form.arguments.opening
         beyond = self.enter(replace(path, beyond=True), at)
         return [replace(path, text=text, read=0, begun=False), *beyond]

@@ -1,4 +1,4 @@
-"""The calls of a turn while it is read (`Record`), and at its end, as the whole text has them (`final_calls`)."""
+"""The calls of a turn while it is read (`Record`), and once its text is complete (`final_calls`)."""
 
 from __future__ import annotations
 
@@ -10,40 +10,39 @@ from glyphscope.turns.form import TurnForm
 from glyphscope.turns.read import Turn
 from glyphscope.turns.read import TurnCall as ReadTurnCall
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator_one_call import CallJudge
+from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.violations import call_violations
 from glyphscope.validation.turn import TurnCall
 
 MOST_CALLS = 1000
-"""Calls that are read in one turn."""
+"""The most calls that are read in one turn."""
 _OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
 """Violations that belong to no call."""
 
 
 @dataclass
 class Record:
-    """A call while it is read; `end` is -1 as long as it is open."""
+    """A call while it is read, at characters `start` to `end` (exclusive, -1 as long as it is open)."""
 
     start: int
     end: int = -1
-    judge: CallJudge | None = None
+    validator: OneCallValidator | None = None
 
     def call(self, index: int, violations: Sequence[Violation], chars: int) -> TurnCall:
-        """The call with its own of the violations; `chars` were read so far."""
+        """The call with its violations among all of the turn's; `chars` characters were read so far."""
         own = tuple(v for v in violations if v.call_index == index and v.code not in _OF_THE_TURN)
-        tool = None if self.judge is None else self.judge.tool
-        arguments = None if self.judge is None else self.judge.arguments
-        ended = self.end >= 0
-        complete = ended and arguments is not None
-        return TurnCall(tool, arguments, self.start, self.end if ended else chars, complete, own)
+        tool = None if self.validator is None else self.validator.tool
+        arguments = None if self.validator is None else self.validator.arguments
+        end, complete = (self.end, arguments is not None) if self.end >= 0 else (chars, False)
+        return TurnCall(tool, arguments, self.start, end, complete, own)
 
 
 def final_calls(
     turn: Turn, streamed: Sequence[TurnCall], tools: TurnTools, allowed: Collection[str], token: int
 ) -> tuple[tuple[TurnCall, ...], list[RunEvent]]:
-    """The calls of the turn that was read, and the events of what only the whole text shows.
+    """The calls of the complete turn, and the events of those that it shows differently from `streamed`.
 
-    A call that was read in the same way while it was written keeps its verdict.
+    A call that was read in the same way while it was written keeps its violations.
     """
     final: list[TurnCall] = []
     events: list[RunEvent] = []
@@ -59,13 +58,13 @@ def final_calls(
             if seen is None or seen.tool != call.name:
                 known = call.name in allowed
                 events.append(ToolKnown(name=call.name, allowed=known, char=call.start, call_index=index))
-            own = _verdict(call, tools, index, token)
+            own = _violations(call, tools, index, token)
             events += own
         final.append(TurnCall(call.name, call.arguments, call.start, call.end, call.complete, own))
     return tuple(final), events
 
 
-def _verdict(call: ReadTurnCall, tools: TurnTools, index: int, token: int) -> tuple[Violation, ...]:
+def _violations(call: ReadTurnCall, tools: TurnTools, index: int, token: int) -> tuple[Violation, ...]:
     return tuple(
         Violation(
             code=each.code, message=each.message, path=each.path, char=max(each.char, 0), token=token, rule=each.rule,
@@ -76,6 +75,6 @@ def _verdict(call: ReadTurnCall, tools: TurnTools, index: int, token: int) -> tu
 
 
 def opening_words(form: TurnForm) -> str:
-    """How calls of a form begin."""
+    """How the form's calls begin, in words."""
     own = next((call for call in form.calls if call.strict), None)
     return "a call" if own is None or not own.opening.strip() else repr(own.opening)

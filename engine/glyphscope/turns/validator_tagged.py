@@ -1,11 +1,12 @@
 """One tagged parameter, read while it is written: its key, the marker before its value, the value, and its end.
 
-A value's text ends at the first closing marker that a part of the form follows, so an apparent end is withheld until
+A value's text ends at the first closing marker after which the form continues, so a possible end is withheld until
 that is decided. The schema decides how the text is read, as in `arguments_tagged`: as a raw string, as a value in JSON
 or Python, or, where both are allowed, as whichever of the two remains possible.
 
 The states, in order: `_read_key`, which ends with the link (the marker between key and value); `_read_tail`, the link's
-white space; `_read_escape`, or `_read_first_tag` and `_read_nested`, where the form has these; `_read_value`.
+white space; `_read_escape`, or `_read_first_tag` and `_read_nested`, where the form has these; `_read_value`. A state
+reads `text` at index `at`, the turn's character `base + at`, and returns the next index.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_arguments import Driver
 from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, signs_of
 from glyphscope.turns.validator_nested import Nested
-from glyphscope.turns.validator_one_call import CallJudge
+from glyphscope.turns.validator_one_call import OneCallValidator
 from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 
@@ -28,12 +29,12 @@ _LONGEST_KEY = 200
 
 
 class Parameter(Driver):
-    """One parameter of a call, from behind its opening to its end."""
+    """One parameter of a call, from the character after its opening to its end."""
 
     def __init__(
-        self, judge: CallJudge, at: int, call: CallForm, tool: str, tools: TurnTools, limits: Limits
-    ) -> None:
-        super().__init__(judge)
+        self, validator: OneCallValidator, at: int, call: CallForm, tool: str, tools: TurnTools, limits: Limits
+    ) -> None:  # fmt: skip
+        super().__init__(validator)
         self.form = form = call.arguments
         self.tool, self.tools, self._limits = tool, tools, limits
         self._links = tuple(dict.fromkeys([*form.own_links, *form.typed.values()]))
@@ -43,17 +44,17 @@ class Parameter(Driver):
         links = (*self._links, *self._untyped)
         self._finder = Finder(tuple(Marker("link", signs_of(link), text=link) for link in links))
         self._key: list[str] = []
-        self._tail = ""  # what is missing of the link's white space
+        self._tail = ""  # the missing part of the link's white space
         self._state = self._read_key
         self._value: ValueText  # from the first character of its text on
         self._types = ArgumentTypes(0)
-        self._link = ""  # the one that was written
+        self._link = ""  # the link that was written
         self._escaped = self._closed = ""  # the texts around an escaped value
         self._closing = ""  # the text that closes the parameter
-        self._read = ""  # what may be the beginning of an escape or of a member's tag
+        self._read = ""  # withheld: the possible beginning of an escape or of a member's tag
         self._start = at  # of the value
         self._nested: Nested | None = None
-        judge.drive([(s.KEY_OPEN, at - 1, at, '"')])
+        validator.drive([(s.KEY_OPEN, at - 1, at, '"')])
 
     def feed(self, text: str, at: int, base: int) -> int:
         size = len(text)
@@ -68,7 +69,7 @@ class Parameter(Driver):
         found = self._finder.step(char, place)
         dropped = self._finder.dropped() if found is None else ""
         if dropped:
-            self.judge.raise_floor(place)  # until then it could have been the link
+            self.validator.raise_floor(place)  # until then it could have been the link
             self._key_text(place - len("".join(self._finder.buffer)) - len(dropped) + 1, dropped)
         if found is None:
             if len(self._key) > _LONGEST_KEY or (char == "\n" and not self._finder.open):
@@ -77,9 +78,9 @@ class Parameter(Driver):
         start = found.start - self._finder.start
         pending = "".join(self._finder.buffer)
         if start:
-            self.judge.raise_floor(place)
+            self.validator.raise_floor(place)
             self._key_text(self._finder.start, pending[:start])
-        self.judge.drive([(s.KEY_END, found.start, found.start, "")])
+        self.validator.drive([(s.KEY_END, found.start, found.start, "")])
         self._link = found.marker.text
         written = pending[start:]
         core = self._link.rstrip()
@@ -94,10 +95,10 @@ class Parameter(Driver):
 
     def _key_text(self, at: int, text: str) -> None:
         self._key.append(text)
-        self.judge.drive([(s.KEY_TEXT, at, at + len(text), text)])
+        self.validator.drive([(s.KEY_TEXT, at, at + len(text), text)])
 
     def _departed(self, at: int, expected: str) -> None:
-        self.judge.violate("SYNTAX", f"{expected!r} was expected", at, repr(expected))
+        self.validator.violate("SYNTAX", f"{expected!r} was expected", at, repr(expected))
 
     def _lost(self, at: int, expected: str) -> None:
         self._departed(at, expected)
@@ -117,7 +118,7 @@ class Parameter(Driver):
     def _begin_value(self, at: int) -> None:
         key = "".join(self._key)
         self._types = self.tools.types(self.tool, key)
-        self.judge.begin_value(at)
+        self.validator.begin_value(at)
         self._start = at
         closing = self.form.closing(key)
         opened, closed = self.form.escape
@@ -145,7 +146,7 @@ class Parameter(Driver):
         if found and found[2]:
             key = "".join(self._key)
             self._nested = Nested(
-                self.judge, self.form, key, found[1], self._types, base + at + 1, self._limits
+                self.validator, self.form, key, found[1], self._types, base + at + 1, self._limits
             )
             self._state = self._read_nested
         return at + 1
@@ -168,14 +169,14 @@ class Parameter(Driver):
         return at
 
     def _choose(self, at: int, closing: str) -> None:
-        """How the value is read, by the argument's types and by the type that the marker says."""
+        """Begin the text, as a string where both the link and the argument's types say so."""
         kinds = {kind for kind, link in self.form.typed.items() if link == self._link}
         self._begin_text(at, closing, as_string=kinds == {"string"} and self._types.string)
 
     # its end
 
     def _lost_markers(self) -> tuple[Marker, ...]:
-        """The beginnings of other parameters of the tool on a separate line."""
+        """Openings of the tool's parameters on a separate line: one in a value means that its closing is missing."""
         opening = self.form.opening.strip()
         if not opening or self.form.item:
             return ()
@@ -189,9 +190,10 @@ class Parameter(Driver):
         )
 
     def _begin_text(self, at: int, closing: str, *, as_string: bool) -> None:
-        """The value's text begins: from here on its closing marker is looked for."""
+        """The value's text begins: from here on its closing marker is searched for."""
         empty = bool(self.form.item)
-        self._value = ValueText(self.judge, self._types, at, self._limits, as_string=as_string, empty=empty)
+        types, limits = self._types, self._limits
+        self._value = ValueText(self.validator, types, at, limits, as_string=as_string, empty=empty)
         self._core = closing.strip()
         self._lead = closing[: len(closing) - len(closing.lstrip())]  # the white space before it
         self._last = closing[len(closing.rstrip()) :]  # the white space after it
@@ -199,16 +201,16 @@ class Parameter(Driver):
         self._plain = re.compile("[^\n" + re.escape((self._lead or self._core)[0] + self._core[0]) + "]+")
         self._first = at
         self._lost_closing = Finder(self._lost_markers())
-        self._looked_at = -1  # the last character that it has seen
+        self._looked_at = -1  # the last character that it has read
         self._pending: list[Piece] = []  # text that is withheld while it may have found one
-        self._buffer = ""  # what may be the closing marker, and what follows it
+        self._buffer = ""  # withheld: the possible closing marker, and the text after it
         self._buffer_at = at
         self._core_end = -1  # the marker's end in the buffer
         self._follow: Finder | None = None  # of what may follow the marker, once that is written
         self._state = self._read_value
 
     def _again(self, text: str, at: int) -> None:
-        """Reads characters once more that turned out to be no marker."""
+        """Read characters again that turned out to be no marker."""
         place = 0
         while place < len(text) and not (self.done or self.broken):
             place = self._state(text, place, at)
@@ -226,7 +228,7 @@ class Parameter(Driver):
         return self._read_text(text, at, base)
 
     def _close_lost(self, found: FoundMarker, at: int) -> None:
-        """Handle another parameter of the tool that begins on a separate line before this value was closed."""
+        """End the value, which was not closed, where another parameter of the tool begins."""
         finder = self._lost_closing
         opening = "".join(finder.buffer)[found.start + 1 - finder.start :]
         place = found.start + 1
@@ -269,10 +271,10 @@ class Parameter(Driver):
         )
 
     def _break(self, broke: int, at: int) -> int:
-        """Release withheld text: its first character is text, the rest may be the beginning of a marker again."""
+        """Release the beginning of text that was withheld as a closing, and read the rest again: it may begin one."""
         if self._follow is not None and self._value.may_end:
-            self.judge.raise_floor(broke)
-            self._ended(broke, noting=False)  # this value has no markers in it: what follows it is wrong
+            self.validator.raise_floor(broke)
+            self._ended(broke, noting=False)  # such a value has no marker in it: the text after it is wrong
             return at
         pending, start = self._buffer, self._buffer_at
         self._buffer, self._follow = "", None
@@ -317,7 +319,7 @@ class Parameter(Driver):
         self._value.text(piece)
 
     def _ended(self, end: int, *, noting: bool = True) -> None:
-        """The value's text is complete, as what follows up to `end` shows; `noting` departures in its closing."""
+        """The value's text is complete, as the text up to `end` shows. `noting`: report errors in its closing."""
         pending = self._buffer
         lead = self._lead if pending.startswith(self._lead) else ""
         start = self._buffer_at

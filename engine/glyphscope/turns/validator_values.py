@@ -8,12 +8,12 @@ from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_literals import LiteralReader
-from glyphscope.turns.validator_one_call import CallJudge, Hypothesis
+from glyphscope.turns.validator_one_call import Hypothesis, OneCallValidator
 from glyphscope.validation.streaming_validator import Limits
 
 
 class Piece(NamedTuple):
-    """A part of a value's text. `broke`: the character that ruled out a marker, -1 where none was withheld."""
+    """A part of a value's text. `broke`: the character that ruled out a marker, -1 if none was possible."""
 
     at: int
     text: str
@@ -21,36 +21,36 @@ class Piece(NamedTuple):
 
 
 class RawValue:
-    """A text that is a string."""
+    """A text read as a string."""
 
-    def __init__(self, judge: CallJudge | Hypothesis, at: int) -> None:
-        self._judge = judge
-        judge.drive([(s.STRING_OPEN, at, at, "")])
+    def __init__(self, validator: OneCallValidator | Hypothesis, at: int) -> None:
+        self._validator = validator
+        validator.drive([(s.STRING_OPEN, at, at, "")])
 
     def text(self, piece: Piece) -> None:
         marker = piece.broke >= 0
         kind, end = (
             (s.PENDING_TEXT, piece.broke + 1) if marker else (s.STRING_TEXT, piece.at + len(piece.text))
         )
-        self._judge.drive([(kind, piece.at, end, piece.text)])
+        self._validator.drive([(kind, piece.at, end, piece.text)])
 
     def end(self, start: int, end: int, marker: str) -> None:
         """The text ended at `start`, as the marker `marker`, up to `end`, shows."""
-        self._judge.drive([(s.RAW_END, start, end, marker)])
+        self._validator.drive([(s.RAW_END, start, end, marker)])
 
 
 class TypedValue:
-    """A text that has to be a value in JSON or Python."""
+    """A text read as a value in JSON or Python; `invalid_at` is the character that rules one out, -1 until then."""
 
-    def __init__(self, judge: CallJudge | Hypothesis, at: int, max_depth: int) -> None:
-        self._judge = judge
+    def __init__(self, validator: OneCallValidator | Hypothesis, at: int, max_depth: int) -> None:
+        self._validator = validator
         self._reader = LiteralReader(at, max_depth=max_depth)
-        self._whole: list[str] = []
-        self.refused_at = -1
+        self._texts: list[str] = []
+        self.invalid_at = -1
 
     def text(self, piece: Piece) -> None:
-        self._whole.append(piece.text)
-        if self.refused_at >= 0:
+        self._texts.append(piece.text)
+        if self.invalid_at >= 0:
             return
         events: list[Structural] = []
         broke = piece.broke if self._reader.may_end else -1  # else no marker could have come here
@@ -59,43 +59,43 @@ class TypedValue:
         rest = piece.text[at:]
         if self._reader.broken or (self._reader.done and rest.strip()):
             at += len(rest) - len(rest.lstrip()) if self._reader.done else 0
-            self.refused_at = max(piece.at + at, broke)
+            self.invalid_at = max(piece.at + at, broke)
 
     def _drive(self, events: list[Structural]) -> None:
-        """Read an invalid value as a string: a wrong type, not a syntax error."""
-        self._judge.drive([event for event in events if event[0] not in (s.SYNTAX, s.TOO_DEEP)])
+        """Pass on the structure without syntax errors: an invalid value is a violation of its type."""
+        self._validator.drive([event for event in events if event[0] not in (s.SYNTAX, s.TOO_DEEP)])
 
     @property
     def whole(self) -> bool:
-        return self._reader.done and self.refused_at < 0
+        return self._reader.done and self.invalid_at < 0
 
     @property
     def may_end(self) -> bool:
-        """Whether what was read so far is a value."""
-        return self.refused_at < 0 and self._reader.may_end
+        """Whether the text so far is a complete value."""
+        return self.invalid_at < 0 and self._reader.may_end
 
     def end(self, start: int, end: int, marker: str) -> None:
         events: list[Structural] = []
-        if self.refused_at < 0:
+        if self.invalid_at < 0:
             self._reader.finish(events)
             self._drive(events)
             if not self._reader.done:
                 at = self._reader.feed(marker, 0, [])
-                self.refused_at = start + at if self._reader.broken else end - 1
+                self.invalid_at = start + at if self._reader.broken else end - 1
 
     @property
     def read_text(self) -> str:
-        return "".join(self._whole)
+        return "".join(self._texts)
 
 
 class EitherValue:
-    """A text that may be a string or another value: both readings, while both are possible."""
+    """A text that may be a string or another value: validated as both, while both are possible."""
 
-    def __init__(self, judge: CallJudge, at: int, limits: Limits) -> None:
-        self._judge, self._at, self._depth = judge, at, limits.depth
+    def __init__(self, validator: OneCallValidator, at: int, limits: Limits) -> None:
+        self._validator, self._at, self._depth = validator, at, limits.depth
         self._pieces: list[Piece] = []
-        self._string = Hypothesis(judge.candidates, limits)
-        self._typed = Hypothesis(judge.candidates, limits)
+        self._string = Hypothesis(validator.candidates, limits)
+        self._typed = Hypothesis(validator.candidates, limits)
         self._as_string = RawValue(self._string, at)
         self._as_typed = TypedValue(self._typed, at, limits.depth)
 
@@ -105,14 +105,14 @@ class EitherValue:
         self._as_string.text(piece)
         self._as_typed.text(piece)
         if not self._typed_left:
-            return self._replay(RawValue(self._judge, self._at))
+            return self._replay(RawValue(self._validator, self._at))
         if not self._string.possible:
-            return self._replay(TypedValue(self._judge, self._at, self._depth))
+            return self._replay(TypedValue(self._validator, self._at, self._depth))
         return None
 
     @property
     def _typed_left(self) -> bool:
-        return self._as_typed.refused_at < 0 and self._typed.possible and not self._typed.stopped
+        return self._as_typed.invalid_at < 0 and self._typed.possible and not self._typed.stopped
 
     def _replay(self, value: RawValue | TypedValue) -> RawValue | TypedValue:
         for piece in self._pieces:
@@ -120,36 +120,37 @@ class EitherValue:
         return value
 
     def ended(self, start: int, end: int, marker: str) -> RawValue | TypedValue:
-        """The reading that counts, to be ended."""
+        """The reading that applies, not ended yet."""
         self._as_typed.end(start, end, marker)
         self._as_string.end(start, end, marker)
         if self._as_typed.whole and self._typed_left:
-            self._judge.raise_floor(self._string.floor)
-            return self._replay(TypedValue(self._judge, self._at, self._depth))
-        return self._replay(RawValue(self._judge, self._at))
+            self._validator.raise_floor(self._string.floor)
+            return self._replay(TypedValue(self._validator, self._at, self._depth))
+        return self._replay(RawValue(self._validator, self._at))
 
 
 class ValueText:
-    """The value of a parameter, or of a tag in one: its text goes to the reading for its types.
+    """The value of a parameter, or of a tag in one, read by its types.
 
     `as_string`: the marker before it declares a string. `empty`: no text at all may be an empty list or object.
-    A text that cannot be a value of these types is rejected at the character that shows it.
+    A text that cannot be a value of these types is reported at the character that shows it.
     """
 
     def __init__(
-        self, judge: CallJudge, types: ArgumentTypes, at: int, limits: Limits, *, as_string: bool, empty: bool
-    ) -> None:
-        self._judge = judge
+        self, validator: OneCallValidator, types: ArgumentTypes, at: int, limits: Limits, *, as_string: bool,
+        empty: bool,
+    ) -> None:  # fmt: skip
+        self._validator = validator
         self._empty = types.empty if empty else None
-        self._depth = judge.depth
-        self._refused = False
+        self._depth = validator.depth
+        self._rejected = False
         self._reading: RawValue | TypedValue | EitherValue
         if as_string or types.only_string:
-            self._reading = RawValue(judge, at)
+            self._reading = RawValue(validator, at)
         elif types.string:
-            self._reading = EitherValue(judge, at, limits)
+            self._reading = EitherValue(validator, at, limits)
         else:
-            self._reading = TypedValue(judge, at, limits.depth)
+            self._reading = TypedValue(validator, at, limits.depth)
 
     @property
     def may_end(self) -> bool:
@@ -161,27 +162,27 @@ class ValueText:
             self._reading = self._reading.text(piece) or self._reading
         else:
             self._reading.text(piece)
-        self._refuse()
+        self._reject()
 
     def end(self, start: int, end: int, marker: str) -> None:
         """The text ended at `start`, as the marker `marker`, up to `end`, shows."""
         reading = self._reading
         if isinstance(reading, TypedValue) and self._empty is not None and not reading.read_text:
             listed = isinstance(self._empty, list)
-            self._judge.drive([(s.ARRAY_OPEN if listed else s.OBJECT_OPEN, start, start, "")])
-            self._judge.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
+            self._validator.drive([(s.ARRAY_OPEN if listed else s.OBJECT_OPEN, start, start, "")])
+            self._validator.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
             return
         if isinstance(reading, EitherValue):
             self._reading = reading = reading.ended(start, end, marker)
         reading.end(start, end, marker)
-        self._refuse()
-        if isinstance(reading, TypedValue) and reading.refused_at >= 0:
-            self._judge.end_value(reading.read_text, start, end - 1)
+        self._reject()
+        if isinstance(reading, TypedValue) and reading.invalid_at >= 0:
+            self._validator.end_value(reading.read_text, start, end - 1)
 
-    def _refuse(self) -> None:
-        """Report an invalid value to the judge, once."""
+    def _reject(self) -> None:
+        """Report an invalid value, once."""
         reading = self._reading
-        if isinstance(reading, TypedValue) and reading.refused_at >= 0 and not self._refused:
-            self._refused = True
-            self._judge.drop_levels(self._depth)
-            self._judge.refuse_value(reading.refused_at)
+        if isinstance(reading, TypedValue) and reading.invalid_at >= 0 and not self._rejected:
+            self._rejected = True
+            self._validator.drop_levels(self._depth)
+            self._validator.reject_value(reading.invalid_at)
