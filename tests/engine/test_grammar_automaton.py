@@ -104,7 +104,7 @@ def test_states_of_a_long_text_are_dropped_from_the_cache(monkeypatch):
     automaton = Automaton.of(Repeat(LOWER, 0, 5_000))
     _, state = read(automaton, "a" * 5_000)
     assert state.final
-    assert len(automaton._places) < 1_000
+    assert len(automaton._states) < 1_000
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Shortest
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, refs
@@ -126,18 +126,18 @@ class _Reaches:
     def _farthest(self, node: tree.Intersect | tree.Except) -> int | None:
         """Of a lexeme that is the common part of others, or all that is not in one: every state's way to an end."""
         automaton = Automaton.of(node)
-        before: dict[Place, list[Place]] = defaultdict(list, {automaton.start: []})
-        for place in automaton.states():
-            for _, target in automaton.moves(place):
-                before[target].append(place)
+        before: dict[DfaState, list[DfaState]] = defaultdict(list, {automaton.start: []})
+        for state in automaton.states():
+            for _, target in automaton.moves(state):
+                before[target].append(state)
             if len(before) > _MOST_STATES:  # all of its longest text, if there is one
                 longest = automaton.start.longest
                 return longest * _CHARACTER_BYTES if longest < 1 << 20 else None
-        ends = [place for place in before if place.final]
+        ends = [state for state in before if state.final]
         away, left = 0, len(before) - len(ends)
         seen = set(ends)
         while ends:
-            ends = [one for one in {b for place in ends for b in before[place]} if one not in seen]
+            ends = [one for one in {b for state in ends for b in before[state]} if one not in seen]
             seen.update(ends)
             left -= len(ends)
             away += bool(ends)

@@ -16,14 +16,14 @@ from typing import Protocol, TypeVar
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.tree import Grammar, Node
 
 CHARACTER = 1 << 40
 """A character's cost; a rule entered costs 1, so of equally short texts the one of fewer rules is chosen."""
 TOO_MUCH = 1 << 200
 """The cost of what no text has, and the upper bound of all others: nested repetitions would double them without end."""
-MAX_PLACES = 1_500
+MAX_VISITED = 1_500
 """States that are visited to find a cheapest path."""
 
 H = TypeVar("H", bound=Hashable)
@@ -202,16 +202,16 @@ class Shortest:
         return self._measure.token if isinstance(node, tree.TokenMatch) else None
 
     def _price_of_intersection(self, automaton: Automaton) -> int | None:
-        most = None if isinstance(self._measure, _Characters) else MAX_PLACES
+        most = None if isinstance(self._measure, _Characters) else MAX_VISITED
         cost = _costs_to_end(automaton, automaton.start, self._measure.one_of, most)[automaton.start]
         return None if cost >= TOO_MUCH else cost
 
 
 def _costs_to_end(
-    automaton: Automaton, state: Place, price: Callable[[chars.Ranges], int | None], most: int | None
-) -> dict[Place, int]:
+    automaton: Automaton, state: DfaState, price: Callable[[chars.Ranges], int | None], most: int | None
+) -> dict[DfaState, int]:
     """The cost of the cheapest text from a state to acceptance, and from the states on its way."""
-    known = dict[Place, int]()
+    known = dict[DfaState, int]()
     cheapest_path(
         state,
         lambda at: ((c, to) for ranges, to in automaton.moves(at) if (c := price(ranges)) is not None),
@@ -224,7 +224,7 @@ def _costs_to_end(
 
 
 def shortest_path(
-    automaton: Automaton, state: Place, *, most: int | None = None
+    automaton: Automaton, state: DfaState, *, most: int | None = None
 ) -> list[chars.Ranges] | None:
     """The characters of a shortest text from a state to acceptance; None if there is none.
 
@@ -247,7 +247,7 @@ def cheapest_path(
     known: dict[H, int],
     heuristic: Callable[[H], int] = lambda at: 0,
     *,
-    most: int | None = MAX_PLACES,
+    most: int | None = MAX_VISITED,
 ) -> None:
     """Put the cost of the cheapest path from `start` to an end into `known`, with those of the places on it (A*).
 

@@ -258,7 +258,7 @@ class CallRules:
     def _outermost(self, context: ToolContext) -> list[str]:
         """The rules that are to be cut and that no other one of them leads to."""
         inner: set[str] = set()
-        for start in context.loose_in:
+        for start in context.unlexed_in:
             waiting, seen = list(refs(self.book.rules[start].body)), set()
             while waiting:
                 name = waiting.pop()
@@ -266,7 +266,7 @@ class CallRules:
                     seen.add(name)
                     waiting += refs(self.book.rules[name].body)
             inner |= seen - {start}
-        return [name for name in context.loose_in if name not in inner]
+        return [name for name in context.unlexed_in if name not in inner]
 
     def _may_be_empty(self, tool: Tool) -> bool:
         schemas = self.tools.schemas(tool.name)

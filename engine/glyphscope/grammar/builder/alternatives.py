@@ -1,8 +1,8 @@
 """Choices that accept more than they should, because one of their alternatives does.
 
-A constraint of an alternative that is left to the validator weakens the other alternatives too: of `{"enum": ["a"]} or
-{"not": …}`, a grammar that cannot enforce the `not` accepts any value, and neither the `anyOf` nor the `enum` in it
-rejects anything then. So the choice is listed as not enforced, with the place that is the reason.
+An unenforced constraint in one alternative weakens the others too: of `{"enum": ["a"]} or {"not": …}`, a grammar that
+cannot enforce the `not` accepts any value, so neither the `anyOf` nor the `enum` rejects anything. Such a choice is
+listed as unenforced, with the constraint that is the reason.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from glyphscope.grammar.builder.schema import Part
 from glyphscope.grammar.tree import refs
 from glyphscope.registry.pointer import is_under
 
-MAX_FOLLOWED = 8  # constraints that are followed up from one rule: one of them is enough
+MAX_FOLLOWED = 8  # unenforced constraints that are passed on from one rule: one of them is enough
 
 _DEFINITIONS = ("$defs", "definitions")
 
 
 def note_weak_choices(context: ToolContext) -> None:
-    """Notes as not enforced each `anyOf` and `oneOf` of which an alternative enforces less than its schema says."""
+    """Note as unenforced each `anyOf` and `oneOf` with an alternative that has an unenforced constraint."""
     unenforced_in = [one for one in context.unenforced_in if one.unenforced.keyword]
     if not context.choices or not unenforced_in:
         return
@@ -41,7 +41,7 @@ def note_weak_choices(context: ToolContext) -> None:
 def _unenforced_below(
     context: ToolContext, unenforced_in: list[UnenforcedIn]
 ) -> dict[str, dict[UnenforcedIn, None]]:
-    """By rule, what it or a rule that it leads to does not enforce: the first few."""
+    """By rule, the first few constraints that it or a rule below it does not enforce."""
     users: dict[str, list[str]] = defaultdict(list)
     seen: set[str] = set()
     waiting = list(context.origins)
@@ -63,7 +63,7 @@ def _unenforced_below(
 
 
 def _is_beside(choice: Choice, number: int, place: str) -> bool:
-    """Whether the place belongs to constraints next to the choice: then it is not the alternative that weakens it."""
+    """Whether the place belongs to a constraint beside the choice, which does not weaken it."""
     if is_under(place, choice.part.at(choice.keyword, number).pointer):
         return False
     return any(_belongs(place, part, choice) for part in choice.parts)

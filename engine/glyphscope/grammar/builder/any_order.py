@@ -25,15 +25,15 @@ from glyphscope.grammar.tree import (
 
 
 class Members(NamedTuple):
-    """Each property with its entry, which are required, and the entry of a free key (NEVER where there is none)."""
+    """The entry of each property, the names of the required ones, and the entry of a free key (NEVER: none)."""
 
     named: list[tuple[str, Node]]
     required: set[str]
     free: Node
 
 
-MAX_LISTED = 20  # objects in a list of values: each may begin as the others do
-MAX_DEPTH = 20  # of such a value
+MAX_LISTED = 20  # objects in a list of values, whose beginnings may be the same
+MAX_DEPTH = 20  # levels of such a value
 
 _TOO_MANY = f"more than {BITS} properties: which of them were written is a set of {BITS} bits"
 _NOT_COUNTED = f"the count goes beyond the {BITS} bits that the members' set leaves"
@@ -63,7 +63,7 @@ def any_order(
 def listed_values(
     context: ToolContext, part: Part, values: list[Any], style: StringStyle | None = None
 ) -> Node:
-    """One of the values, with the members of objects in any order where that was asked for; strings in the style."""
+    """One of the values, with the members of objects in any order if that was requested; strings in the style."""
     free = [value for value in values if context.order == "any" and _objects(value)]
     if sum(map(_objects, free)) > MAX_LISTED:
         context.note_fixed_order(
@@ -72,7 +72,7 @@ def listed_values(
         free = []
     fixed = [value for value in values if not free or not _objects(value)]
     if free and len(values) > 1:
-        context.loosen()  # others may begin as they do
+        context.note_unlexed()  # other values may begin like them
     nodes = [_plain(context, value, style) for value in fixed]
     return alt(
         terminal(alt(*(node for node in nodes if _is_regular(node)))),
@@ -86,7 +86,7 @@ def _plain(context: ToolContext, value: Any, style: StringStyle | None) -> Node:
 
 
 def _is_regular(node: Node) -> bool:
-    """Whether it may be a part of a lexeme: no lexeme itself, and no token."""
+    """Whether the node may be a part of a lexeme: it contains neither a lexeme nor a token."""
     return all(isinstance(inner, Literal | Seq | Alt) for inner in walk(node))
 
 

@@ -25,9 +25,9 @@ from glyphscope.registry.document import plain
 from glyphscope.text.lines import common_length
 
 MOST_LISTED = 5  # problems of a schema in one message
-MAX_ALTERNATIVES = 100  # names offered side by side; more are reached by way of their first letters
+MAX_ALTERNATIVES = 100  # names in one choice; more become a tree of their letters
 SCHEMA = "schema"
-"""The tool's name in the origins and messages of a grammar that is made of a bare schema."""
+"""The tool's name in the origins and messages of a bare schema's grammar."""
 
 Part: TypeAlias = TypingLiteral["call", "name", "arguments"]
 
@@ -36,13 +36,13 @@ Part: TypeAlias = TypingLiteral["call", "name", "arguments"]
 class GrammarOptions:
     """The part of a call that a grammar describes, and its freedom.
 
-    `white_space` is JSON's; without it more of a call is forced, so fewer tokens are decided by the model.
-    `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool` is the only
-    tool there is. `free_text` lets any text precede the call (`turn.py` says which).
+    `white_space` is JSON's; without it more of a call is forced, so the model decides fewer tokens.
+    `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool`: the only one
+    that is allowed. `free_text`: any text may precede the call (`turn.py`).
     `order` any: arguments, and the members of objects in them, come in any order; a call's own members do not, because
     its arguments depend on its name.
-    `most_calls` may follow one another, None for any number. With `words`, a text without any call is accepted
-    as well, and text before the first one (`turn.py`), as in a conversation.
+    `most_calls`: how many may follow one another, None for any number. With `words`, a text without any call is
+    accepted as well, and text before the first one (`turn.py`), as in a conversation.
     """
 
     white_space: WhiteSpace = "none"
@@ -73,10 +73,10 @@ class _ByDigest:
 def build_call_grammar(
     registry: ToolRegistry, notation: Notation, shape: Shape, options: GrammarOptions = DEFAULT_OPTIONS
 ) -> Grammar:
-    """The calls of the registry's allowed tools in that notation and shape, or the part of them that is asked for.
+    """The calls of the registry's allowed tools in that notation and shape, or the requested part of them.
 
-    Every text of it is a call that the validator accepts, but for the constraints named in `unenforced`.
-    Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called at all. The last few are cached.
+    The validator accepts all of its texts, except for the constraints in `unenforced`. Raises GrammarError, with tool
+    and JSON Pointer, where a tool cannot be called at all. The last few grammars are cached.
     """
     with limited():
         return note_made(_build(_ByDigest(registry), notation, shape, options))
@@ -165,7 +165,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
 
 
 def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
-    """The tools that the options leave of a registry. Raises GrammarError where there is none, or one too many."""
+    """The tools of a registry that the options select. Raises GrammarError where there is none, or one too many."""
     tools = list(registry.allowed)
     if not tools:
         raise GrammarError(
@@ -201,7 +201,7 @@ def _opening(syntax: NotationSyntax, shape: Shape, options: GrammarOptions) -> t
 
 
 def _whole(book: RuleBook, call: Node, syntax: NotationSyntax, shape: Shape, options: GrammarOptions) -> Node:
-    """The text around the call: what is before it, further calls, and words in the place of all."""
+    """The call with the text before it, further calls, and words as an alternative."""
     opening = _opening(syntax, shape, options)
     if options.most_calls == 1 and not options.words:
         return seq(*opening, call, syntax.margin)
@@ -256,7 +256,7 @@ def _common_start(names: list[tuple[str, Node]]) -> str:
 
 
 def impossible(context: ToolContext, root: str, what: str) -> GrammarError:
-    """The error for a tool or schema of which no text can be written, with the place that is the reason."""
+    """The error for a tool or schema without any text, with the place that is the reason."""
     pointer, why = cause(context, root)
     of_tool = context.schema.tool != SCHEMA
     return GrammarError(

@@ -21,8 +21,8 @@ from glyphscope.grammar.tree import (
     seq,
 )
 
-_FEW = 16
-_MANY = "which of the optional properties are there is not counted"
+_FEW = 16  # members that are written where the object is; more become a shared rule
+_NOT_COUNTED = "which of the optional properties are there is not counted"
 
 
 def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
@@ -61,10 +61,7 @@ def _item(context: ToolContext, name: str, parts: Parts, index: int) -> Node:
 
 
 def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
-    """An object in braces: its properties in the schema's order, then free keys where the schema speaks of them.
-
-    Where any order was asked for, all of them in any.
-    """
+    """An object in braces: its properties in the schema's order, then free keys; all in any order if requested."""
     inside = arguments_node(context, name, parts, NotationEntries(context.syntax))
     return seq(context.syntax.open_object, inside, context.syntax.close_object)
 
@@ -86,14 +83,13 @@ def arguments_node(
     needs_one = bool(members.named) and sizes_of(parts, "minProperties", "maxProperties")[0] == 1
     listed = _listed(entries.separator, members, low, high)._replace(needs_one=needs_one)
     inside = in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
-    # many members are many ways to begin, and many objects may have the same ones
+    # many members can begin in many ways, and several objects may share them
     return context.book.inner(f"{name}-members", inside) if len(members.named) > _FEW else inside
 
 
 def _listed(separator: Node, members: Members, low: int, high: int | None) -> Listed:
-    """The members in order, each with what is before it. Where a free key may come instead, that is a separate lexeme.
-
-    One with the key in it, as in `,"to":`, would conflict with a free `,"tone":`.
+    """The members in order. The separator of one that a free key may replace is a separate lexeme: with the key in it,
+    as in `,"to":`, it would conflict with a free `,"tone":`.
     """
     last = max((i for i, (key, _) in enumerate(members.named) if key in members.required), default=-1)
     mixed = members.free != NEVER and isinstance(separator, Literal)
@@ -107,7 +103,7 @@ def _listed(separator: Node, members: Members, low: int, high: int | None) -> Li
 def _free_counts(
     context: ToolContext, parts: Parts, members: Members, *, leading: bool
 ) -> tuple[int, int | None]:
-    """How many free keys may follow the members; notes the counts that this does not decide."""
+    """How many free keys may follow the members; notes the keywords that this does not enforce."""
     low, high = sizes_of(parts, "minProperties", "maxProperties")
     named, required = len(members.named), len(members.required)
     if named == required:
@@ -115,9 +111,9 @@ def _free_counts(
     for part in parts:
         least, most = part.schema.get("minProperties", 0), part.schema.get("maxProperties")
         if least > required and (leading or least > 1 or members.free != NEVER):
-            context.note_unenforced(part, "minProperties", _MANY)
+            context.note_unenforced(part, "minProperties", _NOT_COUNTED)
         if most is not None and (most < named or members.free != NEVER):
-            context.note_unenforced(part, "maxProperties", _MANY)
+            context.note_unenforced(part, "maxProperties", _NOT_COUNTED)
     return 0, None
 
 
@@ -139,7 +135,7 @@ def _property_places(key: str, parts: Parts) -> list[Place]:
     places = []
     for part in parts:
         named = [part.at("properties", key)] if key in part.schema.get("properties", {}) else []
-        # A pattern that could not be decided counts as matching: then the value satisfies it in any case.
+        # A pattern that was not decided in time counts as matching: then the value satisfies its schema in any case.
         named += [
             part.at("patternProperties", pattern)
             for pattern in part.schema.get("patternProperties", {})
@@ -160,9 +156,9 @@ def _name_fits(context: ToolContext, part: Part, key: str) -> bool:
 def _free_entry(
     context: ToolContext, name: str, parts: Parts, named: frozenset[str], entries: Entries
 ) -> Node:
-    """An entry that no property names. Free keys come where the schema speaks of them, or names no property.
+    """An entry with a free key, which the schema must mention, unless it names no property.
 
-    A call's own arguments are never free unless the schema says so: what it does not name is unknown.
+    A call's own arguments are free only where the schema mentions that: others are unknown arguments.
     """
     spoken = any(
         part.schema.get("additionalProperties", False) is not False or part.schema.get("patternProperties")
@@ -220,5 +216,5 @@ def _entry(
 
 
 def forbids_one(excluded: object) -> bool:
-    """Whether a `not` says no more than that one property may not be there."""
+    """Whether a `not` only forbids one property."""
     return isinstance(excluded, dict) and set(excluded) == {"required"} and len(excluded["required"]) == 1

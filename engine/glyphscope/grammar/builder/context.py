@@ -1,8 +1,9 @@
-"""The shared state while the rules of one tool are made: the rules still to be made, and what was noted of them.
+"""The shared state while the rules of one tool are made: the pending rules, and notes about the others.
 
-A rule is asked for by `ToolContext.ref` and made later, by `values.build_values`, so that no depth of a schema is a
-depth of calls. Whoever makes a rule notes on the context what the grammar does not enforce (`note_unenforced`), which
-listed values are possible (`note_listed`), and where lexemes may be in conflict (`loosen`).
+A rule is requested by `ToolContext.ref` and made later, by `values.build_values`, so that a deep schema needs no deep
+recursion. While rules are made, the context collects the constraints that the grammar does not enforce
+(`note_unenforced`), the listed values that are possible (`note_listed`), and the rules whose lexemes may be in conflict
+(`note_unlexed`).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Entries(Protocol):
     def separator(self) -> Node: ...
 
     def entry(self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part) -> Node:
-        """A named member; NEVER where it cannot be. Without `places` nothing is said of its value."""
+        """A named member; NEVER where it is impossible. Without `places` its value is not constrained."""
 
     def free(
         self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
@@ -96,13 +97,14 @@ def _value(context: ToolContext, hint: str, places: tuple[Place, ...], part: Par
 
 
 MAX_RULES = 20_000
+"""Rules of one tool."""
 
 _OF_TEXTS = ("minLength", "maxLength", "pattern", "format")
 _OF_COUNTS = ("minProperties", "maxProperties")
 
 
 class PendingRule(NamedTuple):
-    """A rule that was referred to and is still to be made."""
+    """A rule that was requested and is not made yet."""
 
     name: str
     parts: Parts
@@ -110,7 +112,7 @@ class PendingRule(NamedTuple):
 
 
 class UnenforcedIn(NamedTuple):
-    """A constraint that is left to the validator: by which rule, and the JSON Pointer of the schema that it is of."""
+    """A constraint that a rule does not enforce; `place` is the JSON Pointer of the schema that has it."""
 
     rule: str
     place: str
@@ -148,7 +150,7 @@ class Impossible(NamedTuple):
 
 
 class ListedValue(NamedTuple):
-    """A value or type that a schema lists: for which place, both by JSON Pointer, in which list, and in words."""
+    """A value or type that a schema lists: the place and the list by JSON Pointer, and its text."""
 
     place: str
     pointer: str
@@ -173,10 +175,10 @@ class ToolContext:
         self.closed = closed
         self.order = order
         self.pending: list[PendingRule] = []
-        self.rule = ""  # the one that is being made
-        self.origins: dict[str, Origin] = {}  # of the rules by name
+        self.rule = ""  # the rule that is being made
+        self.origins: dict[str, Origin] = {}  # by rule
         self._names: dict[tuple[tuple[Place, ...], Form], str] = {}
-        # noted of the rules
+        # notes about the rules
         self.unenforced: dict[Unenforced, None] = {}
         self.unenforced_in: list[UnenforcedIn] = []  # the same, by rule
         self.choices: list[Choice] = []
@@ -184,8 +186,8 @@ class ToolContext:
         self.listed: dict[ListedValue, str | None] = {}  # what excludes each; None where it is possible
         self.ordered: dict[Ordered, None] = {}  # objects whose members come in the schema's order, and why
         self.unlexed = False  # branches may begin alike, so lexemes may be in conflict
-        self.loose_in: dict[str, None] = {}  # the rules with such branches
-        self.lexed = True  # False where not even the rest of the grammar can be sure of its lexemes
+        self.unlexed_in: dict[str, None] = {}  # the rules with such branches
+        self.lexed = True  # False: lexemes outside of these rules may be in conflict, too
 
     def ref(self, places: tuple[Place, ...], form: Form, hint: str) -> Node:
         """The rule of a conjunction of places in a form: a known one, or a new one that is still to be made."""
@@ -210,27 +212,27 @@ class ToolContext:
         return RuleRef(name)
 
     def note_unenforced(self, part: Part, keyword: str, why: str) -> None:
-        """Notes a constraint that is left to the validator; an empty keyword is the schema itself."""
+        """Note a constraint that the grammar does not enforce; an empty keyword is the schema itself."""
         pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
         unenforced = Unenforced(self.schema.tool, pointer, keyword, why)
         self.unenforced[unenforced] = None
         self.unenforced_in.append(UnenforcedIn(self.rule, part.place.pointer, unenforced))
 
     def note_listed(self, pointer: str, label: str, why: str | None) -> None:
-        """Notes a value or type of the list at `pointer`: None where it is possible, or what excludes it.
+        """Note what excludes a value or type of the list at `pointer`, or None if it is possible.
 
-        In one combination of alternatives it may be possible and in another not: then it is.
+        A value that is possible in one combination of alternatives is possible.
         """
         value = ListedValue(self.origins[self.rule].pointer, pointer, label)
         self.listed[value] = None if self.listed.get(value, "") is None else why
 
-    def loosen(self) -> None:
-        """Notes that in the rule that is being made lexemes may be in conflict."""
+    def note_unlexed(self) -> None:
+        """Note that lexemes may be in conflict in the rule that is being made."""
         self.unlexed = True
-        self.loose_in[self.rule] = None
+        self.unlexed_in[self.rule] = None
 
     def note_fixed_order(self, part: Part, why: str) -> None:
-        """Notes an object whose members come in the schema's order, though any was asked for."""
+        """Note an object whose members come in the schema's order, although any was requested."""
         self.ordered[Ordered(self.schema.tool, part.place.pointer, why)] = None
 
     def any_value(self, part: Part) -> Node:

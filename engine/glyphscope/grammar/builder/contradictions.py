@@ -1,9 +1,9 @@
 """Parts of a schema that no value can ever use, because other constraints exclude them.
 
-A grammar is built without them, so it does not show that they exist: an `enum` of five values of which `maxLength`
-leaves two is enforced as two. Reported are the parts that the builder itself drops: a listed value, a type, an
-alternative, an argument. A part that is excluded in one combination of alternatives and possible in another is not
-reported, and neither is a schema that is plainly `false`.
+A grammar is built without them and does not show them: an `enum` of five values of which `maxLength` allows two is
+enforced as two. The parts that the builder drops are reported: a listed value, a type, an alternative, an argument. A
+part that is excluded in one combination of alternatives and possible in another is not reported, and neither is a
+schema that is `false`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import is_under
 from glyphscope.text.shorten import shorten
 
-_LISTED = 4
-_LONGEST = 40
+_LISTED = 4  # excluded values in a message
+_LONGEST = 40  # characters of one
 _LISTS = ("enum", "const", "type")
 _CONTRADICT = "its constraints contradict each other"
 _NAMED = frozenset(
@@ -51,7 +51,7 @@ class Contradiction(NamedTuple):
 
 
 def registry_contradictions(registry: ToolRegistry) -> tuple[Contradiction, ...]:
-    """Those of every allowed tool."""
+    """The contradictions of every allowed tool."""
     return tuple(found for tool in registry.allowed for found in contradictions(tool))
 
 
@@ -90,7 +90,7 @@ def cause(context: ToolContext, root: str) -> tuple[str, str]:
 
 
 def _unusable(context: ToolContext) -> dict[str, _Unusable]:
-    """The places that can never be used, by JSON Pointer; a place within another one is part of that."""
+    """The places that can never be used, by JSON Pointer, without the places around others."""
     unusable = _excluded_from_lists(context)
     for pointer, why in _impossible_places(context):
         if not any(is_under(other, pointer) for other in unusable):
@@ -124,7 +124,7 @@ def _excluded_from_lists(context: ToolContext) -> dict[str, _Unusable]:
 
 
 def _impossible_places(context: ToolContext) -> Iterator[tuple[str, str]]:
-    """Places of the schema at which no value is possible, by themselves and not for what is in them, and why."""
+    """Places of the schema at which no value is possible because of constraints there, not of those inside, and why."""
     productive = context.book.productive()
     alive = {origin.pointer for name, origin in context.origins.items() if name in productive}
     for name, origin in context.origins.items():

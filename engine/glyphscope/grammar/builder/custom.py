@@ -1,7 +1,7 @@
-"""Grammars that a schema brings along: GBNF under `x-grammar`, in place of everything else that is said of the value.
+"""Custom grammars in a schema: GBNF under `x-grammar`, which replaces all other constraints on the value.
 
-The text is one expression, or whole rules with a `root`. It is the value as it is written, quotes and all, in either
-notation; whether that is a value at all, and a valid one, stays the validator's to say.
+It is one expression, or rules with a `root`, for the text of the value in either notation, with its quotes. The
+validator decides whether that text is a value, and a valid one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, replace_refs
 
 CUSTOM = "x-grammar"
 _MOST_STATES = 2_000  # of a custom grammar that may be one lexeme
-_SAYS_NOTHING = frozenset(
+_NO_CONSTRAINT = frozenset(
     ("title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id", "$ref",
      "$anchor", "allOf", "deprecated", "readOnly", "writeOnly", CUSTOM)
 )  # fmt: skip
 
 
 def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form: Form) -> Node:
-    """The value by its own grammar. Raises GrammarError, with the place in the schema, for one with problems."""
+    """The value by its custom grammar. Raises GrammarError, with the place in the schema, for one with problems."""
     where = f"{context.schema.tool}: {join(part.place.pointer, CUSTOM)}"
     if form in ("members", "arguments"):
         raise GrammarError(
@@ -33,7 +33,7 @@ def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form:
         )
     for other in parts:
         for keyword in other.schema:
-            if keyword not in _SAYS_NOTHING:
+            if keyword not in _NO_CONSTRAINT:
                 context.note_unenforced(other, keyword, "the value's own grammar replaces it")
     grammar = read_custom(part.schema[CUSTOM], where)
     piece = as_lexeme(grammar)
@@ -52,7 +52,7 @@ def read_custom(text: object, where: str) -> Grammar:
 
 
 def _closes_itself(piece: Node) -> bool:
-    """Whether no text of it continues to another one: then it is never in conflict with what follows."""
+    """Whether no text of it is a prefix of another one: then it is never in conflict with the text that follows."""
     automaton = Automaton.of(piece)
     for number, state in enumerate(automaton.states()):
         if number == _MOST_STATES or (state.final and automaton.moves(state)):

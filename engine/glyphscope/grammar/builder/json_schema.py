@@ -1,4 +1,4 @@
-"""All the calls of a registry, or a part of them, as one JSON Schema: for engines that take nothing else."""
+"""The calls of a registry, or a part of them, as one JSON Schema, for engines that support only that."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _arguments(tool: Tool) -> dict[str, Any]:
 
 
 def _moved(value: Any, pointer: str) -> Any:
-    """The schema with its references leading to where it is put."""
+    """The schema with its references adapted to its new place, `pointer`."""
 
     def make(inner: Any, parts: list[Any]) -> Any:
         if isinstance(inner, dict):

@@ -1,7 +1,7 @@
 """One tool's schema by its places: references followed, `allOf` merged, types and bounds read.
 
-A node of the grammar is a *conjunction* of places: every schema that the value there must satisfy. Because a
-place twice in a conjunction says nothing new, references that lead back to where they came from end by themselves.
+A rule of the grammar is made of a *conjunction* of places: all the schemas that its value must satisfy. A place counts
+once in a conjunction, so references that lead back to their place end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEYWORDS_OF = {
 
 
 class Place(NamedTuple):
-    """A JSON Pointer into the schema, and which of its `anyOf` and `oneOf` a branch was already taken of."""
+    """A JSON Pointer into the schema; `taken`: those of its `anyOf` and `oneOf` of which a branch was chosen."""
 
     pointer: str
     taken: frozenset[str] = frozenset()
@@ -82,7 +82,7 @@ class Schema:
             place = waiting.pop()
             if place.pointer in parts:
                 continue
-            place = given.get(place.pointer, place)  # a branch was taken of it: it offers no choice again
+            place = given.get(place.pointer, place)  # with `taken`, so that it offers no choice again
             schema = self.at(place.pointer)
             if schema is False:
                 return place.pointer
@@ -104,7 +104,7 @@ class Schema:
         )
 
     def excluded(self, places: Sequence[Place], value: Any) -> str | None:
-        """The keyword that excludes a constant from the conjunction, by jsonschema's word; None where none does."""
+        """The keyword that excludes a constant from the conjunction, according to jsonschema; None if none does."""
         for place in places:
             errors = self._validator.evolve(schema=self.at(place.pointer)).iter_errors(value)
             if (error := next(iter(errors), None)) is not None:
@@ -114,7 +114,7 @@ class Schema:
 
 
 def type_of(value: Any) -> str:
-    """JSON Schema's word for a value; integers are not numbers here."""
+    """The JSON Schema type of a value; integers are not numbers here."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -125,9 +125,9 @@ def type_of(value: Any) -> str:
 
 
 def types_of(parts: Parts) -> set[str]:
-    """The types left by `type`; without one, those its other keywords speak of; all when there are none.
+    """The types that `type` allows; without it, those that other keywords apply to; without these, all.
 
-    `integer` is for integers where `number` is missing.
+    `integer` is included in `number`.
     """
     left = set(TYPES)
     declared = False

@@ -1,10 +1,10 @@
 """Free text around calls: any text, up to where a call begins.
 
-A call begins with its opening: its first letters, up to the tool's name (`{"action":`, `{action=`). The text is
-everything before the first place where these are; from there on it is the call and must be one. So a brace, a piece of
-JSON or code may be in the text, and no position is text and call at once: neither engine has to keep both open, and a
-reader finds the call by the same rule. Any other choice (a text without braces, a mark between the two) would forbid
-texts that models write, or ask them for a mark they were not trained on.
+A call begins with its opening: its first characters, up to the tool's name (`{"action":`, `{action=`). The text before
+the first opening is free; from there on the call must be valid. So the text may contain a brace, JSON or code, and no
+position is text and call at once: engines need not follow both, and a reader finds the call by the same rule. Other
+choices (a text without braces, a marker between the two) would forbid texts that models write, or require a marker that
+they were not trained on.
 
 `up_to` is the text before a single call, which has one opening; `words_to_call`, `next_call` and `words_only` are the
 turns of a conversation, in which an opening may be spelled in several ways.
@@ -28,7 +28,7 @@ def call_opening(notation: Notation, shape: Shape) -> str:
 
 
 def up_to(opening: str) -> Node:
-    """One lexeme: any text, then `opening`, which is nowhere in it before; its first character comes once in it."""
+    """One lexeme: any text without `opening`, then `opening`, whose first character must not occur again in it."""
     first, rest = opening[0], opening[1:]
     assert rest and first not in rest
     return _lexeme(seq(_words((tuple(Sign(char, False) for char in rest),), first), opening))
@@ -48,7 +48,7 @@ class Sign(NamedTuple):
 
 
 Signs: TypeAlias = tuple[Sign, ...]
-"""The tokens after the brace that begins a call."""
+"""The signs after the brace that begins a call."""
 
 
 def spellings(key: str, marks: tuple[str, ...] = ("", '"'), ends: str = ":=") -> tuple[Signs, ...]:
@@ -92,16 +92,16 @@ def _words(openings: tuple[Signs, ...], first: str = "{") -> Node:
 
 
 class _Incomplete(NamedTuple):
-    """The texts that follow some tokens of an opening and do not complete it."""
+    """The texts that follow some signs of an opening and do not complete it."""
 
     mismatch: Node
-    """Those whose last character is not that of the next token, nor the first of an opening."""
+    """Texts whose last character is not the next sign, nor the first of an opening."""
     prefix: Node
-    """Those that are further tokens, possibly none, but not all."""
+    """Texts of further signs, possibly none, but not all."""
 
 
 def _incomplete(openings: tuple[Signs, ...], first: str) -> _Incomplete:
-    """The texts that may follow the tokens read so far, given the tokens that are left of each opening."""
+    """The texts that may follow the signs read so far, given the signs that are left of each opening."""
     by_next: dict[str, list[Signs]] = {}
     for signs in openings:
         by_next.setdefault(signs[0].char, []).append(signs[1:])
@@ -120,5 +120,5 @@ def _incomplete(openings: tuple[Signs, ...], first: str) -> _Incomplete:
 
 
 def _lexeme(text: Node) -> Node:
-    # Both are the same language; the second makes it an automaton where it is written as rules.
+    # The same language as `text`; the intersection makes it an automaton where it is written as rules.
     return terminal(intersect((text, repeat(CharClass(chars.ALL)))))

@@ -1,7 +1,7 @@
-"""The rules of values: listed ones, alternatives, each type by its keywords, and what of them no rule enforces.
+"""The rules of values: listed ones, alternatives, each type by its keywords, and the constraints that are unenforced.
 
-`_node` decides by which keyword a value is written: a custom grammar, a list of values, a choice, or its types. Each of
-these has a section below it, in this order; objects and arrays are in `containers`.
+`_node` decides which keyword a value's rule is made of: a custom grammar, a list of values, a choice, or the types. The
+functions below it are in this order; objects and arrays are in `containers`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
 
-# Keywords that no grammar here enforces, by the type they apply to ("" for any), and why.
+# Keywords that no grammar enforces, the type that they apply to ("" for any), and why.
 _BEYOND = (
     ("array", "uniqueItems", "whether items repeat is not decided by a grammar"),
     ("array", "contains", "which item is the one is not decided by a grammar"),
@@ -59,12 +59,12 @@ _BEYOND = (
     ("object", "dependentSchemas", "it depends on which properties are there"),
     ("", "if", "it depends on the value as a whole"),
 )
-MAX_LOOKS = 6  # levels of properties that are compared
+_MAX_LEVELS = 6  # of properties that are compared to find out whether alternatives overlap
 _TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
 
 
 def build_values(context: ToolContext) -> None:
-    """Makes every rule that was asked for, and those they ask for."""
+    """Make every pending rule, and those that they request."""
     while context.pending:
         context.rule, parts, form = context.pending.pop()
         node = _node(context, context.rule, parts, form)
@@ -73,7 +73,7 @@ def build_values(context: ToolContext) -> None:
 
 
 def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
-    """The body of a rule: of the parts that apply together, by the first of the keywords below that one of them has."""
+    """The body of a rule for parts that apply together, by the first of the keywords below that one of them has."""
     custom = next((part for part in parts if CUSTOM in part.schema), None)
     if custom is not None and not (isinstance(form, TaggedValue) and form.style):
         return _closed(custom_node(context, name, custom, parts, form), form)
@@ -133,7 +133,7 @@ def _listed(context: ToolContext, part: Part, parts: Parts, form: TaggedValue | 
 
 
 def _plain(value: Any) -> Any:
-    """The value as it is written: an integer as an integer literal, also where the schema lists it as 5.0."""
+    """The value to write: an integer as an integer literal, even where the schema lists it as 5.0."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
@@ -144,7 +144,7 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
             part, keyword, "its alternatives may overlap, and a grammar does not count them"
         )
     if not isinstance(form, TaggedValue) or _structured(context, part, keyword, form) > 1:
-        context.loosen()
+        context.note_unlexed()
     chosen = Place(part.place.pointer, part.place.taken | {keyword})
     others = tuple(chosen if p is part else p.place for p in parts)
     branches = range(len(part.schema[keyword]))
@@ -157,10 +157,10 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
 def may_overlap(schema: Schema, part: Part) -> bool:
     """Whether a value may satisfy two alternatives of a `oneOf`, which a grammar cannot count; True if not decided."""
     places = [part.at("oneOf", i) for i in range(len(part.schema["oneOf"]))]
-    return any(_may_both(schema, a, b, MAX_LOOKS) for a, b in combinations(places, 2))
+    return any(_may_both(schema, a, b, _MAX_LEVELS) for a, b in combinations(places, 2))
 
 
-def _may_both(schema: Schema, a: Place, b: Place, looks: int) -> bool:
+def _may_both(schema: Schema, a: Place, b: Place, levels: int) -> bool:
     """Whether a value may satisfy both: by their types, their lists of values, and the properties both require."""
     left, right = schema.expand([a]), schema.expand([b])
     if isinstance(left, str) or isinstance(right, str):
@@ -171,22 +171,22 @@ def _may_both(schema: Schema, a: Place, b: Place, looks: int) -> bool:
     listed = [values for values in (_enumerated(left), _enumerated(right)) if values is not None]
     if len(listed) == 2 and not listed[0] & listed[1]:
         return False
-    if types != {"object"} or looks == 0:
+    if types != {"object"} or levels == 0:
         return True
     (_, left_required), (_, right_required) = names_of(left), names_of(right)
     return not any(
-        _property_excludes(schema, key, left, right, looks) for key in left_required & right_required
+        _property_excludes(schema, key, left, right, levels) for key in left_required & right_required
     )
 
 
-def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, looks: int) -> bool:
+def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, levels: int) -> bool:
     ours = [part.at("properties", key) for part in left if key in part.schema.get("properties", {})]
     theirs = [part.at("properties", key) for part in right if key in part.schema.get("properties", {})]
-    return any(not _may_both(schema, a, b, looks - 1) for a in ours for b in theirs)
+    return any(not _may_both(schema, a, b, levels - 1) for a in ours for b in theirs)
 
 
 def _types(parts: Parts) -> set[str]:
-    """The types that `type` leaves. Other keywords do not count here: they say nothing of values of another type."""
+    """The types that `type` allows; other keywords allow values of every other type."""
     declared = any("type" in part.schema for part in parts)
     return types_of(parts) if declared else types_of(())
 
@@ -200,7 +200,7 @@ def _enumerated(parts: Parts) -> set[str] | None:
 
 
 def _structured(context: ToolContext, part: Part, keyword: str, form: TaggedValue) -> int:
-    """How many alternatives may be lists or objects, which are several lexemes."""
+    """The number of alternatives that may be arrays or objects, which are several lexemes."""
     if form.style is not None or not {"array", "object"} & form.types:
         return 0
     places = [part.at(keyword, place) for place in range(len(part.schema[keyword]))]
@@ -211,7 +211,7 @@ def _structured(context: ToolContext, part: Part, keyword: str, form: TaggedValu
 
 
 def _closed(node: Node, form: Form) -> Node:
-    """A value with what closes it."""
+    """A value with its closing marker."""
     if not isinstance(form, TaggedValue) or form.style is not None or node == NEVER:
         return node
     options = node.options if isinstance(node, tree.Alt) else (node,)
@@ -262,7 +262,7 @@ def _typed(
 
 
 def _note_types(context: ToolContext, parts: Parts, nodes: Mapping[str, Node]) -> None:
-    """Notes which of several types that a schema lists are possible."""
+    """Note which of several listed types are possible."""
     for part in parts:
         listed = part.schema.get("type")
         for kind in listed if isinstance(listed, list) and len(listed) > 1 else ():

@@ -1,10 +1,10 @@
 """The shortest text that one grammar accepts and the other rejects, or the proof that there is none.
 
-Both grammars are made one: rules that say the same are one rule, whatever they are called. Then pairs of states are
-followed from both beginnings, those first whose shortest completion is nearest; each set of characters that all states
-treat alike is followed once; pairs with the same futures are one pair, and a pair whose two futures are the same is
-left. Where nothing is left to follow, the answer is exact. A language that nests without end may have no last pair:
-then the answer is true within the bound, which is reported.
+Both grammars are joined, with equivalent rules merged. Then pairs of states are searched from both start rules, those
+first whose shortest completion is shortest. Each set of characters that all states treat alike is followed once; pairs
+with the same continuations are one pair, and pairs whose two states have the same continuations are not followed. If
+the search ends, the answer is exact. With unbounded nesting it may not end: then the answer is true within the bound,
+which is reported.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from glyphscope.grammar.tree import Grammar, Node, Rule, RuleRef, TokenMatch, al
 from glyphscope.text.figures import duration
 
 _LIKED = "a0A_- .,;:xbz19"
-"""Characters that represent a set of them that has one, in this order."""
+"""The preferred representatives of a set of characters, in this order."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """How far is looked, for each of the two directions."""
+    """The bound of the search in each of the two directions: pairs of states, characters of a text, seconds."""
 
     pairs: int = 60_000
     characters: int = 4_000
@@ -40,17 +40,16 @@ class Bound:
 
 DEFAULT_BOUND = Bound()
 
-
-_MOST_ROUNDS = 300  # as long a chain of rules as is followed to find out that two rules are one
+_MOST_ROUNDS = 300  # of refinement: the longest chain of rules in which two rules may differ
 _FEWEST_ROUNDS = 8
-_MOST_SHAPES = 200_000  # rules that are looked at in all rounds together: about two seconds
+_MOST_SHAPES = 200_000  # rules compared in all rounds together: about two seconds
 
 
 class Differences(NamedTuple):
     """A text of the first grammar only, and one of the second only; None where none was found.
 
-    `exhausted`: there is nothing else to find, so that two times None is the proof that both languages are the same.
-    `bound` says how far the search went.
+    `exhausted`: the search was complete, so that None twice proves that both languages are the same. `bound` says in
+    words how far the search went.
     """
 
     only_first: str | None
@@ -65,7 +64,7 @@ class Differences(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """Of one direction: the text, if one was found, or how far the search went and why no further."""
+    """The result of one direction: the text, if one was found, or how far the search went and why it stopped."""
 
     text: str | None
     exhausted: bool
@@ -113,7 +112,7 @@ def _in_words(one: _Outcome, other: _Outcome, joined: Grammar) -> str:
 
 
 class _Search:
-    """Looks for a text that `first` accepts and `second` does not."""
+    """Searches for a text that `first` accepts and `second` does not."""
 
     def __init__(self, first: State, second: State, bound: Bound, cancelled: Callable[[], bool]) -> None:
         self._begin = first, second
@@ -125,7 +124,7 @@ class _Search:
         if not first.alive:
             return _Outcome(None, True, 0, 0, "")
         serial = count()
-        # the length that an accepted text has at least; ties to the longer beginning, which is nearer to it
+        # by the least length of an accepted text; of equal ones the longer prefix, which is nearer to its end
         waiting = [(self._futures.least(first), 0, next(serial), first, second, "")]
         nearest = {self._pair(first, second): 0}
         until = time.monotonic() + self._bound.seconds
@@ -133,7 +132,7 @@ class _Search:
         while waiting:
             length, _, _, first, second, text = heapq.heappop(waiting)
             if len(text) > nearest[self._pair(first, second)]:
-                continue  # a shorter text led here meanwhile
+                continue  # a shorter text to this pair was found since
             if first.accepted and not second.accepted:
                 return _Outcome(text, False, done, len(text), "")
             if self._cancelled():
@@ -170,7 +169,7 @@ class _Search:
 
 
 def representatives(first: list[Ranges], second: list[Ranges]) -> Iterator[str]:
-    """One character of each set that is within or outside each of the given sets, of those in the first ones."""
+    """A character of each class of those that are in the same of the given sets, and in one of the first ones."""
     edges: dict[int, list[int]] = {}
     ours = set(range(len(first)))
     for index, ranges in enumerate([*first, *second]):
@@ -199,7 +198,7 @@ def _one_of(ranges: Ranges) -> str:
 
 
 def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
-    """One grammar with the rules of both, and where each begins: rules that say the same are one."""
+    """One grammar with the rules of both, equivalent ones merged, and the start rule of each."""
     bodies: dict[tuple[int, str], Node] = {}
     for side, grammar in enumerate((first, second)):
         for name, rule in grammar.rules.items():
@@ -221,16 +220,14 @@ def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
 
 
 def _grouped(named: dict[str, Node]) -> dict[str, int]:
-    """Rules by numbers, the same for those that no number of expansions makes different."""
+    """The rules' classes, the same number for those that no number of expansions makes different (as Moore's)."""
     group = dict.fromkeys(named, 0)
     for _ in range(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _MOST_SHAPES // len(named)))):
         refined = _refined(named, group)
         if len(set(refined.values())) == len(set(group.values())):
             return refined
         group = refined
-    return {
-        name: number for number, name in enumerate(named)
-    }  # it would take too long: none is taken for another
+    return {name: number for number, name in enumerate(named)}  # undecided: no two rules are merged
 
 
 def _refined(named: dict[str, Node], group: dict[str, int]) -> dict[str, int]:

@@ -22,14 +22,14 @@ from glyphscope.registry.keywords import children
 from glyphscope.registry.patterns import found
 from glyphscope.registry.pointer import follow_reference
 
-_DEEPEST = 24
-_DEEPEST_OPTIONAL = 4  # a member that contains itself is written so often, where it need not be
+_DEEPEST = 24  # levels of an example
+_DEEPEST_OPTIONAL = 4  # levels of it with optional members, which may contain themselves
 _MOST_VALUES = 2_000
-_MOST_STATES = 500
+_MOST_STATES = 500  # that are visited for a pattern's shortest text
 _LONGEST = 200
 """Characters of a pattern's shortest text."""
 _USUAL = "a0x-_ ~é"
-"""The characters that are written where a pattern allows them, the first ones first."""
+"""Preferred characters in a pattern's text, in this order."""
 
 _BY_FORMAT = {
     "date": "2025-01-31",
@@ -66,16 +66,14 @@ _BY_NAME = {
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
-
 _Validator = extend(Draft202012Validator, pattern_keywords(found))
 """jsonschema's own matching may backtrack for ever on a schema's pattern, in the thread of whoever shows a prompt."""
 
 
 def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Valid arguments for a tool's normalised `parameters`: its own example, or one made of what is required.
+    """Valid arguments for a tool's normalised `parameters`: its own example, or one with the required arguments.
 
-    None when no valid ones were found (a contradiction, or a pattern that is too hard): nothing invalid is ever shown
-    as an example.
+    None when no valid ones were found, because of a contradiction or a difficult pattern.
     """
     for candidate in _candidates(schema):
         try:
@@ -119,7 +117,7 @@ def _usual(ranges: Ranges) -> str:
 
 
 class _Maker:
-    """Writes one value for a schema; what it cannot know is left to the check of the whole."""
+    """Makes a value for a schema, which need not be valid; `optional`: with optional members."""
 
     def __init__(self, root: dict[str, Any], *, optional: bool) -> None:
         self._root = root
@@ -168,7 +166,7 @@ class _Maker:
     def _with_free_members(
         self, members: dict[str, Any], schema: dict[str, Any], least: float, depth: int
     ) -> dict[str, Any]:
-        """More members, of names that the schema does not list, where it asks for so many."""
+        """Members of names that the schema does not list added, up to `minProperties`."""
         patterns = schema.get("patternProperties", {})
         pattern, rule = next(iter(patterns.items()), (None, schema.get("additionalProperties", True)))
         start = (pattern and matching_text(pattern, 1)) or "name"
@@ -191,7 +189,7 @@ class _Maker:
 
 
 def _ending(choices: list[Any]) -> Any:
-    """The first alternative that cannot lead any deeper."""
+    """The first alternative without nesting, else the first."""
     plain = (
         c for c in choices if isinstance(c, dict) and _kind(c) not in ("object", "array") and "$ref" not in c
     )
@@ -201,15 +199,15 @@ def _ending(choices: list[Any]) -> Any:
 def example_value(
     root: dict[str, Any], schema: Any, name: str = "", *, optional: bool = False, depth: int = 1
 ) -> Any:
-    """One value for a schema inside `root`, likely valid: who needs a valid one checks it.
+    """A value for a schema inside `root` that is likely valid; the caller validates it where that matters.
 
-    `name` is the argument's, which suggests what people would write; `optional` writes what is not required, too.
+    `name` is the argument's, which suggests a typical value; `optional`: with optional members.
     """
     return _Maker(root, optional=optional).value(schema, name, depth)
 
 
 def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
-    """Schemas that apply at once as one, their `$ref` and `allOf` written into it, as far as they can be."""
+    """Schemas that apply at once merged into one, with their `$ref` and `allOf`, as far as that is possible."""
     merged: dict[str, Any] = {}
     stack: list[Any] = [{"allOf": schemas}] if len(schemas) > 1 else [*schemas]
     for _ in range(_DEEPEST):

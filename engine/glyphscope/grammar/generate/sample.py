@@ -1,6 +1,6 @@
-"""Texts of a grammar: at random, or enough of them to go through every alternative.
+"""Texts of a grammar: random ones, or enough of them to cover every alternative.
 
-Every walk ends: past the depth bound, or when a text gets long, the shortest choice is taken.
+Every walk ends: past the depth bound, or when a text gets long, it takes the choice with the shortest text.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from glyphscope.grammar.shortest import Shortest, shortest_path
 from glyphscope.grammar.tree import Grammar, Node
 
 MAX_LENGTH = 1_000_000
-"""Characters of the longest text that is written."""
+"""Characters; a grammar whose texts are all longer is rejected."""
 ROOM = 20_000
-"""Characters that a random text may be longer than the shortest one."""
+"""Characters by which a random text may exceed the shortest one."""
 MANY = 1_000
-"""Repetitions of what may be empty."""
+"""Repetitions that are written of an item that can be empty."""
 CHOICES = 3_000
-"""Choices made at random in one text; all others are the shortest."""
+"""Random choices in one text; all others are the shortest."""
 PLAIN: Ranges = ((0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))
 PRINTABLE: Ranges = ((0x20, 0x7E),)
 
 Way: TypeAlias = "tuple[int, Way] | None"
-"""The way down to a piece of a body: which part, and the way on from there."""
+"""The path from the root to a node, as a linked list: the index of a part, and the path from there."""
 Trail: TypeAlias = "tuple[Trail, int] | None"
-"""The same from below: the path to the part, and its index."""
+"""The same path linked from its end: the path to the part's parent, and its index."""
 Choice: TypeAlias = tuple[int, int]
 """An alternative, an optional part or an entry: the id of the node, and which of its parts."""
 
@@ -37,8 +37,8 @@ Choice: TypeAlias = tuple[int, int]
 def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) -> list[str]:
     """`n` texts of the grammar, the same ones for the same seed; they may repeat.
 
-    Past `depth` rules inside each other everything is as short as it can be. Characters are mostly letters and
-    digits where the grammar allows them. Raises GrammarError for a grammar without a text.
+    Past `depth` nested rules every choice is the shortest. Characters are mostly letters and digits where the grammar
+    allows them. Raises GrammarError for a grammar without a text.
     """
     shortest = _checked(grammar)
     random = Random(seed)
@@ -46,7 +46,7 @@ def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) ->
 
 
 def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
-    """The shortest text, and for each rule, alternative and optional piece that can be reached a short text with it.
+    """The shortest text, and for each reachable rule, alternative and optional part a short text that contains it.
 
     At most `limit` texts. Raises GrammarError for a grammar without a text.
     """
@@ -57,7 +57,7 @@ def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
     callers: dict[str, tuple[str, Trail]] = {}
     waiting = [grammar.root]
     seen = {grammar.root}
-    for name in waiting:  # it grows meanwhile
+    for name in waiting:  # which grows in this loop
         for piece in _pieces(grammar.rules[name].body, shortest):
             called = piece.called
             if called is not None and called not in seen and shortest.rule_length(called) is not None:
@@ -137,7 +137,7 @@ def _pieces(body: Node, shortest: Shortest) -> list[_Piece]:
 
 
 class _Walk:
-    """One text while it is made. `covered` collects the choices that were taken."""
+    """Makes one text. `covered` collects the choices that were taken."""
 
     def __init__(
         self, grammar: Grammar, shortest: Shortest, random: Random, depth: int,
@@ -152,7 +152,7 @@ class _Walk:
         self.choices = CHOICES if depth else 0
 
     def text(self, way: Way = None) -> str:
-        """The text; the way is forced."""
+        """The text; the choices on `way` are forced."""
         pieces: list[str] = []
         waiting: list[tuple[Node, int, Way]] = [(tree.RuleRef(self.grammar.root), 0, way)]
         while waiting:
@@ -174,7 +174,7 @@ class _Walk:
             elif isinstance(node, tree.Repeat):
                 times = self._times(node, free) if way is None else max(1, node.minimum)
                 if self.shortest.length(node.body) == 0:
-                    times = min(times, MANY)  # those that are left out are empty
+                    times = min(times, MANY)  # the others are empty texts
                 if times:
                     self.covered.add((id(node), 0))
                 waiting += [(node.body, depth, None)] * (times - 1)
@@ -202,7 +202,7 @@ class _Walk:
         options = [index for index, option in enumerate(node.options) if self._affordable(option) is not None]
         self.choices -= 1
         plain = [index for index in options if _is_plain(node.options[index])]
-        if plain and self.random.random() < 0.7:  # or half of a string's characters were escapes
+        if plain and self.random.random() < 0.7:  # else half of a string's characters would be escapes
             options = plain
         index = self.random.choice(options) if options else best
         self.room -= self.shortest.length(node.options[index]) or 0
@@ -235,7 +235,7 @@ class _Walk:
         return parts
 
     def _chosen(self, node: tree.Unordered, free: bool, forced: int | None) -> list[int]:
-        """The entries by their numbers: all that is required, and of the others as many as there may be."""
+        """The numbers of the entries: all required ones, and others, at random if `free`."""
         last = len(node.members)
         required = [place for place in range(last) if node.required >> place & 1]
         lengths = {place: self.shortest.length(node.entry(place)) for place in range(last + 1)}

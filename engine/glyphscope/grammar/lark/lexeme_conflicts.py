@@ -19,7 +19,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.lark.follow_sets import FollowSets
 from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.regular.strings import string_node
 from glyphscope.grammar.tree import Except, Grammar, Literal, Node, Repeat, Terminal, with_parts
 
@@ -40,8 +40,8 @@ class _Automata(NamedTuple):
     `quoted`: each text is a JSON string. None of these begins another one, so they are never in conflict.
     """
 
-    start: Place
-    unbounded: Place
+    start: DfaState
+    unbounded: DfaState
     first: Ranges
     quoted: bool = False
 
@@ -64,9 +64,9 @@ class LexemeConflicts:
         self._automaton = Automaton()
         string = string_node("json")
         assert isinstance(string, Terminal)
-        self._string = self._automaton.place_of(string.body)
+        self._string = self._automaton.state_of(string.body)
         self._known: dict[Node, _Automata | None] = {}  # None for one that is too large
-        self._pairs: dict[tuple[Place, Place], _Continuation] = {}
+        self._pairs: dict[tuple[DfaState, DfaState], _Continuation] = {}
 
     def among(self, grammar: Grammar, lexemes: Iterable[Node]) -> set[Node]:
         """Those of the grammar's lexemes that are in conflict. Raises GrammarError when the time is used up."""
@@ -113,10 +113,10 @@ class LexemeConflicts:
 
     def _compile(self, lexeme: Node) -> _Automata | None:
         if isinstance(lexeme, Literal):  # read as it is, without an automaton
-            place = self._automaton.place(())
-            return _Automata(place, place, ((ord(lexeme.text[0]),) * 2,))
+            state = self._automaton.state(())
+            return _Automata(state, state, ((ord(lexeme.text[0]),) * 2,))
         try:
-            start, unbounded = (self._automaton.place_of(node) for node in (lexeme, _without_bounds(lexeme)))
+            start, unbounded = (self._automaton.state_of(node) for node in (lexeme, _without_bounds(lexeme)))
             return _Automata(start, unbounded, self._next(start), self._is_within(unbounded, self._string))
         except GrammarError:
             return None
@@ -125,14 +125,14 @@ class LexemeConflicts:
         self, one: _Automata, text: str, after: Ranges, after_text: Ranges
     ) -> tuple[bool, bool]:
         """Whether the literal continues a text of the lexeme, and whether the lexeme continues the literal."""
-        place, continues = one.start, False
+        state, continues = one.start, False
         for at, char in enumerate(text):
-            continues = continues or (at > 0 and place.final and chars.contains(after, char))
-            following = self._automaton.after(place, char)
+            continues = continues or (at > 0 and state.final and chars.contains(after, char))
+            following = self._automaton.after(state, char)
             if following is None:
                 return continues, False
-            place = following
-        return continues, bool(chars.intersection(self._next(place), after_text))
+            state = following
+        return continues, bool(chars.intersection(self._next(state), after_text))
 
     def _continues(self, one: _Automata, other: _Automata, after: Ranges, budget: int) -> tuple[bool, int]:
         """Whether the other lexeme continues a text of the one, and how many states it took to decide that."""
@@ -149,7 +149,7 @@ class LexemeConflicts:
                 return False, states
         return True, states
 
-    def _continuation(self, one: Place, other: Place) -> _Continuation:
+    def _continuation(self, one: DfaState, other: DfaState) -> _Continuation:
         known = self._pairs.get((one, other))
         if known is None:
             self.searches += 1
@@ -160,7 +160,7 @@ class LexemeConflicts:
             self._pairs[one, other] = known
         return known
 
-    def _search(self, one: Place, other: Place) -> _Continuation:
+    def _search(self, one: DfaState, other: DfaState) -> _Continuation:
         characters: list[Ranges] = []
         states = 0
         for left, right in self._pairs_from(self._after_a_character(one, other)):
@@ -169,7 +169,7 @@ class LexemeConflicts:
                 characters.append(self._next(right))
         return _Continuation(chars.union(*characters), states)
 
-    def _pairs_from(self, waiting: list[tuple[Place, Place]]) -> Iterator[tuple[Place, Place]]:
+    def _pairs_from(self, waiting: list[tuple[DfaState, DfaState]]) -> Iterator[tuple[DfaState, DfaState]]:
         """The pairs of states that the same texts lead to from these. Raises _TooManyStates."""
         seen = set(waiting)
         while waiting:
@@ -182,7 +182,7 @@ class LexemeConflicts:
             if len(seen) > MAX_STATES:
                 raise _TooManyStates
 
-    def _after_a_character(self, one: Place, other: Place) -> list[tuple[Place, Place]]:
+    def _after_a_character(self, one: DfaState, other: DfaState) -> list[tuple[DfaState, DfaState]]:
         """The pairs of states that the same character leads to."""
         if one is other:
             return [(target, target) for _, target in self._automaton.moves(one)]
@@ -194,7 +194,7 @@ class LexemeConflicts:
             if chars.intersection(ranges, more)
         ]
 
-    def _is_within(self, one: Place, other: Place) -> bool:
+    def _is_within(self, one: DfaState, other: DfaState) -> bool:
         """Whether every text of the one is among the other's; False also where that is too much to decide."""
         try:
             return not any(
@@ -204,9 +204,9 @@ class LexemeConflicts:
         except _TooManyStates:
             return False
 
-    def _next(self, place: Place) -> Ranges:
+    def _next(self, state: DfaState) -> Ranges:
         """The characters that may come next."""
-        return chars.union(*(ranges for ranges, _ in self._automaton.moves(place)))
+        return chars.union(*(ranges for ranges, _ in self._automaton.moves(state)))
 
 
 def _continuing_literals(literals: dict[str, int], after: Sequence[Ranges]) -> Iterator[int]:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from glyphscope.grammar.match.earley import CHARACTERS_BETWEEN_POLLS, Budget, Limits, MatchLimit
 from glyphscope.grammar.match.rule_automata import RuleAutomata
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import ByIdentity, Grammar
 
@@ -46,7 +46,7 @@ class _Frame:
         self.order = order
         self.step = step
         self.serial = serial
-        self.edges: list[tuple[Place, _Frame, _Link]] = []
+        self.edges: list[tuple[DfaState, _Frame, _Link]] = []
         self.top: _Frame | None = None  # the outermost rule that is complete with it, once known
         self.last: _Frame | None = None  # the last rule before that one
 
@@ -67,7 +67,7 @@ class _Jump(NamedTuple):
 
 
 _Link: TypeAlias = "tuple[_Link, _Completed] | _Jump | None"
-_Item: TypeAlias = tuple[Place, _Frame]
+_Item: TypeAlias = tuple[DfaState, _Frame]
 
 
 def derive(

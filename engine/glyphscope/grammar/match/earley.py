@@ -21,7 +21,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.words import Expectation, expectations
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.tree import Origin, TokenMatch
 
 WORK_PER_CHARACTER = 40
@@ -98,7 +98,7 @@ class Frame:
         self.top: Frame | None = None  # see `_top`; None while not known
 
 
-Item: TypeAlias = tuple[Place, Frame]
+Item: TypeAlias = tuple[DfaState, Frame]
 
 
 class ActiveRule(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import Frame, State
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.traversal import callees_first
 
 _END = "end"
@@ -49,7 +49,7 @@ class Futures:
         """A lower bound of the characters that complete the text."""
         return min((place.shortest + self._least_after(frame) for place, frame in state.items), default=0)
 
-    def _join(self, continuations: set[Continuation], place: Place, frame: Frame) -> None:
+    def _join(self, continuations: set[Continuation], place: DfaState, frame: Frame) -> None:
         if place.longest == 0:
             continuations |= self._follow(frame)
         else:

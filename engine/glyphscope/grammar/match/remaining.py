@@ -14,14 +14,14 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import Frame, Item, State
 from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.regular.derivatives import (
-    Both,
     Call,
     Cat,
     Chars,
     Choice,
+    DfaState,
+    Intersection,
     Loop,
     Members,
-    Place,
     Term,
     Text,
     Token,
@@ -118,7 +118,7 @@ class Remaining:
                 inside[at] = named(at.rule) or (bool(outer) and all(outer))
         return inside[frame]
 
-    def place(self, place: Place) -> int:
+    def place(self, place: DfaState) -> int:
         """The cost of the rest of a rule's body."""
         return min((self.term(term) for term in place.terms), default=TOO_MUCH)
 
@@ -163,8 +163,8 @@ class Remaining:
             return self._shortest.rule_cost(term.name) + 1
         if isinstance(term, Members):
             return self._members(term)
-        if isinstance(term, Both):
-            return self._both(term)
+        if isinstance(term, Intersection):
+            return self._intersection(term)
         return _priced(self.measure.token if isinstance(term, Token) else None)
 
     def _members(self, term: Members) -> int:
@@ -195,9 +195,9 @@ class Remaining:
             more -= 1
         return chosen
 
-    def _both(self, term: Both) -> int:
+    def _intersection(self, term: Intersection) -> int:
         """The cost of an intersection: its states are searched for the nearest one that may end."""
-        serials: dict[int, Both] = {}
+        serials: dict[int, Intersection] = {}
 
         def onward(serial: int) -> Iterator[tuple[int, int]]:
             for ranges, target in self._moves(serials[serial]):
@@ -216,13 +216,13 @@ class Remaining:
         )
         return self._terms[term.serial]
 
-    def _moves(self, both: Both) -> Iterator[tuple[Ranges, Both]]:
+    def _moves(self, both: Intersection) -> Iterator[tuple[Ranges, Intersection]]:
         automaton = self.compiled.automaton
-        for move in automaton.steps(automaton.place([both])).moves:
-            if isinstance(move.target, Both):
+        for move in automaton.steps(automaton.state([both])).moves:
+            if isinstance(move.target, Intersection):
                 yield move.ranges, move.target
 
-    def _first_piece(self, place: Place) -> Piece:
+    def _first_piece(self, place: DfaState) -> Piece:
         term = min(place.terms, key=self.term)
         while True:
             if isinstance(term, Text):
@@ -246,7 +246,7 @@ class Remaining:
                 else:
                     term = term.entries.terms[self._entries_to_come(term)[0]]
             else:
-                assert isinstance(term, Both)
+                assert isinstance(term, Intersection)
                 moves = [(r, t) for r, t in self._moves(term) if self.measure.one_of(r) is not None]
                 ranges, _ = min(moves, key=lambda m: self.term(m[1]) + _priced(self.measure.one_of(m[0])))
                 return Piece(self.measure.cheapest(ranges))

@@ -10,14 +10,14 @@ from typing import TypeAlias, cast
 
 from glyphscope.grammar.match.nullability import check_references, nullable_rules, productive_rules
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.derivatives import Place, Term
+from glyphscope.grammar.regular.derivatives import DfaState, Term
 from glyphscope.grammar.tree import Grammar, TokenMatch
 
-Calls: TypeAlias = tuple[tuple[str, Place], ...]
-Plan: TypeAlias = tuple[Place | None, Calls]
+Calls: TypeAlias = tuple[tuple[str, DfaState], ...]
+Plan: TypeAlias = tuple[DfaState | None, Calls]
 """The steps of a character at a place: its target, and the rules that can begin with it, each with the next place."""
 
-_ALL_CALLS = 0  # keys of Place.known other than characters
+_ALL_CALLS = 0  # keys of DfaState.known other than characters
 _TOKENS = 1
 MAX_PLANS = 4096
 """Characters remembered for a place."""
@@ -38,7 +38,7 @@ class RuleAutomata:
         self._nullable = nullable_rules(grammar)
         never = self.automaton.terms.never
         self._productive = productive_rules(grammar, lambda node: self.automaton.term_of(node) is not never)
-        self._starts: dict[str, Place] = {}
+        self._starts: dict[str, DfaState] = {}
         self._beginnings: dict[tuple[str, str], bool] = {}
 
     @property
@@ -50,15 +50,15 @@ class RuleAutomata:
         """Whether there is a text of the rule."""
         return rule in self._productive
 
-    def start_of(self, rule: str) -> Place:
+    def start_of(self, rule: str) -> DfaState:
         """The place before a text of the rule."""
         place = self._starts.get(rule)
         if place is None:
             term = self.automaton.term_of(self.grammar.rules[rule].body)
-            place = self._starts[rule] = self.automaton.place([term])
+            place = self._starts[rule] = self.automaton.state([term])
         return place
 
-    def plan(self, place: Place, char: str) -> Plan:
+    def plan(self, place: DfaState, char: str) -> Plan:
         """The steps of the character at the place."""
         known: Plan | None = place.known.get(char)
         if known is None:
@@ -68,26 +68,26 @@ class RuleAutomata:
             known = place.known[char] = (self.automaton.after(place, char), calls)
         return known
 
-    def calls(self, place: Place) -> Calls:
+    def calls(self, place: DfaState) -> Calls:
         """All rules that can come next, each with the place after its text."""
         known = place.known.get(_ALL_CALLS)
         if known is None:
             after: dict[str, list[Term]] = {}
             for name, rest in self.automaton.steps(place).calls:
                 after.setdefault(name, []).append(rest)
-            known = tuple((name, self.automaton.place(rests)) for name, rests in after.items())
+            known = tuple((name, self.automaton.state(rests)) for name, rests in after.items())
             place.known[_ALL_CALLS] = known
         return cast(Calls, known)
 
-    def tokens(self, place: Place) -> tuple[tuple[TokenMatch, Place], ...]:
+    def tokens(self, place: DfaState) -> tuple[tuple[TokenMatch, DfaState], ...]:
         """The tokens that can come next, each with the place after it."""
         known = place.known.get(_TOKENS)
         if known is None:
             steps = self.automaton.steps(place).tokens
             known = place.known[_TOKENS] = tuple(
-                (match, self.automaton.place([rest])) for match, rest in steps
+                (match, self.automaton.state([rest])) for match, rest in steps
             )
-        return cast(tuple[tuple[TokenMatch, Place], ...], known)
+        return cast(tuple[tuple[TokenMatch, DfaState], ...], known)
 
     def can_begin(self, rule: str, char: str) -> bool:
         """Whether a text of the rule can begin with the character."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.tree import Origin, TokenMatch
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import character_words
@@ -30,7 +30,7 @@ class Expectation(NamedTuple):
 
 
 def expectations(
-    automaton: Automaton, places: Iterable[tuple[Place, str, Origin | None]], accepted: bool, limit: int
+    automaton: Automaton, places: Iterable[tuple[DfaState, str, Origin | None]], accepted: bool, limit: int
 ) -> tuple[Expectation, ...]:
     """The continuations that are possible at the places, at most `limit`; `accepted`: with the text's end, last."""
     listed: dict[Expectation, None] = {}
@@ -44,7 +44,7 @@ def expectations(
     return (*shown, Expectation(END, "", None)) if accepted else tuple(shown)
 
 
-def _words(automaton: Automaton, place: Place) -> Iterable[str]:
+def _words(automaton: Automaton, place: DfaState) -> Iterable[str]:
     steps = automaton.steps(place)
     for move in steps.moves:
         if move.literal is not None:

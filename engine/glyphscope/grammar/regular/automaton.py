@@ -1,9 +1,9 @@
-"""Regular bodies as deterministic automata over code points, each state made when somebody comes to it.
+"""Regular bodies as deterministic automata over code points, each state made when it is first reached.
 
-A state (`Place`) is a set of terms, what is left of the body on the ways that are still open. Intersections are
-products of such automata; a state of a product is only offered if some text leads on from it to acceptance, which is
-searched for once and remembered. States without references are forgotten from time to time, so a long text in a body
-with large counts needs no more memory than a short one.
+A state (`DfaState`) is a set of terms: the rests of the body that are still possible. Intersections are products of
+such automata; a state of a product is only offered if a text leads from it to acceptance, which is searched once and
+remembered. States without references are freed, and the caches of all are dropped from time to time, so a long text in
+a body with large counts needs no more memory than a short one.
 """
 
 from __future__ import annotations
@@ -17,19 +17,27 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.patience import check_time
-from glyphscope.grammar.regular.derivatives import Both, Move, Other, Place, Steps, Term, Terms
+from glyphscope.grammar.regular.derivatives import (
+    Complement,
+    DfaState,
+    Intersection,
+    Move,
+    Steps,
+    Term,
+    Terms,
+)
 from glyphscope.grammar.regular.merging import merged
 from glyphscope.grammar.traversal import bottom_up, reachable
 from glyphscope.grammar.tree import Node
 
 MAX_REMEMBERED = 60_000
-"""Terms of the states that are remembered; about a kilobyte each."""
+"""Terms of the states made before their caches are dropped; about a kilobyte each."""
 LARGE = 16
-"""Terms of a state from which on making it costs more than reading a character."""
+"""Terms from which on making a state costs more than reading a character."""
 MAX_TERMS = 20_000
-"""Ways open at once."""
+"""Terms of a state."""
 MAX_SEARCH = 200_000
-"""States of an intersection that are looked at to find a text in it."""
+"""States of an intersection that are searched for a text in it."""
 
 
 class Automaton:
@@ -38,38 +46,38 @@ class Automaton:
     `call` makes the term of a reference to a rule; without it, a reference is an error.
     """
 
-    start: Place
+    start: DfaState
 
     def __init__(self, call: Callable[[str], Term] | None = None, *, backwards: bool = False) -> None:
         self.terms = Terms()
         self._call = call
         self._backwards = backwards
-        self._places: WeakValueDictionary[tuple[Term, ...], Place] = WeakValueDictionary()
-        self._meetings: WeakValueDictionary[int, Both] = WeakValueDictionary()
+        self._states: WeakValueDictionary[tuple[Term, ...], DfaState] = WeakValueDictionary()
+        self._products: WeakValueDictionary[int, Intersection] = WeakValueDictionary()
         self._serials = count()
         self._made = 0
         self.spent = 0
-        """The work of all states made so far, in microseconds or so."""
+        """The work of all states made so far, in microseconds approximately."""
 
     @classmethod
     def of(cls, body: Node) -> Automaton:
         """The automaton of a body without references to rules. Raises GrammarError for one with them."""
         automaton = cls()
-        automaton.start = automaton.place_of(body)
+        automaton.start = automaton.state_of(body)
         return automaton
 
-    def moves(self, state: Place) -> tuple[tuple[Ranges, Place], ...]:
+    def moves(self, state: DfaState) -> tuple[tuple[Ranges, DfaState], ...]:
         """Disjoint sets of characters, each with the state it leads to; from every one a text can still be accepted."""
         moves = state.moves
         if moves is None:
             moves = state.moves = self._partition(self.steps(state).moves)
         return moves
 
-    def states(self) -> Iterator[Place]:
-        """The first state and all that it leads to, each made when it is asked for."""
+    def states(self) -> Iterator[DfaState]:
+        """The first state and all that it leads to, each made when the iterator reaches it."""
         return reachable([self.start], lambda state: [target for _, target in self.moves(state)])
 
-    def after(self, state: Place, char: str) -> Place | None:
+    def after(self, state: DfaState, char: str) -> DfaState | None:
         """The state that the character leads to; None where it leads nowhere."""
         try:
             return state.targets[char]
@@ -78,15 +86,15 @@ class Automaton:
             targets = [move.target for move in moves if chars.contains(move.ranges, char)]
             if len(state.targets) >= MAX_TERMS:
                 state.targets.clear()
-            found = state.targets[char] = self.place(targets) if targets else None
+            found = state.targets[char] = self.state(targets) if targets else None
             return found
 
-    def steps(self, state: Place) -> Steps:
-        """All ways to continue from the state."""
+    def steps(self, state: DfaState) -> Steps:
+        """All possible steps from the state."""
         steps = state.steps
         if steps is None:
             steps = self.terms.steps(state.terms)
-            for both, rest in steps.meetings:
+            for both, rest in steps.intersections:
                 steps.moves.extend(
                     Move(ranges, self.terms.cat(target, rest), None)
                     for ranges, target in self._product(both)
@@ -95,9 +103,9 @@ class Automaton:
             state.steps = steps
         return steps
 
-    def place_of(self, body: Node) -> Place:
+    def state_of(self, body: Node) -> DfaState:
         """The state before a text of the body. Raises GrammarError."""
-        return self.place([self.term_of(body)])
+        return self.state([self.term_of(body)])
 
     def term_of(self, body: Node) -> Term:
         """The term of a body. Raises GrammarError."""
@@ -127,7 +135,7 @@ class Automaton:
         if isinstance(node, tree.Intersect):
             return terms.never if terms.never in parts else self._intersection(parts)
         if isinstance(node, tree.Except):
-            return terms.other(self.place(parts))
+            return terms.complement(self.state(parts))
         if isinstance(node, tree.Unordered):
             return self._members(node, parts)
         return terms.token(node) if isinstance(node, tree.TokenMatch) else parts[0]
@@ -145,11 +153,11 @@ class Automaton:
             some = terms.cat(some, separator) if self._backwards else terms.cat(separator, some)
         return terms.choice((terms.empty, some)) if node.may_end(0, 0) else some
 
-    def place(self, terms: Iterable[Term]) -> Place:
-        """The state in which all these are open."""
+    def state(self, terms: Iterable[Term]) -> DfaState:
+        """The state of these terms."""
         key = tuple(merged(self.terms, terms))
-        place = self._places.get(key)
-        if place is None:
+        state = self._states.get(key)
+        if state is None:
             if len(key) > MAX_TERMS:
                 raise GrammarError(
                     f"More than {MAX_TERMS:,} ways through a rule or lexeme are open at once.",
@@ -160,19 +168,19 @@ class Automaton:
             self.spent += len(key) if len(key) < LARGE else 10 * len(key)
             if self._made > MAX_REMEMBERED:
                 self._forget()
-            place = self._places[key] = Place(next(self._serials), key)
-        return place
+            state = self._states[key] = DfaState(next(self._serials), key)
+        return state
 
     def _forget(self) -> None:
         self._made = 0
-        for place in list(self._places.values()):
-            place.forget()
-        for both in list(self._meetings.values()):
+        for state in list(self._states.values()):
+            state.forget()
+        for both in list(self._products.values()):
             both.product = None
 
-    def _partition(self, moves: list[Move]) -> tuple[tuple[Ranges, Place], ...]:
+    def _partition(self, moves: list[Move]) -> tuple[tuple[Ranges, DfaState], ...]:
         if len(moves) == 1:
-            return ((moves[0].ranges, self.place([moves[0].target])),)
+            return ((moves[0].ranges, self.state([moves[0].target])),)
         edges = sorted(
             edge
             for index, move in enumerate(moves)
@@ -185,47 +193,47 @@ class Automaton:
             inside ^= {index}
             if inside and code < following:
                 pieces.setdefault(tuple(sorted(inside)), []).append((code, following - 1))
-        by_place: dict[Place, list[tuple[int, int]]] = {}
+        by_state: dict[DfaState, list[tuple[int, int]]] = {}
         for indices, ranges in pieces.items():
-            place = self.place([moves[index].target for index in indices])
-            by_place.setdefault(place, []).extend(ranges)
-        return tuple(sorted(((chars.union(r), place) for place, r in by_place.items()), key=lambda m: m[0]))
+            state = self.state([moves[index].target for index in indices])
+            by_state.setdefault(state, []).extend(ranges)
+        return tuple(sorted(((chars.union(r), state) for state, r in by_state.items()), key=lambda m: m[0]))
 
     def _intersection(self, parts: list[Term]) -> Term:
-        both = self.terms.both(self.place([part]) for part in parts)
+        both = self.terms.intersection(self.state([part]) for part in parts)
         return both if self._is_possible(both) else self.terms.never
 
-    def _product(self, both: Both) -> list[tuple[Ranges, Both]]:
-        """The moves of an intersection, also those that lead to nothing."""
+    def _product(self, both: Intersection) -> list[tuple[Ranges, Intersection]]:
+        """The moves of an intersection, including those that never lead to acceptance."""
         product = both.product
-        if product is None and isinstance(both, Other):
-            product = both.product = self._others(both.places[0])
-            self._meetings[both.serial] = both
+        if product is None and isinstance(both, Complement):
+            product = both.product = self._complement_moves(both.states[0])
+            self._products[both.serial] = both
         if product is None:
-            rows: list[tuple[Ranges, tuple[Place, ...]]] = [(chars.ALL, ())]
-            for place in both.places:
+            rows: list[tuple[Ranges, tuple[DfaState, ...]]] = [(chars.ALL, ())]
+            for state in both.states:
                 rows = [
-                    (common, (*places, target))
-                    for ranges, places in rows
-                    for more, target in self.moves(place)
+                    (common, (*states, target))
+                    for ranges, states in rows
+                    for more, target in self.moves(state)
                     if (common := chars.intersection(ranges, more))
                 ]
-            product = both.product = [(ranges, self.terms.both(places)) for ranges, places in rows]
-            self._meetings[both.serial] = both
+            product = both.product = [(ranges, self.terms.intersection(states)) for ranges, states in rows]
+            self._products[both.serial] = both
         return product
 
-    def _others(self, place: Place) -> list[tuple[Ranges, Both]]:
-        """The moves of what a place does not accept: after a character that leads nowhere anything may follow."""
-        moves = self.moves(place)
+    def _complement_moves(self, state: DfaState) -> list[tuple[Ranges, Intersection]]:
+        """The moves of the texts that a state does not accept: any text follows a character without a move."""
+        moves = self.moves(state)
         free = chars.complement(chars.union(*(ranges for ranges, _ in moves)))
-        listed = [(ranges, self.terms.other(target)) for ranges, target in moves]
-        return [*listed, *([(free, self.terms.other(self.place(())))] if free else [])]
+        listed = [(ranges, self.terms.complement(target)) for ranges, target in moves]
+        return [*listed, *([(free, self.terms.complement(self.state(())))] if free else [])]
 
-    def _is_possible(self, start: Both) -> bool:
-        """Whether any text is in the intersection; what is found out on the way is remembered."""
+    def _is_possible(self, start: Intersection) -> bool:
+        """Whether any text is in the intersection; the results for the states visited are remembered."""
         if start.possible is not None:
             return start.possible
-        sources: dict[Both, list[Both]] = {start: []}
+        sources: dict[Intersection, list[Intersection]] = {start: []}
         waiting, done = [start], False
         while waiting and not done:
             both = waiting.pop()

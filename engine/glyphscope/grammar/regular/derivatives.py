@@ -1,9 +1,9 @@
-"""The rest of a body while a text is read: terms, with equal ones being one object.
+"""The rest of a body while a text is read: terms, of which equal ones are the same object.
 
-A body's term is stepped by partial derivatives (Antimirov 1996): the step over a character is a term again, so a
-repetition keeps its bounds as two numbers and `x{0,10000}` is never written out. References to rules and tokens of a
-vocabulary are steps like characters are; the caller decides what they mean.
-Nothing here recurses: a tree may be as deep as it likes. Tables refer to their terms weakly.
+A body's term is stepped by partial derivatives (Antimirov 1996): after a character the rest is again a term, so a
+repetition keeps its bounds as two numbers and `x{0,10000}` is never expanded. References to rules and tokens of a
+vocabulary are steps like characters; the caller decides what they mean.
+Nothing here recurses, so trees of any depth are possible. Tables refer to their terms weakly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.tree import TokenMatch, Unordered
 
 ENDLESS = 1 << 62
-"""The length of the longest text where there is none; lengths are in characters."""
+"""The `longest` of a language without a longest text; lengths are in characters."""
 
 T = TypeVar("T", bound="Term")
 
@@ -88,27 +88,27 @@ class Loop(Term):
         self.body, self.minimum, self.maximum = body, minimum, maximum
 
 
-class Both(Term):
-    """The texts that all places accept. `possible` is None until the existence of any such text was tested."""
+class Intersection(Term):
+    """The texts that all states accept. `possible` is None until the existence of any such text was tested."""
 
-    __slots__ = ("places", "possible", "product")
+    __slots__ = ("possible", "product", "states")
 
-    def __init__(self, serial: int, places: tuple[Place, ...]) -> None:
-        lengths = max(place.shortest for place in places), min(place.longest for place in places)
-        super().__init__(serial, all(place.final for place in places), *lengths)
-        self.places = places
+    def __init__(self, serial: int, states: tuple[DfaState, ...]) -> None:
+        lengths = max(state.shortest for state in states), min(state.longest for state in states)
+        super().__init__(serial, all(state.final for state in states), *lengths)
+        self.states = states
         self.possible = False if lengths[0] > lengths[1] else True if self.nullable else None
-        self.product: list[tuple[Ranges, Both]] | None = None
+        self.product: list[tuple[Ranges, Intersection]] | None = None
 
 
-class Other(Both):
-    """The texts that the place does not accept."""
+class Complement(Intersection):
+    """The texts that the state does not accept."""
 
     __slots__ = ()
 
-    def __init__(self, serial: int, place: Place) -> None:
-        Term.__init__(self, serial, not place.final, int(place.final), ENDLESS)
-        self.places, self.possible, self.product = (place,), None if place.final else True, None
+    def __init__(self, serial: int, state: DfaState) -> None:
+        Term.__init__(self, serial, not state.final, int(state.final), ENDLESS)
+        self.states, self.possible, self.product = (state,), None if state.final else True, None
 
 
 class Call(Term):
@@ -132,7 +132,7 @@ class Token(Term):
 
 
 class Entries:
-    """The terms of an `Unordered`; `dead` has a bit for each entry that no text can be of."""
+    """The terms of an `Unordered`; `dead` has a bit for each entry without a text."""
 
     __slots__ = ("__weakref__", "dead", "node", "separator", "terms")
 
@@ -147,7 +147,7 @@ class Entries:
         return tuple(i for i in self.node.may_come(present, extra) if not self.dead >> i & 1)
 
     def shortest(self, present: int, extra: int, due: bool) -> int:
-        """No text of what is left is shorter."""
+        """A lower bound of the rest's length, in characters."""
         left = self.node.required & ~present
         missing = [term.shortest for place, term in enumerate(self.terms) if left >> place & 1]
         if due and not missing:
@@ -180,12 +180,15 @@ class Steps(NamedTuple):
     moves: list[Move]
     calls: list[tuple[str, Term]]
     tokens: list[tuple[TokenMatch, Term]]
-    meetings: list[tuple[Both, Term]]
-    """Intersections that come next, and what follows each: their moves are those of their places."""
+    intersections: list[tuple[Intersection, Term]]
+    """Intersections that come next, and what follows each: their moves are those of their states."""
 
 
-class Place:
-    """A state. `final`: the text may end here. `shortest` and `longest` bound what may still follow, in characters."""
+class DfaState:
+    """A state of an automaton: `terms`, of which one is the rest of the text. `final`: the text may end here.
+
+    `shortest` and `longest` bound the number of characters that may still follow.
+    """
 
     __slots__ = (
         "__weakref__", "final", "known", "longest", "moves", "serial", "shortest", "steps", "targets", "terms",
@@ -200,15 +203,15 @@ class Place:
         self.forget()
 
     def forget(self) -> None:
-        """Drops what can be made again."""
+        """Drop the caches."""
         self.steps: Steps | None = None
-        self.moves: tuple[tuple[Ranges, Place], ...] | None = None
-        self.targets: dict[str, Place | None] = {}
-        self.known: dict[Any, Any] = {}  # whatever the automaton's user remembers about the place
+        self.moves: tuple[tuple[Ranges, DfaState], ...] | None = None
+        self.targets: dict[str, DfaState | None] = {}
+        self.known: dict[Any, Any] = {}  # a cache of the automaton's user
 
 
 class Terms:
-    """The makers of terms, each returning the one that is there already, and `steps`."""
+    """Makes terms, the same object for equal ones (`_term`), and their derivatives (`steps`)."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[object, Term] = WeakValueDictionary()
@@ -249,24 +252,24 @@ class Terms:
         return self._term(Choice, distinct)
 
     def loop(self, body: Term, minimum: int, maximum: int | None) -> Term:
-        """`minimum` to `maximum` times, None being without end."""
+        """`minimum` to `maximum` times (None: unbounded)."""
         if maximum is not None and maximum < minimum:
             return self.never
         if body.nullable:
-            minimum = 0  # the missing ones may be empty
+            minimum = 0  # the repetitions that are missing may be empty
         if maximum == 0 or body is self.empty:
             return self.empty
         if body is self.never:
             return self.never if minimum else self.empty
         return body if (minimum, maximum) == (1, 1) else self._term(Loop, body, minimum, maximum)
 
-    def both(self, places: Iterable[Place]) -> Both:
+    def intersection(self, states: Iterable[DfaState]) -> Intersection:
         """The intersection of all, without testing whether it is empty."""
-        return self._term(Both, tuple(sorted(set(places), key=lambda place: place.serial)))
+        return self._term(Intersection, tuple(sorted(set(states), key=lambda state: state.serial)))
 
-    def other(self, place: Place) -> Both:
-        """The complement."""
-        return self._term(Other, place)
+    def complement(self, state: DfaState) -> Intersection:
+        """The texts that the state does not accept."""
+        return self._term(Complement, state)
 
     def call(self, name: str, nullable: bool) -> Term:
         """A text of the rule."""
@@ -286,7 +289,7 @@ class Terms:
         return entries
 
     def members(self, entries: Entries, present: int = 0, extra: int = 0, *, due: bool) -> Term:
-        """The rest after these members, by their bits, and so many free entries."""
+        """The rest after the members `present`, as bits, and `extra` free entries."""
         if entries.may_come(present, extra):
             return self._term(Members, entries, present, extra, due)
         return self.empty if not due and entries.node.may_end(present, extra) else self.never
@@ -327,8 +330,8 @@ class Terms:
                     if one.nullable:  # a separator
                         waiting.append((left, rest))
                     waiting.append((one, self.cat(left, rest)))
-            elif isinstance(term, Both):
-                steps.meetings.append((term, rest))
+            elif isinstance(term, Intersection):
+                steps.intersections.append((term, rest))
         return steps
 
     def _further(self, term: Members) -> list[tuple[Term, Term]]:

@@ -2,8 +2,8 @@
 
 Sources: RFC 3339 (date, time, date-time; no leap seconds, years from 1000), ISO 8601 as in RFC 3339 appendix A
 (duration), RFC 9562 (uuid), RFC 2673 (ipv4), RFC 4291 (ipv6), RFC 1123 (hostname), RFC 5321's dot-atoms (email),
-RFC 3986 (uri, uri-reference), RFC 6901
-(json-pointer). Where a format has rare forms that checkers disagree on, the pattern leaves them out.
+RFC 3986 (uri, uri-reference), RFC 6901 (json-pointer). Rare forms of a format on which checkers disagree are left out;
+`validation.checker` accepts more.
 """
 
 from __future__ import annotations

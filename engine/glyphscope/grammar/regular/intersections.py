@@ -1,6 +1,6 @@
-"""Intersections for notations that have none: their automaton as right-linear rules, one for each state that needs it.
+"""Intersections for engines without them: their automaton as right-linear rules, one for each state that needs it.
 
-An intersection that would need too many rules is weakened: its weakest part is dropped, the bounds of a length before a
+An intersection that would need too many rules loses its weakest part (`_weakest`): the bounds of a length before a
 pattern, a large automaton before a small one.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.regular.formats import FORMATS, format_node
 from glyphscope.grammar.regular.strings import any_character, escaped
 from glyphscope.grammar.tree import EMPTY, CharClass, Except, Intersect, Node, Repeat, RuleRef, alt, seq
@@ -24,7 +24,7 @@ _MAX_DEPTH = 12  # states written inside one rule
 
 
 class DroppedPart(NamedTuple):
-    """A part that was dropped from an intersection: the keywords of the schema that it comes from, and why."""
+    """A part that was dropped from an intersection: the keywords of the schema that it is made of, and why."""
 
     keywords: tuple[str, ...]
     why: str
@@ -42,8 +42,8 @@ def right_linear(
 ) -> Node:
     """The intersection as a reference to rules, or the one part that is left of it.
 
-    `new_rule` makes a rule with a body, which is then replaced in `rules`. `note_dropped` is called with each part that
-    was dropped.
+    `new_rule` makes a rule with a body, which is then replaced in `rules`. `note_dropped` is called with each dropped
+    part.
     """
     parts = list(node.parts)
     while len(parts) > 1:
@@ -60,7 +60,7 @@ def right_linear(
 
 
 class _States(NamedTuple):
-    """An automaton, its first state being 0: which states are final, and the moves of each, by characters."""
+    """An automaton whose states are numbers, the first one 0: which are final, and the moves of each."""
 
     final: list[bool]
     moves: list[list[tuple[Ranges, int]]]
@@ -70,11 +70,11 @@ def _states(body: Node) -> _States:
     """The automaton of a node. Raises _TooLarge."""
     try:
         automaton = Automaton.of(body)
-        numbers: dict[Place, int] = {automaton.start: 0}
+        numbers: dict[DfaState, int] = {automaton.start: 0}
         final, moves, waiting, count = [], [], [automaton.start], 0
-        for place in waiting:
+        for state in waiting:
             row = []
-            for ranges, target in automaton.moves(place):
+            for ranges, target in automaton.moves(state):
                 if target not in numbers:
                     numbers[target] = len(numbers)
                     waiting.append(target)
@@ -82,7 +82,7 @@ def _states(body: Node) -> _States:
             count += len(row)
             if len(numbers) > MAX_STATES or count > MAX_MOVES:
                 raise _TooLarge
-            final.append(place.final)
+            final.append(state.final)
             moves.append(row)
     except GrammarError:
         raise _TooLarge from None
@@ -90,7 +90,7 @@ def _states(body: Node) -> _States:
 
 
 def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[str, Node]) -> Node:
-    """A state that is reached twice is a rule; the others are written where they are reached."""
+    """The reference to the first state's rule. States with several moves to them are rules, others are inlined."""
     reached = [0] * len(states.final)  # how often
     reached[0] = 2  # the first one is a rule in any case
     for row in states.moves:
@@ -123,7 +123,7 @@ def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[
 
 
 def _width(move: tuple[Ranges, int]) -> int:
-    # The class of most characters last: llama.cpp tries it first.
+    # The class with most characters is the last one, which llama.cpp tries first.
     return sum(high - low + 1 for low, high in move[0])
 
 
@@ -134,7 +134,9 @@ def _class(ranges: Ranges) -> Node:
 def _weakest(parts: list[Node]) -> Node:
     """The part to drop: a length if there is one, else the one with the most states."""
     lengths = [part for part in parts if _is_length(part)]
-    droppable = [part for part in parts if not isinstance(part, Except)]  # what ends a text is never dropped
+    droppable = [
+        part for part in parts if not isinstance(part, Except)
+    ]  # those end a text, so they must stay
     return lengths[0] if lengths else max(droppable or parts, key=_count)
 
 

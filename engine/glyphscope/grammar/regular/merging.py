@@ -1,20 +1,20 @@
-"""Terms that differ in how often something may still be repeated, made one."""
+"""Merges terms that differ only in the bounds of their repetitions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import TypeAlias, cast
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.regular.derivatives import ENDLESS, Cat, Loop, Term, Terms
 
-Shape = tuple[tuple[object, ...], tuple[tuple[int, int], ...]]
+_Shape: TypeAlias = tuple[tuple[object, ...], tuple[tuple[int, int], ...]]
 
 
 def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
-    """The same language in fewer terms: those that differ in how often something may still be repeated become one.
+    """The same language in fewer terms: those that differ only in the bounds of their repetitions are merged.
 
-    Without this `([a-z]{1,3}){0,1000}` would come to hundreds of terms for every character.
+    Without this `([a-z]{1,3}){0,1000}` would need hundreds of terms for every character.
     """
     distinct = [term for term in dict.fromkeys(listed) if term is not terms.never]
     if len(distinct) < 2:
@@ -35,11 +35,11 @@ def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
     return sorted(plain, key=lambda term: term.serial)
 
 
-_SPINE = 6  # how many pieces of a term are looked at
+_SPINE = 6  # pieces of a term that are compared
 
 
-def _shape(term: Term) -> Shape:
-    """The term without the bounds of its repetitions, and these bounds."""
+def _shape(term: Term) -> _Shape:
+    """The term without the bounds of its first repetitions, and these bounds."""
     skeleton: list[object] = []
     counts: list[tuple[int, int]] = []
     for _ in range(_SPINE):
@@ -71,7 +71,7 @@ def _rebuilt(terms: Terms, skeleton: tuple[object, ...], counts: tuple[tuple[int
 
 
 def _joined_counts(rows: list[tuple[tuple[int, int], ...]]) -> list[tuple[tuple[int, int], ...]]:
-    """Rows of intervals; two that differ in one interval only, and there touch, are one. Covered rows are gone."""
+    """Rows of intervals, merged where they differ in one interval only and touch there, without covered rows."""
     width = len(rows[0])
     before = 0
     while before != len(rows):

@@ -1,9 +1,9 @@
 """Numbers within bounds, as nodes of digits.
 
-An integer is written as an integer literal, a number with bounds or a step as a plain decimal, any other one with an
-exponent if it likes. Lengths are limited, so that every text is a finite double and no model can write digits for ever:
-20 digits before the point; 15 significant ones around a bound, where decimals and doubles keep the same order. Where a
-bound is so large or so small that these digits do not reach it, what lies beyond them is written with an exponent.
+An integer is written as an integer literal, a number with bounds or a step as a plain decimal, others optionally with
+an exponent. Lengths are limited, so that every text is a finite double and no model writes digits for ever: 20 digits
+before the point; 15 significant ones near a bound, where decimals and doubles have the same order. Numbers beyond these
+digits, up to a very large or very small bound, are written with an exponent.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, optional
 
 MAX_DIGITS = 20
 LARGEST = 10**MAX_DIGITS - 1
-PRECISION = 15
-FINE = 6  # digits after the point that are written at least where no bound is near
+PRECISION = 15  # significant digits near a bound
+FINE = 6  # minimal digits after the point where no bound is near
 MAX_EXPONENT = 300  # up to here doubles have their full precision
-MAX_LISTED = 200  # multiples within bounds that are simply listed
+MAX_LISTED = 200  # multiples within bounds that are listed
 
 _DIGIT = CharClass(DIGITS)
 _FIRST_DIGIT = CharClass(((0x31, 0x39),))
@@ -31,7 +31,7 @@ _E = CharClass(((0x45, 0x45), (0x65, 0x65)))
 
 
 class Bounds(NamedTuple):
-    """Both ends may be missing; an open end does not belong."""
+    """An interval; an end may be missing (None), and an open one is not part of it."""
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
     high_open: bool = False
 
     def integers(self) -> tuple[int, int]:
-        """The first and the last integer within, as far as `MAX_DIGITS` digits reach."""
+        """The first and the last integer in it, of at most `MAX_DIGITS` digits."""
         low, high = -LARGEST, LARGEST
         if self.low is not None:
             low = math.floor(self.low) + 1 if self.low_open else math.ceil(self.low)
@@ -57,7 +57,7 @@ def integer_node(low: int, high: int) -> Node:
 
 
 def _signed(low: int, high: int, natural: Callable[[int, int], Node]) -> Node:
-    """Integers by a maker of those without a sign."""
+    """The integers from `low` to `high`, given `natural`, which makes those without a sign."""
     return alt(
         seq("-", natural(max(1, -high), -low)) if low < 0 else NEVER,
         natural(max(0, low), high) if high >= 0 else NEVER,
@@ -81,9 +81,9 @@ def multiples_node(
 
 @lru_cache(maxsize=1024)
 def number_node(bounds: Bounds, *, stepped: bool = False) -> Node:
-    """The decimals within the bounds; with an exponent where there are none, and no step that binds them either.
+    """The decimals within the bounds, with an optional exponent where there are neither bounds nor a step (`stepped`).
 
-    With bounds, an exponent is only for what lies beyond `MAX_DIGITS` before the point or `PRECISION` after it.
+    With bounds, only numbers beyond `MAX_DIGITS` before the point or `PRECISION` after it have an exponent.
     """
     low, high = bounds.low, bounds.high
     if low is None and high is None and not stepped:
@@ -153,7 +153,7 @@ def _magnitudes(
         return NEVER
     beyond = NEVER if stepped else _scientific(low, low_open, high, high_open)
     if low <= LARGEST and high is not None and high >= LARGEST + 1 + high_open:
-        high = None  # what is greater has too many digits, or an exponent
+        high = None  # greater numbers have too many digits, or an exponent
     return alt(_plain(low, low_open, high, high_open), beyond)
 
 
@@ -171,7 +171,7 @@ def _plain(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) 
     power = 10 ** (digits - 1)
     if PRECISION - digits >= FINE or low >= power:
         return _between(low, low_open, high, high_open)
-    # What has fewer digits than the upper bound may have a longer fraction: it is never rounded over that bound.
+    # Numbers with fewer digits than the upper bound may have a longer fraction: rounding never exceeds that bound.
     return alt(_from(low, low_open, power - 1), _between(Decimal(power), False, high, high_open))
 
 
@@ -197,7 +197,7 @@ def _from(low: Decimal, low_open: bool, last: int) -> Node:
 
 
 def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> Node:
-    # A fraction as long as that of doubles of this size; a bound with more digits is rounded inwards.
+    # A fraction as long as that of doubles of this size; a bound with more digits is rounded into the interval.
     size = max(1, PRECISION - max(len(str(int(b))) for b in (low, high)))
     rounded_low, rounded_high = _rounded(low, size, ROUND_CEILING), _rounded(high, size, ROUND_FLOOR)
     low_open, high_open = low_open and rounded_low == low, high_open and rounded_high == high
@@ -359,5 +359,5 @@ def _one(digit: int) -> Node:
 
 
 def exact(value: int | float) -> Fraction:
-    """The number that the shortest decimal form of `value` writes."""
+    """The number that the shortest decimal form of `value` denotes: 0.1 is one tenth."""
     return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))

@@ -16,6 +16,7 @@ from itertools import count
 from glyphscope.compilers import service
 
 DEFERRED_SECONDS = 0.25
+"""Time limit of the backtracking engine for one string."""
 
 
 @dataclass(frozen=True)
@@ -33,44 +34,44 @@ _NUMBERS = count()
 class PatternMatcher:
     """One string being matched against a `StringLanguage`, piece by piece.
 
-    The engine stops at strings of some hundred thousand characters, for which it makes too many states. From there on
-    every further character is possible, and the match is decided at the end of the string.
+    The engine overflows at strings of some hundred thousand characters, for which it makes too many states. From there
+    on every character counts as possible, and the match is decided at the end of the string.
     """
 
-    __slots__ = ("_gave_up", "_language", "_number", "_state", "_text")
+    __slots__ = ("_language", "_number", "_overflowed", "_state", "_text")
 
     def __init__(self, language: StringLanguage, state: service.State) -> None:
         self._language = language
         self._state = state
         self._number = next(_NUMBERS)
         self._text: list[str] = []
-        self._gave_up = False
+        self._overflowed = False
 
     def feed(self, text: str) -> int:
         """The number of characters of `text` after which a match was still possible; all of them while it is."""
-        if text and not self._gave_up:
+        if text and not self._overflowed:
             self._ask(text)
         self._text.append(text)
-        return len(text) if self._gave_up or not text else self._state.fed
+        return len(text) if self._overflowed or not text else self._state.fed
 
     def _ask(self, text: str, *, ends: bool = False) -> None:
         state = service.feed(_encoded(self._language), self._number, self._text, text, ends=ends)
-        self._gave_up = state is None
+        self._overflowed = state is None
         self._state = state or self._state
 
     def can_grow(self) -> bool:
         """Whether some further character is possible."""
-        return self._at_end().can_grow or self._gave_up
+        return self._at_end().can_grow or self._overflowed
 
     def matches(self) -> bool:
         """Whether the string, if it ended now, matches."""
         matches = self._at_end().matches
-        if self._gave_up:
+        if self._overflowed:
             return _matches_whole(self._language, "".join(self._text))
         return bool(matches)
 
     def _at_end(self) -> service.State:
-        if self._state.matches is None and not self._gave_up:
+        if self._state.matches is None and not self._overflowed:
             self._ask("", ends=True)
         return self._state
 
@@ -90,24 +91,22 @@ def _encoded(language: StringLanguage) -> bytes:
 
 
 def linear(pattern: str) -> bool:
-    """Whether the linear-time engine takes the pattern."""
+    """Whether the linear-time engine supports the pattern."""
     return start(StringLanguage((pattern,))) is not None
 
 
 def start(language: StringLanguage) -> PatternMatcher | None:
-    """A matcher at the string's beginning; None if the engine does not take the language (or it is empty)."""
+    """A matcher at the string's beginning; None if the engine does not support the language, or it is empty."""
     state = service.begin(_encoded(language))
     return None if state is None else PatternMatcher(language, state)
 
 
-def found(pattern: str, text: str) -> bool | None:
-    """Whether a JSON Schema pattern is found in the whole `text`; None if that took longer than the limit allows."""
-    if len(text) > _LONGEST_CACHED:
-        return _found(pattern, text)
-    return _cached_search(pattern, text)
-
-
 _LONGEST_CACHED = 200
+
+
+def found(pattern: str, text: str) -> bool | None:
+    """Whether a JSON Schema pattern matches anywhere in `text`; None if that was not decided in `DEFERRED_SECONDS`."""
+    return _cached_search(pattern, text) if len(text) <= _LONGEST_CACHED else _found(pattern, text)
 
 
 def _found(pattern: str, text: str) -> bool | None:

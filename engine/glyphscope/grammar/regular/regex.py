@@ -1,7 +1,7 @@
 r"""JSON Schema patterns as nodes: regular expressions of ECMA-262 as far as they are regular.
 
-Where dialects differ (`\d` and `\w` beyond ASCII, `.` at line ends, `$` before a last line feed) the node has what
-all of them accept, so that a text made from it is valid whoever checks it. Look-around, back references, word
+Where dialects differ (`\d` and `\w` beyond ASCII, `.` at line ends, `$` before a last line feed) the node has the texts
+that all of them accept, so that every validator accepts a text made from it. Look-around, back references, word
 boundaries, flags and Unicode properties raise `PatternNotEnforced`.
 """
 
@@ -17,12 +17,12 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.strings import ANYTHING
 from glyphscope.grammar.tree import EMPTY, Alt, CharClass, Node, RuleRef, Seq, alt, refs, repeat, seq
 
-MAX_NESTING = 60
-MAX_REPEAT = 10_000
-MAX_VARIANTS = 64
+MAX_NESTING = 60  # of groups
+MAX_REPEAT = 10_000  # the largest bound of a repetition
+MAX_VARIANTS = 64  # combinations of alternatives with anchors
 
-_START, _END = RuleRef("^"), RuleRef("$")  # the anchors until `_variants` has placed them
-# The characters that every dialect finds in the set.
+_START, _END = RuleRef("^"), RuleRef("$")  # the anchors, until `_variants` removes them
+# The characters that are in the set in every dialect.
 _SETS: dict[str, Callable[[], Ranges]] = {
     "d": lambda: chars.DIGITS,
     "w": lambda: chars.WORD,
@@ -39,7 +39,7 @@ class PatternNotEnforced(Exception):
 
 
 class _Variant(NamedTuple):
-    """One alternative without its anchors: whether it begins at the string's start, and whether it ends at its end."""
+    """One alternative without its anchors: `starts` with the string, `ends` with it."""
 
     starts: bool
     ends: bool
@@ -62,7 +62,7 @@ def anchored_node(pattern: str) -> Node:
 
 
 def _variants(node: Node) -> list[_Variant]:
-    """The node's alternatives with its anchors taken off the two ends. Raises where an anchor is elsewhere."""
+    """The node's alternatives without anchors at both ends. Raises PatternNotEnforced for an anchor elsewhere."""
     if node == _START:
         return [_Variant(True, False, EMPTY)]
     if node == _END:
@@ -94,7 +94,7 @@ def _anchored(node: Node) -> bool:
 
 
 class _Parser:
-    """The node of a pattern, its anchors in it as references. Each method takes one construct of the syntax."""
+    """Parses a pattern to a node, with its anchors as references. Each method reads one construct of the syntax."""
 
     def __init__(self, pattern: str) -> None:
         self.text = pattern
@@ -219,7 +219,7 @@ class _Parser:
         if self._take("b"):
             return chars.of("\b")
         if negated and self._peek_set():
-            # What is taken away must be what any dialect would take away.
+            # A negated class must exclude the characters that any dialect excludes.
             return chars.complement(_SETS[self._next().swapcase()]())
         return self._escape()
 

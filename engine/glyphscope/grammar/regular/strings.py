@@ -1,8 +1,8 @@
 """Strings in source form: nodes over characters become nodes over their escaped text.
 
-The escaped texts are those both notations read alike; only those that a notation's own reader rejects differ: GLYPH has
-no `\\b \\f \\/` and no escaped surrogate pairs. Other styles are a model's own: Python's quotation marks, or no escapes
-at all and a text that ends the string.
+The escapes are those that both notations read alike, except those that GLYPH's reader rejects: it has no `\\b \\f \\/`
+and no escaped surrogate pairs. Other styles are those of models: Python's quotation marks, or no escapes at all and a
+text that ends the string.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from glyphscope.events import Notation
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -47,10 +47,10 @@ ANYTHING = repeat(CHARACTER)
 class StringStyle:
     """How strings are written: their characters, and what is around them.
 
-    `raw` are the characters that are written as they are, `short` the escapes of single ones, `escape` any escaped one
+    `raw` are the characters that are not escaped, `short` the escapes of single ones, `escape` any escaped character
     (NEVER where nothing is escaped). No text of `without` is in a string, nor begins in it and ends in its `closing`,
-    unless that is the closing's own end; none begins with a text of `unlike`. `before` and `after` may be tokens of a
-    vocabulary.
+    unless that is the closing's own end; no string begins with a text of `unlike`. `before` and `after` may be tokens
+    of a vocabulary.
     """
 
     raw: Ranges
@@ -79,14 +79,14 @@ class StringStyle:
         )
 
     def bounded(self, text: Node, inside: Node) -> Node:
-        """The texts of a node, `inside` being what is in the string, but those in which one of `without` is."""
+        """The texts of a node with the string's `inside`, except those that `without` and `unlike` exclude."""
         own = alphabet(inside)
         without, unlike = (
             node != NEVER and bool(chars.intersection(first_characters(node), own))
             for node in (self.without, self.unlike)
         )
         if without and self.closing and not (isinstance(inside, Repeat) and inside.maximum is None):
-            # What is too large for an engine is left out of an intersection, and the string still has its end.
+            # If a part is too large for an engine and dropped from the intersection, the string still has its end.
             text = intersect((text, seq(self.opening, ANYTHING, self.closing)))
         return all_but(
             text,
@@ -119,18 +119,18 @@ class StringStyle:
 
 
 def ended(without: Node, closing: str = "") -> Node:
-    """Any text in which one of `without` is, before the closing that it ends with is complete."""
+    """Any text that contains one of `without`, before the closing that it ends with is complete."""
     own = bool(closing) and first_end(without, closing) == len(closing)
     return seq(ANYTHING, without, *((CHARACTER, ANYTHING) if own else (ANYTHING,)))
 
 
 def first_end(without: Node, text: str) -> int | None:
-    """Where the first of these texts that is in `text` ends; None for none."""
+    """The index in `text` after the first occurrence of a text of `without`; None if there is none."""
     automaton = _searching(without)
-    place: Place | None = automaton.start
+    state: DfaState | None = automaton.start
     for at, char in enumerate(text):
-        place = automaton.after(place, char) if place is not None else None
-        if place is not None and place.final:
+        state = automaton.after(state, char) if state is not None else None
+        if state is not None and state.final:
             return at + 1
     return None
 
@@ -190,7 +190,7 @@ def string_node(
 
 
 def within_lengths(content: Node, low: int, high: int | None) -> Node | None:
-    """The strings of the content of `low` to `high` characters; None where only an intersection has them.
+    """The strings of the content with `low` to `high` characters; None where that needs an intersection.
 
     An intersection costs both engines an automaton of pattern times length; `^[a-z-]+$` of at most 64 characters is
     just `[a-z-]{1,64}`.
@@ -204,22 +204,22 @@ def within_lengths(content: Node, low: int, high: int | None) -> Node | None:
     if least >= low and (high is None or (most is not None and most <= high)):
         return content
     parts = content.parts if isinstance(content, Seq) else (content,)
-    loose = [i for i, part in enumerate(parts) if _lengths(part)[0] != _lengths(part)[1]]
-    if len(loose) != 1:
+    variable = [i for i, part in enumerate(parts) if _lengths(part)[0] != _lengths(part)[1]]
+    if len(variable) != 1:
         return None
-    part = parts[loose[0]]
+    part = parts[variable[0]]
     if not isinstance(part, Repeat) or _lengths(part.body) != (1, 1):
         return None
-    fixed = sum(_lengths(other)[0] for i, other in enumerate(parts) if i != loose[0])
+    fixed = sum(_lengths(other)[0] for i, other in enumerate(parts) if i != variable[0])
     fewest = max(part.minimum, low - fixed)
     mosts = [n for n in (part.maximum, None if high is None else high - fixed) if n is not None]
     return seq(
-        *parts[: loose[0]], repeat(part.body, fewest, min(mosts, default=None)), *parts[loose[0] + 1 :]
+        *parts[: variable[0]], repeat(part.body, fewest, min(mosts, default=None)), *parts[variable[0] + 1 :]
     )
 
 
 def _lengths(node: Node) -> tuple[int, int | None]:
-    """The fewest and the most characters of its strings; None is any number."""
+    """The minimal and maximal length of its strings, in characters; None: unbounded."""
     if isinstance(node, Literal):
         return len(node.text), len(node.text)
     if isinstance(node, CharClass):
@@ -242,7 +242,7 @@ def _lengths(node: Node) -> tuple[int, int | None]:
 
 @lru_cache(maxsize=2048)
 def escaped(node: Node, notation: Notation | StringStyle) -> Node:
-    """The texts that are read as the strings of `node`."""
+    """The escaped texts of the strings of `node`."""
     style = style_of(notation)
     if isinstance(node, Literal):
         return seq(*(style.character(ord(char)) for char in node.text))
@@ -263,7 +263,7 @@ def _escaped_class(ranges: Ranges, style: StringStyle) -> Node:
 
 @lru_cache(maxsize=64)
 def any_character(notation: Notation | StringStyle) -> Node:
-    """Any character of a string, as it is or escaped."""
+    """Any character of a string, escaped or not."""
     style = style_of(notation)
     return CharClass(style.raw) if style.escape == NEVER else alt(CharClass(style.raw), style.escape)
 
@@ -287,7 +287,7 @@ def _escape(notation: Notation) -> Node:
 def quoted_style(quote: str, *, lines: bool = False, without: Node = NEVER) -> StringStyle:
     """Strings in that quotation mark, with JSON's escapes and that of the mark.
 
-    With `lines`, line ends and tabs are written as they are, too.
+    With `lines`, line ends and tabs need no escape.
     """
     json = _style("json")
     plain = chars.subtract(chars.union(json.raw, chars.of('"\n\t' if lines else '"')), chars.of(quote))
@@ -327,7 +327,7 @@ def _is_word(word: str, first: Ranges, following: Ranges) -> bool:
 
 
 def words_left_out(node: Node) -> tuple[frozenset[str], Ranges, Ranges] | None:
-    """With which arguments `word_except` made the node; None where it did not, or no word is left out."""
+    """The arguments of the `word_except` that made the node; None if none did, or no word is left out."""
     if not isinstance(node, Alt):
         return None
     reserved: set[str] = set()
