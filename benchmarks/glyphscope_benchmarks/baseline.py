@@ -10,6 +10,8 @@ A JSON object a line on stdin, its answer a line on stdout; it ends when stdin c
   the context, the batches and the threads that `LlamaEngine` has, asked for one token at a time as the model's process
   is: an empty line in, the token's id out, and after the last one the answer.
 
+- `{"task": "read", "prompt"}`: `spent` has the seconds in which `llama_decode` evaluates all tokens of the prompt but
+  the last one, in batches of llama.cpp's own default size, and `ids` are the prompt's tokens.
 - `{"task": "constraint", …}`: what a grammar costs (`baseline_grammars.py`).
 - `{"task": "opening", "registry"}`: `spent` are the seconds of opening the model for the bare loop, and those of
   opening it as ours up to the first mask; for a process that has not opened it yet.
@@ -39,6 +41,9 @@ from glyphscope.models.llama_engine import ATTENTION, CHUNK, attention_of, model
 from glyphscope.models.memory import KV_TYPES
 from glyphscope_benchmarks.baseline_grammars import GrammarTasks
 
+DEFAULT_BATCH = 512
+"""llama.cpp's own `n_ubatch`: the tokens that it evaluates at once."""
+
 
 class Baseline:
     """The model, opened from the same mapped file once for each way that it is measured in."""
@@ -53,6 +58,9 @@ class Baseline:
                 return self._constrained(prompt, json.dumps(schema), most)
             case {"task": "bare", "prompt": prompt, "tokens": tokens}:
                 return self._bare.decode(self._prompt(prompt), tokens)
+            case {"task": "read", "prompt": prompt}:
+                ids = self._prompt(prompt)
+                return {"spent": [self._reader.read(ids)], "ids": ids}
             case {"task": "constraint"}:
                 return self._grammars.constraint(request)
             case {"task": "opening", "registry": registry}:
@@ -93,6 +101,10 @@ class Baseline:
     @cached_property
     def _bare(self) -> BareLoop:
         return BareLoop(self._path, self._options)
+
+    @cached_property
+    def _reader(self) -> BareLoop:
+        return BareLoop(self._path, self._options, DEFAULT_BATCH)
 
     def _prompt(self, text: str) -> list[int]:
         """The prompt's tokens; one that begins a sequence comes first only where the text does not write it."""
@@ -137,16 +149,17 @@ class TimedLlama(llama.Llama):  # type: ignore[misc]
 
 
 class BareLoop:
-    """The least that decoding can be: evaluate a token, take the best one."""
+    """The least that decoding can be: evaluate a token, take the best one. `batch`: tokens of a prompt at a time."""
 
-    def __init__(self, path: str, options: LoadOptions) -> None:
+    def __init__(self, path: str, options: LoadOptions, batch: int = CHUNK) -> None:
+        self._chunk = batch
         llama.llama_backend_init()
         model = model_parameters()
         model.n_gpu_layers = options.gpu_layers
         self._model = llama.llama_model_load_from_file(os.fsencode(path), model)
         parameters = llama.llama_context_default_params()
         parameters.n_ctx = options.context
-        parameters.n_batch = parameters.n_ubatch = CHUNK
+        parameters.n_batch = parameters.n_ubatch = batch
         parameters.n_threads = parameters.n_threads_batch = options.threads or physical_cores()
         parameters.type_k = parameters.type_v = KV_TYPES[options.kv_type]
         parameters.flash_attn_type = ATTENTION[attention_of(options)]
@@ -157,9 +170,7 @@ class BareLoop:
 
     def decode(self, prompt: list[int], count: int) -> dict[str, Any]:
         """`count` tokens after the prompt, the best one each time, each when it is asked for."""
-        llama.llama_memory_clear(llama.llama_get_memory(self._context), True)
-        for at in range(0, len(prompt) - 1, CHUNK):
-            self._evaluate(prompt[at : min(at + CHUNK, len(prompt) - 1)])
+        self.read(prompt)
         token = prompt[-1]
         ids: list[int] = []
         spent: list[float] = []
@@ -177,6 +188,15 @@ class BareLoop:
             sys.stdout.buffer.write(b"%d\n" % token)
             sys.stdout.buffer.flush()
         return {"ids": ids, "spent": spent}
+
+    def read(self, prompt: list[int]) -> float:
+        """Evaluates all its tokens but the last one; the seconds that this takes."""
+        llama.llama_memory_clear(llama.llama_get_memory(self._context), True)
+        start = time.perf_counter()
+        for at in range(0, len(prompt) - 1, self._chunk):
+            self._evaluate(prompt[at : min(at + self._chunk, len(prompt) - 1)])
+        llama.llama_synchronize(self._context)
+        return time.perf_counter() - start
 
     def _evaluate(self, tokens: list[int]) -> None:
         batch = (llama.llama_token * len(tokens))(*tokens)

@@ -6,8 +6,9 @@ import contextlib
 import os
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +18,7 @@ from glyphscope.errors import ModelDied, ModelError
 from glyphscope.events import LoadOptions
 from glyphscope.models.process import ENVIRONMENT
 from glyphscope.processes import module_command
+from glyphscope.text.figures import duration
 from glyphscope_benchmarks.timing import Stamped
 
 
@@ -46,6 +48,20 @@ class Baseline:
         """Raises ModelError with the peer's reason, ModelDied when it ended."""
         self._write(msgspec.json.encode(task))
         return self._answer(self._read())
+
+    def ask_within(self, seconds: float, **task: Any) -> Answer:
+        """`ask` of a peer that may hang: it is killed after that time. Raises ModelError."""
+        timer = threading.Timer(seconds, self._process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            return self.ask(**task)
+        except ModelDied as error:
+            if timer.is_alive():
+                raise
+            raise ModelError(f"the peer did not answer within {duration(seconds)}") from error
+        finally:
+            timer.cancel()
 
     def ask_bare(self, prompt: str, tokens: int) -> tuple[Stamped, Answer]:
         """The bare loop, asked for one token at a time: when each one arrived here, and its answer.
@@ -98,15 +114,31 @@ def with_benchmarks(environment: Mapping[str, str]) -> dict[str, str]:
     return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
+def last_line(printed: bytes) -> str:
+    """Of the output of a program that failed."""
+    lines = printed.decode("utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"
+
+
 @contextlib.contextmanager
 def started(path: str, options: LoadOptions) -> Iterator[Baseline]:
     """A peer for that model file, ended at the end. It has the environment and the options of the model's process."""
     command = module_command("glyphscope_benchmarks.baseline", path, msgspec.json.encode(options).decode())
-    environment = {**ENVIRONMENT, **with_benchmarks(os.environ)}
+    with running(command, with_benchmarks(os.environ)) as baseline:
+        yield baseline
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Baseline]:
+    """A process that serves the protocol, with what the environment of the model's process has; ended at the end."""
     with (
         tempfile.TemporaryFile() as stderr,
         subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={**ENVIRONMENT, **environment},
         ) as process,
     ):
         yield Baseline(process, stderr)

@@ -14,17 +14,30 @@ from glyphscope.errors import ModelError, StorageError
 from glyphscope.events import LoadOptions
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED
-from glyphscope_benchmarks import decoding, grammars, history, large, reuse, start, validators, window
+from glyphscope_benchmarks import (
+    decoding,
+    grammars,
+    history,
+    installed_baselines,
+    large,
+    reading,
+    reuse,
+    start,
+    validators,
+    window,
+)
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.figures import Figure, measured_or_missing
 from glyphscope_benchmarks.report import Report, footnotes, report, table, this_machine
 from glyphscope_benchmarks.timing import FULL, QUICK, Plan
 
-MODEL_ROWS = (*reuse.ROWS, *grammars.ROWS, *decoding.ROWS)
+MODEL_ROWS = (*reuse.ROWS, *grammars.ROWS, *decoding.ROWS, *reading.ROWS)
 
 
-def bench(quick: bool, model: str, large_model: str, loading: Loading, as_json: bool) -> bool:
-    """Measure and print everything; whether every target is met. The options are those of `glyphscope.cli.bench`."""
+def bench(
+    quick: bool, model: str, large_model: str, with_baselines: bool, loading: Loading, as_json: bool
+) -> bool:
+    """Measure and print everything; whether no target is missed. The options are those of `glyphscope.cli.bench`."""
     options = loading.options(model)
     plan = QUICK if quick else FULL
     machine, start = this_machine(), time.perf_counter()
@@ -33,7 +46,7 @@ def bench(quick: bool, model: str, large_model: str, loading: Loading, as_json: 
         info = opened_model.info if opened_model else None
         figures: list[Figure] = []
         with diagnostics().status("measuring …") as status:
-            for figure in measure(plan, opened_model, reason, large_model):
+            for figure in measure(plan, opened_model, reason, large_model, with_baselines):
                 figures.append(figure)
                 status.update(f"measured: {figure.name}")
     found = report(figures, quick=quick, seconds=time.perf_counter() - start, machine=machine, model=info)
@@ -74,18 +87,27 @@ def _remember(found: Report) -> None:
 
 
 def measure(
-    plan: Plan, model: Model | None, reason: str = "no model", large_model: str = ""
+    plan: Plan,
+    model: Model | None,
+    reason: str = "no model",
+    large_model: str = "",
+    with_baselines: bool = False,
 ) -> Iterator[Figure]:
     """Every figure, each as soon as it is known. Those that need a model are missing for that reason without one."""
     yield from validators.figures(plan)
     yield from grammars.keystroke(plan)
     if model is None:
-        yield from (row.missing(reason) for row in MODEL_ROWS)
+        yield from (
+            row.missing(reason)
+            for row in (*MODEL_ROWS, *(installed_baselines.ROWS if with_baselines else ()))
+        )
     else:
         yield from measured_or_missing(reuse.ROWS, lambda: reuse.figures(model, plan))
         yield from measured_or_missing(
-            (*grammars.ROWS, *decoding.ROWS), lambda: _beside_baseline(model, plan)
+            (*grammars.ROWS, *decoding.ROWS, *reading.ROWS), lambda: _beside_baseline(model, plan)
         )
+        if with_baselines:
+            yield from installed_baselines.figures(model, plan)
     if large_model:
         yield from measured_or_missing(large.ROWS, lambda: large.figures(large_model, plan))
     else:
@@ -101,6 +123,7 @@ def _beside_baseline(model: Model, plan: Plan) -> list[Figure]:
             *grammars.figures(baseline, plan),
             *decoding.throughput(model, baseline, plan),
             *decoding.overhead(model, baseline, plan),
+            *reading.figures(model, baseline, plan),
         ]
 
 

@@ -31,7 +31,7 @@ AGAINST_GRAMMAR = Row(
     "peer has none either (--evidence none). The peer's GBNF is its own conversion of the same schemas, without the "
     "pattern of a URL, which it refuses; it loses the integers' ranges, and allows a blank where ours allows none: it "
     "has less to hold than our mask",
-    at_least(2.0),
+    at_least(2.5),
 )
 WITH_EVIDENCE = Row(
     "the same with the evidence of every token",
@@ -60,9 +60,9 @@ def throughput(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
     """The ratios, from generations that took turns. Raises ModelError."""
     runs: dict[tuple[str, int], Callable[[], Stamped]] = {}
     for number, text in enumerate(documents.PROMPTS[: plan.prompts]):
-        registry = _beginning_with(number, default_registry())
+        registry = beginning_with(number, default_registry())
         schema = convertible(registry)
-        masked, free = (_request(model, registry, text, kind, plan) for kind in ("mask", "off"))
+        masked, free = (request_for(model, registry, text, kind, plan) for kind in ("mask", "off"))
         bare = msgspec.structs.replace(masked, evidence="none")
         runs["bare mask", number] = partial(stamped, model, bare)
         runs["mask", number] = partial(stamped, model, masked)
@@ -137,7 +137,7 @@ def convertible(registry: ToolRegistry) -> dict[str, Any]:
     return schema
 
 
-def _beginning_with(number: int, registry: ToolRegistry) -> ToolRegistry:
+def beginning_with(number: int, registry: ToolRegistry) -> ToolRegistry:
     """The same tools in turned order: a small model calls the one whose example it reads first."""
     return replace(registry, tools=registry.tools[number:] + registry.tools[:number])
 
@@ -154,9 +154,10 @@ def run_request(registry: ToolRegistry, prompt: str, constraint: ConstraintKind,
     )
 
 
-def _request(
+def request_for(
     model: Model, registry: ToolRegistry, prompt: str, constraint: ConstraintKind, plan: Plan
 ) -> GenerateRequest:
+    """A greedy JSON call of a tool, with the evidence of every token."""
     request = run_request(registry, prompt, constraint, plan.call_tokens)
     return generate_request(request, registry, render_prompt(request, registry, model).text)
 

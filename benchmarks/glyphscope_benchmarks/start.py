@@ -20,7 +20,7 @@ import msgspec
 from glyphscope.errors import GlyphscopeError
 from glyphscope.processes import module_command, own_command
 from glyphscope.text.figures import duration
-from glyphscope_benchmarks.baseline_process import with_benchmarks
+from glyphscope_benchmarks.baseline_process import last_line, with_benchmarks
 from glyphscope_benchmarks.figures import Figure, Row, at_most, measured_or_missing
 from glyphscope_benchmarks.timing import Plan, interleaved
 
@@ -108,7 +108,7 @@ def _ended(environment: dict[str, str], command: Sequence[str]) -> Taken:
     )
     taken = Taken(time.perf_counter() - begun, _childrens_cpu() - before)
     if done.returncode:
-        raise GlyphscopeError(f"{Path(command[0]).name} failed: {_last_line(done.stderr)}")
+        raise GlyphscopeError(f"{Path(command[0]).name} failed: {last_line(done.stderr)}")
     return taken
 
 
@@ -123,15 +123,10 @@ def _first_frame(environment: dict[str, str]) -> Taken:
     except subprocess.TimeoutExpired:
         raise GlyphscopeError(f"the window did not end within {duration(_PATIENCE)}") from None
     except msgspec.DecodeError:
-        raise GlyphscopeError(f"the window failed: {_last_line(done.stderr)}") from None
+        raise GlyphscopeError(f"the window failed: {last_line(done.stderr)}") from None
     return Taken(found.usable_s, found.cpu_s)
 
 
 def _childrens_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _last_line(printed: bytes) -> str:
-    lines = printed.decode("utf-8", errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it printed nothing"

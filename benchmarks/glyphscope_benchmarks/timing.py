@@ -74,6 +74,12 @@ class Stamped:
         return self.arrivals[-1][0] - self.start if self.arrivals else 0.0
 
     @property
+    def after_first(self) -> Stamped:
+        """The generation since its first arrival, whose own tokens no longer count."""
+        first = self.arrivals[0][0] if self.arrivals else self.start
+        return Stamped(first, tuple(arrival for arrival in self.arrivals if arrival[0] > first))
+
+    @property
     def intervals(self) -> list[float]:
         """Seconds between one arrival and the next."""
         times = [at for at, _ in self.arrivals]

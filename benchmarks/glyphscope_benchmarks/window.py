@@ -12,7 +12,7 @@ import msgspec
 from glyphscope.errors import GlyphscopeError
 from glyphscope.processes import module_command
 from glyphscope.text.figures import duration
-from glyphscope_benchmarks.baseline_process import with_benchmarks
+from glyphscope_benchmarks.baseline_process import last_line, with_benchmarks
 from glyphscope_benchmarks.figures import Figure, Row, at_most
 from glyphscope_benchmarks.timing import Plan
 
@@ -81,7 +81,4 @@ def _measured() -> Slices:
     except subprocess.TimeoutExpired:
         raise GlyphscopeError(f"the window did not answer within {duration(_PATIENCE)}") from None
     except msgspec.DecodeError:
-        words = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
-        raise GlyphscopeError(
-            f"the window failed: {words[-1] if words else 'it printed no figures'}"
-        ) from None
+        raise GlyphscopeError(f"the window failed: {last_line(done.stderr)}") from None

@@ -33,6 +33,13 @@ def bench(
             help="A model with a large vocabulary, to measure its cost; `make bench` creates one.",
         ),
     ] = "",
+    baselines: Annotated[
+        bool,
+        typer.Option(
+            "--baselines",
+            help="Also measure guidance, Outlines and llama.cpp's servers, each installed once in the cache folder.",
+        ),
+    ] = False,
     compare: Annotated[
         bool,
         typer.Option("--compare", help="Measure nothing: show the last full runs on this machine by commit."),
@@ -56,5 +63,5 @@ def bench(
     command = import_module("glyphscope_benchmarks.command")
     if compare:
         command.compare(as_json)
-    elif not command.bench(quick, model, large_model, loading, as_json):
+    elif not command.bench(quick, model, large_model, baselines, loading, as_json):
         raise typer.Exit(1)

