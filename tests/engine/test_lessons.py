@@ -14,7 +14,7 @@ from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import Experiment, NextQuestion, Watch
 from glyphscope.lessons.library import MAX_RECORD_BYTES, MOST_TOKENS, LessonPlace, find_lesson
 from glyphscope.lessons.progress import LessonProgress, Progress
-from glyphscope.lessons.questions import judge, sheet
+from glyphscope.lessons.questions import grade, sheet
 from glyphscope.lessons.reading import MAX_BYTES, MAX_LINES, MAX_STEPS, parse_lesson, varied
 from lesson_texts import HEAD, LESSON, RUN, written_lesson
 
@@ -228,12 +228,12 @@ def test_an_answer_is_judged(tmp_path):
     place = written_lesson(tmp_path)
     lesson = place.read()
     character, following, _ = (sheet(each, lesson.runs, place.events) for each in lesson.questions)
-    assert judge(following, frozenset({0, 2})).right
-    assert "“act” was left out" in judge(following, frozenset({0})).words
-    assert "“nothing” is not right" in judge(following, frozenset({0, 1, 2})).words
-    assert judge(following, frozenset()).words == "Nothing was chosen."
-    assert "Not yet" in judge(character, frozenset({0})).words
-    assert judge(character, frozenset({character.at})).right
+    assert grade(following, frozenset({0, 2})).right
+    assert "“act” was left out" in grade(following, frozenset({0})).words
+    assert "“nothing” is not right" in grade(following, frozenset({0, 1, 2})).words
+    assert grade(following, frozenset()).words == "Nothing was chosen."
+    assert "Not yet" in grade(character, frozenset({0})).words
+    assert grade(character, frozenset({character.at})).right
 
 
 def test_a_question_without_an_answer_is_rejected(tmp_path):

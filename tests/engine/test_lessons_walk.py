@@ -16,7 +16,7 @@ from glyphscope.cli.app import app
 from glyphscope.lessons.checking import check_lesson, is_of
 from glyphscope.lessons.lesson import Experiment, Question, Watch
 from glyphscope.lessons.library import FOLDER, RUNS, bundled_lessons
-from glyphscope.lessons.questions import judge, sheet
+from glyphscope.lessons.questions import grade, sheet
 from glyphscope.lessons.reading import parse_lesson
 from glyphscope.resources import names
 from glyphscope.runs import run_state
@@ -41,12 +41,12 @@ def test_every_lesson_can_be_taken_from_its_first_step_to_its_last(place):
             assert state.finished is not None and is_of(place.events(part.run), lesson.runs[part.run])
         elif isinstance(part, Question):
             asked = sheet(part, lesson.runs, place.events)
-            right = judge(asked, asked.right)
+            right = grade(asked, asked.right)
             assert right.right and not right.missed and not right.wrong
             everything = range(len(asked.text) if asked.kind == "character" else len(asked.choices))
             wrong = next(number for number in everything if number not in asked.right)
-            judged = judge(asked, frozenset({wrong}))
-            assert not judged.right and judged.words
+            graded = grade(asked, frozenset({wrong}))
+            assert not graded.right and graded.words
             assert asked.why or all(choice.why for choice in asked.choices)
 
 

@@ -1,4 +1,4 @@
-"""`glyphscope lesson …`: lessons in the terminal, and what their authors need. Runs are shown from their recordings."""
+"""`glyphscope lesson …`: list, show and take lessons; check and record one. Runs are shown from recordings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Note, Prose, Question, Watch
 from glyphscope.lessons.library import LessonPlace, all_lessons, find_lesson
 from glyphscope.lessons.progress import LessonProgress, Progress
-from glyphscope.lessons.questions import Sheet, judge, sheet
+from glyphscope.lessons.questions import Sheet, grade, sheet
 from glyphscope.lessons.recording import record_lesson
 from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.runs import run_state
@@ -108,7 +108,7 @@ def _markdown(text: str) -> Markdown:
 
 
 def part_words(part: AnyPart) -> str:
-    """A part of a step in a line."""
+    """A part of a step other than text, in one line; "" for text."""
     match part:
         case Watch():
             return f"watch the run {part.run}" + (f": {visible(part.caption)}" if part.caption else "")
@@ -164,20 +164,16 @@ def record(
         raise InputError("There is no such file.", where=str(file), hint="Give the path of a lesson's file.")
     place = find_lesson(file)
     lesson = place.read()
-    count, done = len(set(only) if only else lesson.runs), []
-    for number, (name, path) in enumerate(
-        record_lesson(
-            lesson, file.absolute().parent, frozenset(only or ()), lambda: open_model(downloaded_file(model))
-        ),
-        1,
-    ):
+    folder, chosen = file.absolute().parent, frozenset(only or ())
+    recorded = record_lesson(lesson, folder, chosen, lambda: open_model(downloaded_file(model)))
+    done: list[dict[str, str]] = []
+    for name, path in recorded:
         done.append({"run": name, "file": str(path)})
-        print_note(f"{number} of {count}: {name}")
+        print_note(f"{len(done)} of {len(chosen or lesson.runs)}: {name}")
     if as_json:
         print_json(done)
     else:
-        runs = "run" if len(done) == 1 else "runs"
-        print_text(f"{len(done)} {runs} recorded below {file.absolute().parent}")
+        print_text(f"{pluralize(len(done), 'run')} recorded below {folder}")
 
 
 def run(
@@ -199,13 +195,15 @@ def run(
 
 
 class _Taking:
-    """One lesson being taken."""
+    """Takes a lesson at the terminal, step by step, and saves the progress."""
 
     def __init__(self, place: LessonPlace, lesson: Lesson, *, ask: bool, notes: bool) -> None:
         self._place, self._lesson = place, lesson
         self._ask, self._notes = ask, notes
         self._progress = Progress(places().lesson_progress)
-        self._questions = {id(question): number for number, question in enumerate(lesson.questions)}
+        self._questions = {
+            id(question): number for number, question in enumerate(lesson.questions)
+        }  # by object
 
     def step(self, number: int) -> None:
         step = self._lesson.steps[number]
@@ -259,10 +257,10 @@ class _Taking:
         if self._ask:
             by_place = asked.kind == "character"
             how = "character, counted from 0" if by_place else "numbers, with spaces between"
-            judged = judge(asked, self._chosen(asked, self._read(f"Your answer ({how}): ")))
-            print_text(judged.words, "green" if judged.right else "yellow")
+            graded = grade(asked, self._chosen(asked, self._read(f"Your answer ({how}): ")))
+            print_text(graded.words, "green" if graded.right else "yellow")
             number = self._questions[id(part)]
-            self._keep(self._progress.of(self._place.key).answered(number, judged.right))
+            self._keep(self._progress.of(self._place.key).answered(number, graded.right))
         self._reveal(asked)
 
     def _reveal(self, asked: Sheet) -> None:
@@ -278,15 +276,15 @@ class _Taking:
             print_text(f"  {asked.why}", lines=True)
 
     def _chosen(self, asked: Sheet, line: str) -> frozenset[int]:
-        words = line.replace(",", " ").split()
-        less = 0 if asked.kind == "character" else 1
-        most = len(asked.text) if asked.kind == "character" else len(asked.choices)
-        numbers = {int(word) - less for word in words if word.isascii() and word.isdigit() and len(word) < 6}
-        known = frozenset(number for number in numbers if 0 <= number < most)
-        return known if asked.kind != "character" else frozenset(sorted(known)[:1])
+        """The valid numbers in the line, counted from 0: of choices, or of one character."""
+        by_place = asked.kind == "character"
+        first, count = (0, len(asked.text)) if by_place else (1, len(asked.choices))
+        words = (word for word in line.replace(",", " ").split() if word.isascii() and word.isdigit())
+        valid = sorted({int(word) - first for word in words if len(word) < 6} & set(range(count)))
+        return frozenset(valid[:1] if by_place else valid)
 
     def _read(self, words: str) -> str:
-        """A line of the terminal or of what is piped in; empty at its end."""
+        """A line of standard input; empty at its end."""
         console().print(Text(words, "dim"), end="")
         return sys.stdin.readline() if sys.stdin is not None else ""
 
@@ -296,8 +294,6 @@ class _Taking:
 
 
 app = typer.Typer(help="Lessons: text, recorded runs, questions and experiments.", no_args_is_help=True)
-
-
 app.command("list")(list_lessons)
 app.command("show")(show)
 app.command("run")(run)

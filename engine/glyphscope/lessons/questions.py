@@ -66,7 +66,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
         return self.kind == "character" or (self.kind == "choice" and len(self.right) == 1)
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class Grade(msgspec.Struct, frozen=True):
     """The result of an answer: the missing correct choices, the wrong ones, and both in words."""
 
     right: bool
@@ -96,7 +96,7 @@ def _as_run(name: str, runs: dict[str, RunRequest], recorded: Recorded) -> RunRe
     return runs[name]
 
 
-def judge(asked: Sheet, chosen: frozenset[int]) -> Judgement:
+def grade(asked: Sheet, chosen: frozenset[int]) -> Grade:
     """The answer `chosen` (numbers of choices, or a character's place) compared with the right one."""
     missed, wrong = asked.right - chosen, chosen - asked.right
     if not chosen:
@@ -117,7 +117,7 @@ def judge(asked: Sheet, chosen: frozenset[int]) -> Judgement:
         if missed:
             parts.append(f"{_listed(asked, missed)} {'was' if len(missed) == 1 else 'were'} left out")
         words = f"Not quite: {', and '.join(parts)}."
-    return Judgement(not missed and not wrong, missed, wrong, words)
+    return Grade(not missed and not wrong, missed, wrong, words)
 
 
 def stage_of(state: RunState, name: str) -> StageState:

@@ -1,8 +1,8 @@
 """Boundary examples: arguments that break one constraint of a tool's schema, and are valid otherwise.
 
 Each example is verified: the schema rejects it (jsonschema, with the validator's patterns and formats), and the same
-schema without that one keyword accepts it. So whatever rejects it enforces that constraint.
-Where no value breaks a keyword alone (`type` beside an `enum`), an example breaks others with it, and says so.
+schema without that one keyword accepts it. So an engine that rejects it enforces that constraint. Where no value breaks
+a keyword alone (`type` beside an `enum`), an example breaks others too (`only` is False).
 """
 
 from __future__ import annotations
@@ -25,29 +25,35 @@ from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.text.figures import duration
 from glyphscope.validation.checker import Checker
 
-_EXAMPLES = 8
-"""Examples of one constraint; of these `_OWN` where alternatives share a place: the rest breaks its neighbours."""
-_OWN = 5
-_ENOUGH = 3
-"""Examples of one constraint of a schema that takes long, and those after which no longer arguments are tried."""
+_EXAMPLES, _OWN, _ENOUGH = 8, 5, 3
+"""The most examples of one constraint; those made from itself where alternatives share its place, as the others break
+its neighbours; and those of a schema that takes long, after which no further valid arguments are tried either.
+"""
 _TRIES = 80
 """Values that are tried with the same valid arguments."""
 _FROM_NEIGHBOURS, _NEIGHBOURS = 12, 20
-"""Values of each neighbour of a constraint that are tried, and neighbours."""
+"""Values that are tried of each constraint at the same place, and the most such constraints."""
 _BRANCHES = 8
 """Alternatives of a `oneOf` that are combined in pairs."""
 _CACHED_VERDICTS = 20_000
 _SECONDS = 20.0
-"""Time for one tool, in which 2,000 constraints are tried; what is left then is reported as not tried."""
+"""The time limit for one tool, enough for 2,000 constraints; the others are reported as not tried."""
 _CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+"""Keywords beside which `additionalProperties` would not see all properties: `unevaluatedProperties` closes these."""
+_MEMBERS = ("properties", "patternProperties", "prefixItems")
+_CONTAINS = ("contains", "minContains", "maxContains")
+_DEPENDS_ON = dict.fromkeys(("items", "additionalProperties", "unevaluatedProperties"), _MEMBERS)
+_DEPENDS_ON |= dict.fromkeys(_CONTAINS, _CONTAINS)
+"""The keywords that decide with a keyword whether it rejects a value."""
+_NOTHING = object()
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """`arguments` break `keyword` at `pointer` (of the keyword, in the tool's parameters), and `valid` do not.
+    """`arguments` break `keyword`, whose JSON Pointer in the tool's parameters is `pointer`; `valid` do not.
 
-    They differ at `path`. `only`: no other constraint rejects them. `choices`: the pointers of each `anyOf` and `oneOf`
-    with the keyword in an alternative, the innermost last.
+    They differ at `path`; `what` says how, in words. `only`: no other constraint rejects them. `choices`: the pointers
+    of each `anyOf` and `oneOf` with the keyword in an alternative, the innermost last.
     """
 
     pointer: str
@@ -62,7 +68,7 @@ class Boundary:
 
 @dataclass(frozen=True)
 class Unreached:
-    """A constraint that no example was found for, and why."""
+    """A constraint for which no example was found, and why."""
 
     pointer: str
     keyword: str
@@ -71,7 +77,7 @@ class Unreached:
 
 @dataclass
 class Boundaries:
-    """Every constraint of a tool is in one of them."""
+    """The result for one tool: every constraint is in one of the two."""
 
     examples: tuple[Boundary, ...] = ()
     unreached: tuple[Unreached, ...] = ()
@@ -81,7 +87,7 @@ def boundary_examples(tool: Tool, *, closed: bool = True) -> Boundaries:
     """The examples of each constraint of the tool's schema.
 
     `closed`: an argument that the schema does not name breaks `/additionalProperties`, even where that is not written,
-    as in a registry that rejects unknown arguments. The last few tools are cached.
+    as in a registry that rejects unknown arguments. Results are cached.
     """
     return _examples(json.dumps(tool.parameters), closed)
 
@@ -93,18 +99,15 @@ def _examples(parameters: str, closed: bool) -> Boundaries:
 
 
 def closed_schema(root: dict[str, Any]) -> dict[str, Any]:
-    """The schema that names all of its arguments."""
+    """The schema, which rejects unknown arguments unless it says otherwise itself."""
     if "additionalProperties" in root or "unevaluatedProperties" in root:
         return root
     keyword = "unevaluatedProperties" if _CLOSING & root.keys() else "additionalProperties"
     return {**root, keyword: False}
 
 
-_NOTHING = object()
-
-
 class _Replacement(NamedTuple):
-    """The place (the steps to it), the value to be put there, and what is wrong with that."""
+    """The value to put at `path`, and in words how it breaks the constraint."""
 
     path: Path
     value: Any
@@ -113,7 +116,7 @@ class _Replacement(NamedTuple):
 
 @dataclass
 class _Found:
-    """The examples found for one constraint."""
+    """The examples found for one constraint; `why` there are none, or none that break it alone."""
 
     keyword: str
     examples: list[Boundary] = field(default_factory=list)
@@ -121,13 +124,15 @@ class _Found:
 
 
 class _Finder:
+    """Finds the examples of one schema."""
+
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
         self._checker = Checker(root)
         self._own = example_arguments(root)
-        self._valid: dict[str, bool] = {}
+        self._valid: dict[str, bool] = {}  # by arguments as JSON
         self._all: list[Constraint] = []
-        self._by_steps: dict[Path, list[Constraint]] = {}
+        self._by_steps: dict[Path, list[Constraint]] = {}  # by their place in the arguments
         self._hurry = 0.0  # the time from which on fewer examples are made
 
     def find(self) -> Boundaries:
@@ -162,16 +167,16 @@ class _Finder:
         """Examples of the constraint; or why there are none, or none that break it alone."""
         if constraint.why_not:
             return [], constraint.why_not
-        # copies of it make the same valid arguments once, when they are asked for
+        # a copy of `tee`'s iterator repeats the arguments that another has made, without making them again
         (bases,) = itertools.tee(self._bases_of(constraint), 1)
         if next(copy(bases), _NOTHING) is _NOTHING:
             return [], "no valid arguments were found that have a value there"
         relaxed = _relaxed(self._root, constraint)
         without = Checker(relaxed)
-        strict: list[Boundary] = []
+        strict: list[Boundary] = []  # break the constraint alone
         weak: list[Boundary] = []
         shared = any(location.chosen for location in constraint.route)
-        # a large schema takes milliseconds for each value: rather a few examples of each constraint than all of some
+        # a large schema takes milliseconds per value: better a few examples of each constraint than all of some
         enough = _EXAMPLES if time.monotonic() < self._hurry else _ENOUGH
         for candidates, most in (
             (self._candidates, min(enough, _OWN) if shared else enough),
@@ -179,8 +184,8 @@ class _Finder:
         ):
             for base in copy(bases):
                 if len(strict) >= _ENOUGH and candidates == self._candidates:
-                    break  # further valid arguments, which are longer, would show no more
-                for candidate in _some(candidates(constraint, base)):
+                    break  # the further valid arguments are longer, and would show no more
+                for candidate in _distinct(candidates(constraint, base)):
                     if len(strict) >= most:
                         break
                     example = self._example(
@@ -195,15 +200,13 @@ class _Finder:
         return weak[:3], "no value was found that breaks it: other constraints may leave it nothing to reject"
 
     def _bases_of(self, constraint: Constraint) -> Iterator[Any]:
-        """Valid arguments with a value there; for the whole arguments, a tool's own example as well."""
-        route = constraint.route
-        if constraint.keyword == FALSE:
-            route = route[:-1]  # no value can be there
-        found = False
-        for found_one in instances(self._root, route, self._is_valid):
-            found = True
-            yield found_one
-        if not found and len(route) == 1 and self._own is not None:
+        """Valid arguments with a value at the constraint's place; for the whole arguments, the tool's example too."""
+        # at the schema `false` no value can be
+        route = constraint.route[:-1] if constraint.keyword == FALSE else constraint.route
+        base = None
+        for base in instances(self._root, route, self._is_valid):
+            yield base
+        if base is None and len(route) == 1 and self._own is not None:
             yield self._own
 
     def _candidates(self, constraint: Constraint, base: Any) -> Iterator[_Replacement]:
@@ -267,19 +270,14 @@ class _Finder:
                     yield from (Candidate({**value, **one}, words) for one in made)
 
     def _pool(self, constraint: Constraint, base: Any) -> Iterator[_Replacement]:
-        """The values that break the constraints around it: where alternatives share a place, each needs the others'."""
+        """Changes that break the other constraints of the place: shared alternatives need each other's values."""
         if constraint.keyword == FALSE or constraint.of_name:
             return
         steps, value = constraint.steps, value_at(base, constraint.steps)
         inner = merged(self._root, constraint.route[-1])
         streams: list[Iterator[Candidate]] = []
         for other in self._by_steps[steps]:
-            if (
-                other.steps == steps
-                and other is not constraint
-                and other.keyword != FALSE
-                and not other.of_name
-            ):
+            if other is not constraint and other.keyword != FALSE and not other.of_name:
                 schema = {**inner, **other.schema}
                 streams.append(
                     itertools.islice(broken(other.keyword, other.value, value, schema), _FROM_NEIGHBOURS)
@@ -311,12 +309,8 @@ class _Finder:
         """Whether the keyword alone, with those it depends on, rejects the value."""
         if constraint.keyword == FALSE or constraint.of_name:
             return False
-        beside = ("properties", "patternProperties", "prefixItems", "contains", "minContains", "maxContains")
-        alone = {k: v for k, v in constraint.schema.items() if k == constraint.keyword or k in beside[:3]}
-        if constraint.keyword in beside:
-            alone |= {k: v for k, v in constraint.schema.items() if k in beside}
-        if constraint.keyword not in ("items", "additionalProperties", "unevaluatedProperties"):
-            alone = {k: v for k, v in alone.items() if k not in beside[:3]}
+        keywords = (constraint.keyword, *_DEPENDS_ON.get(constraint.keyword, ()))
+        alone = {k: v for k, v in constraint.schema.items() if k in keywords}
         return not _valid(self._checker, value, alone)
 
     def _is_valid(self, arguments: Any) -> bool:
@@ -338,8 +332,8 @@ def _valid(checker: Checker, value: Any, schema: Any) -> bool:
         return False
 
 
-def _some(candidates: Iterator[_Replacement]) -> Iterator[_Replacement]:
-    """Each distinct one, up to a limit."""
+def _distinct(candidates: Iterator[_Replacement]) -> Iterator[_Replacement]:
+    """The first `_TRIES` distinct ones."""
     seen: set[str] = set()
     for candidate in candidates:
         key = repr(candidate[:2])
@@ -351,12 +345,10 @@ def _some(candidates: Iterator[_Replacement]) -> Iterator[_Replacement]:
 
 
 def _relaxed(root: dict[str, Any], constraint: Constraint) -> Any:
-    """The schema without the constraint; everything else is shared with it."""
+    """A copy of the schema without the constraint, sharing all other parts."""
     if constraint.keyword == FALSE:
         return with_value(root, constraint.holder, True)
     rest = {key: part for key, part in constraint.schema.items() if key != constraint.keyword}
-    if (
-        constraint.value is False
-    ):  # what reads the neighbour of a keyword must still find it: false becomes true
+    if constraint.value is False:  # other keywords, such as unevaluatedItems, must still find it
         rest[constraint.keyword] = True
     return with_value(root, constraint.holder, rest)

@@ -1,4 +1,4 @@
-"""Values just past a constraint: for each keyword the ones that an engine is most likely to let through."""
+"""Values just past a constraint: for each keyword those that an engine is most likely to accept wrongly."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.grammar.generate.example import matching_text
 
-_LONG = 3_000  # characters or items up to which several examples are made
-_LONGEST = 100_000  # and up to which one is
+_LONG, _LONGEST = 3_000, 100_000
+"""Characters or items up to which several examples are made, and up to which a single one is."""
 
 
 class Candidate(NamedTuple):
-    """A value, and in words what is wrong with it."""
+    """A value, and in words how it breaks the constraint."""
 
     value: Any
     what: str
@@ -45,7 +45,10 @@ _PLAIN: dict[str, Any] = {
 
 
 def broken(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    """Values that the keyword may reject, made from a valid `value`; the caller tests which ones it rejects."""
+    """Values that the keyword, whose value in the schema is `expected`, may reject, made from a valid `value`.
+
+    The caller tests which ones it does reject.
+    """
     match keyword:
         case "type":
             yield from _other_types(value)
@@ -117,9 +120,8 @@ def broken_texts(keyword: str, expected: Any, text: str, schema: dict[str, Any])
             f" {text}",
             f"{text} ",
         ]
-        changed += [
-            f"{text[:at]}{sign}{text[at + 1 :]}" for at in range(min(len(text), 6)) for sign in "!zA0é"
-        ]
+        places = range(min(len(text), 6))
+        changed += [f"{text[:at]}{sign}{text[at + 1 :]}" for at in places for sign in "!zA0é"]
         changed += ["zzz", "0", "Z9_", "!", "-", "é", "a" * 100]
         yield from (Candidate(bad, "not of the pattern") for bad in changed)
 
@@ -159,7 +161,7 @@ def _near(item: Any) -> Candidates:
 
 
 def _unlike(listed: list[Any]) -> list[Any]:
-    """One or two of each type: what is let through of the others is let through of these."""
+    """At most two of each type: an engine treats further ones alike."""
     by_type: dict[type, list[Any]] = {}
     for item in listed:
         by_type.setdefault(type(item), []).append(item)
@@ -167,7 +169,7 @@ def _unlike(listed: list[Any]) -> list[Any]:
 
 
 def _past(bound: Any, sign: int, keyword: str) -> Candidates:
-    """Numbers past a bound: below it with `sign` -1, above it with 1. Exact, in decimals."""
+    """Numbers past a bound: below it with `sign` -1, above it with 1. Computed in decimals, so exact."""
     exact = Decimal(str(bound))
     side = "below the minimum" if sign < 0 else "above the maximum"
     if keyword.startswith("exclusive"):

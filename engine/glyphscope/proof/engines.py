@@ -1,4 +1,4 @@
-"""The engines that a proof asks: each says which texts it would let a model write."""
+"""The engines of a proof: each says which texts it would let a model generate."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 OURS: tuple[EngineName, ...] = ("mask", "gbnf")
 
 Answer: TypeAlias = bool | str
-"""Whether a text is of the grammar; where the engine failed over it, why."""
+"""Whether the engine accepts a text; or why it failed on it."""
 
 Cancelled: TypeAlias = Callable[[], bool]
 
-_BATCH = 200
-_BATCH_CHARACTERS = 200_000
-"""Texts that are read at a time, and their characters: about a second of the probe."""
+_BATCH, _BATCH_CHARACTERS = 200, 200_000
+"""The most texts in one request, and their characters: about a second of the probe."""
 MOST_DEATHS = 3
-"""Times that an engine may crash or use up its seconds over texts of a grammar; then it is not asked again."""
+"""Crashes and timeouts of an engine under one grammar; after these it is not used again."""
 
 
 class Calls(NamedTuple):
@@ -61,8 +60,8 @@ class Calls(NamedTuple):
 class Engine:
     """One engine with the grammars of a registry's calls. Raises GlyphscopeError where it has none for these calls.
 
-    Our grammar is that of all tools; where one of them has none, each of the others has its own. An engine that
-    takes JSON Schema gets that of one tool's calls. Once `cancelled` is true, no more texts are read.
+    Those in `OURS` get one grammar of all tools; if it cannot be built, one of each tool. Those for comparison get the
+    JSON Schema of one tool's calls. Once `cancelled` returns True, no more texts are read.
     """
 
     def __init__(
@@ -77,10 +76,10 @@ class Engine:
         if engine not in OURS and calls.notation != "json":
             raise GrammarError(f"it knows JSON only, not {calls.notation}")
         self._engine, self._calls, self._probe, self._cancelled = engine, calls, probe, cancelled
-        self._readers: dict[str, BatchedReader | GlyphscopeError] = {}  # by tool, "" for the grammar of all
+        self._readers: dict[str, BatchedReader | GlyphscopeError] = {}  # by tool; "" for all tools
 
     def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
-        """Which of the texts the engine would let through. Raises GlyphscopeError where it has no grammar for them."""
+        """The engine's answer to each text. Raises GlyphscopeError where it has no grammar for the tool."""
         reader = self._reader(None) if self._engine in OURS else self._reader(tool)
         if isinstance(reader, GlyphscopeError):
             reader = self._reader(tool)
@@ -94,14 +93,14 @@ class Engine:
             try:
                 reader = BatchedReader(self._read_by(tool), self._cancelled)
                 if self._engine != "schema":
-                    reader.read([""])  # some reject a grammar, or crash over it, only while reading
+                    reader.read([""])  # some engines reject a grammar, or crash, only once they read a text
                 self._readers[name] = reader
             except GlyphscopeError as error:
                 self._readers[name] = error
         return self._readers[name]
 
     def _read_by(self, tool: Tool | None) -> Callable[[Sequence[str]], Sequence[Answer]]:
-        """How the engine reads texts of the grammar of all tools or one."""
+        """A function that reads texts under the grammar of that tool; None: of all tools. Raises GlyphscopeError."""
         if self._engine == "mask":
             return MaskReader(lark=to_lark(self._calls.grammar(tool))).read
         schema = {} if tool is None else call_schema(tool, self._calls.shape, closed=self._calls.closed)
@@ -115,12 +114,12 @@ class Engine:
 
 
 def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, Any]:
-    """The JSON Schema of a tool's calls, as one would write it for an engine that takes schemas."""
+    """The JSON Schema of a tool's calls."""
     return one_call(tool.name, closed_schema(tool.parameters) if closed else tool.parameters, shape)
 
 
 class BatchedReader:
-    """An engine in a separate process. After a failure, the texts of a batch are read one by one to find the cause."""
+    """Reads texts in batches; after a crash, the texts of the batch one by one, to find the one that caused it."""
 
     def __init__(self, ask: Callable[[Sequence[str]], Sequence[Answer]], cancelled: Cancelled) -> None:
         self._ask, self._cancelled = ask, cancelled
@@ -128,7 +127,7 @@ class BatchedReader:
 
     def read(self, texts: Sequence[str]) -> list[Answer]:
         answers: dict[str, Answer] = {}
-        for batch in _batches(sorted(texts, key=len)):  # what is hard to read is long, and comes together
+        for batch in _batches(sorted(texts, key=len)):  # long texts are the hard ones: they come together
             answers.update(zip(batch, self._batch(batch), strict=True))
         return [answers[text] for text in texts]
 
@@ -141,7 +140,7 @@ class BatchedReader:
             return list(self._ask(texts))
         except (ModelDied, CompilerDied) as error:
             if not self._deaths and texts == [""]:
-                raise  # it is the grammar that it does not take
+                raise  # the grammar itself crashes it
             self._deaths.append(error.message)
             if len(texts) == 1:
                 return [error.message]

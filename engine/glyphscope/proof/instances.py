@@ -10,35 +10,35 @@ from glyphscope.grammar.generate.example import example_value
 from glyphscope.proof.places import Route, merged
 from glyphscope.registry.pointer import Path
 
-_WAYS = ((False, False), (False, True), (True, True))
-"""Whether what is not required is written along the way, and at its end."""
+_WITH_OPTIONAL = ((False, False), (False, True), (True, True))
+"""The order of attempts: whether optional members are written along the route, and at its end."""
 
 
 def instances(root: dict[str, Any], route: Route, valid: Callable[[Any], bool]) -> Iterator[Any]:
-    """Valid arguments that lead along the route: with what is required only, then with more."""
+    """Valid arguments with a value at the route's end: with required members only, then with optional ones."""
     found: list[Any] = []
-    refused: list[Any] = []
-    for along, at_end in _WAYS:
+    invalid: list[Any] = []
+    for along, at_end in _WITH_OPTIONAL:
         made = _made(root, route, 0, along, at_end)
-        if made in found or made in refused or not reaches(made, route):
+        if made in found or made in invalid or not reaches(made, route):
             continue
         if valid(made):
             found.append(made)
             yield made
         else:
-            refused.append(made)
+            invalid.append(made)
     steps = tuple(location.step for location in route if location.step is not None)
-    if not found and refused:
-        # alternatives that exclude each other, and the like: another value may be what is asked for
-        for made in refused[:2]:
-            others = _others(value_at(made, steps))
+    if not found:
+        # such as alternatives that exclude each other: another value at the route's end may satisfy them
+        for made in invalid[:2]:
+            others = _other_values(value_at(made, steps))
             fitting = next((o for o in (with_value(made, steps, v) for v in others) if valid(o)), None)
             if fitting is not None:
                 yield fitting
                 return
 
 
-def _others(value: Any) -> list[Any]:
+def _other_values(value: Any) -> list[Any]:
     if isinstance(value, bool) or value is None:
         return [not value]
     if isinstance(value, int | float):
@@ -69,7 +69,7 @@ def value_at(arguments: Any, steps: Path) -> Any:
 
 
 def with_value(arguments: Any, steps: Path, value: Any) -> Any:
-    """Other arguments, which differ there only."""
+    """A copy of the arguments with that value at the steps; nothing else differs."""
     if not steps:
         return value
     changed = copy.copy(arguments)
@@ -78,6 +78,7 @@ def with_value(arguments: Any, steps: Path, value: Any) -> Any:
 
 
 def _made(root: dict[str, Any], route: Route, index: int, along: bool, at_end: bool) -> Any:
+    """An example value for the location `route[index]`, with a value along the rest of the route if possible."""
     schema = merged(root, route[index])
     step = route[index + 1].step if index + 1 < len(route) else None
     if isinstance(step, str):
@@ -85,7 +86,7 @@ def _made(root: dict[str, Any], route: Route, index: int, along: bool, at_end: b
         schema = {**schema, "required": required, "type": "object"}
     elif isinstance(step, int):
         schema = {**schema, "minItems": max(schema.get("minItems", 0), step + 1), "type": "array"}
-    if step is not None:  # a listed or usual value need not have the member
+    if step is not None:  # a listed or default value need not have the member
         schema = {k: v for k, v in schema.items() if k not in ("default", "examples", "enum", "const")}
     name = next((str(location.step) for location in route[index::-1] if isinstance(location.step, str)), "")
     optional = along if step is not None else at_end
@@ -96,7 +97,7 @@ def _made(root: dict[str, Any], route: Route, index: int, along: bool, at_end: b
     if isinstance(value, dict) and isinstance(step, str):
         return _in_order({**value, step: inner}, schema)
     if isinstance(value, list) and isinstance(step, int):
-        # each of the others stays: items that must differ are made different
+        # the other items stay, as `example_value` makes them differ where they must
         return [*value[:step], inner, *value[step + 1 :]]
     return value
 

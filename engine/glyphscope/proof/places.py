@@ -1,4 +1,4 @@
-"""Every constraint of a schema, with a way through a value to the place that it speaks of."""
+"""Every constraint of a schema, with the route through a value to the place that it constrains."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ from glyphscope.registry.pointer import Path, follow_reference, to_pointer
 MAX_CONSTRAINTS = 5_000
 _MAX_PLACES = 20_000
 _MAX_STEPS = 12
-_WAYS = 2
-"""How many ways to a place are followed, for where the first one cannot be gone."""
+_ROUTES = 2
+"""The most routes that are followed to one schema, as no valid value may have the first."""
 
 FALSE = "false"
-"""The name of the schema `false` in place of a keyword."""
+"""Stands for a keyword where the schema is `false`."""
 
 _ALWAYS = frozenset(
     {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
     | {"maxLength", "pattern", "format", "maxItems", "maxProperties", "anyOf", "oneOf", "not"}
     | {"contains", "maxContains"}
 )
+"""The keywords that can reject a value, whatever their own value."""
 _UNLESS: dict[str, tuple[Any, ...]] = {
     "minLength": (0,), "minItems": (0,), "minProperties": (0,), "minContains": (0, 1),
     "required": ([],), "dependentRequired": ({},), "uniqueItems": (False,),
 }  # fmt: skip
+"""Those that can unless they have one of these values."""
 _IF_FALSE = frozenset(
     {"additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems", "propertyNames"}
 )
+"""Those that can if they are false; as schemas they have constraints."""
 
 
 class Location(NamedTuple):
-    """A place in a value: the step that leads to it, and the schemas that apply there together.
+    """A place in a value: the key or index that leads to it, and the schemas that apply there together.
 
-    `chosen` are the keywords of which a branch is among the schemas already.
+    `chosen` are the keywords (`anyOf`, `oneOf`) of which one alternative is among the schemas.
     """
 
     step: str | int | None
@@ -51,9 +54,10 @@ Route: TypeAlias = tuple[Location, ...]
 
 @dataclass(frozen=True)
 class Constraint:
-    """`keyword` of the schema at `holder`. `of_name`: it speaks of the names of the object there, not of a value.
+    """`keyword: value` in `schema`, which is at `holder` and applies at the end of `route`.
 
-    `choices`: each `anyOf` and `oneOf` in an alternative of which the place was come to, the innermost last.
+    `of_name`: it applies to the names of the object's members there. `why_not`: why no value can be there. `choices`:
+    the paths of each `anyOf` and `oneOf` in an alternative of which it is, the innermost last.
     """
 
     holder: Path
@@ -87,24 +91,24 @@ class _Place:
 
 
 def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
-    """Each keyword that can reject a value, outermost places first; once for each path to it."""
+    """Each keyword that can reject a value, the outermost first; once for each route to it, at most `_ROUTES`."""
     waiting = deque([_Place((), root, (Location(None, (root,)),))])
     visits: dict[Path, int] = {}
     for _ in range(_MAX_PLACES):
         if not waiting:
             return
         place = waiting.popleft()
-        if visits.get(place.path, 0) >= _WAYS or len(place.route) > _MAX_STEPS:
+        if visits.get(place.path, 0) >= _ROUTES or len(place.route) > _MAX_STEPS:
             continue
         visits[place.path] = visits.get(place.path, 0) + 1
         if place.schema is False:
             yield _constraint(place, FALSE, False, {})
         if isinstance(place.schema, dict):
-            yield from _own(place)
-            waiting.extend(_inner(root, place))
+            yield from _constraints_of(place)
+            waiting.extend(_places_in(root, place))
 
 
-def _own(place: _Place) -> Iterator[Constraint]:
+def _constraints_of(place: _Place) -> Iterator[Constraint]:
     for keyword, value in place.schema.items():
         if (
             keyword in _ALWAYS
@@ -120,7 +124,7 @@ def _constraint(place: _Place, keyword: str, value: Any, schema: dict[str, Any])
     )
 
 
-def _inner(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
+def _places_in(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
     schema, here = place.schema, place.route[-1]
     if isinstance(ref := schema.get("$ref"), str) and (target := follow_reference(root, ref)):
         yield replace(place, path=target[0], schema=target[1])
@@ -179,7 +183,7 @@ def _items(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
 
 
 def _into(root: dict[str, Any], place: _Place, steps: Path, schema: Any, step: str | int) -> _Place:
-    """The place one step further in the value, with what the other schemas around say of the same member."""
+    """The place one step further in the value, with the other schemas that apply to the same member."""
     others = merged(root, place.route[-1])
     if isinstance(step, int):
         prefix = others.get("prefixItems", ())
@@ -193,13 +197,13 @@ def _into(root: dict[str, Any], place: _Place, steps: Path, schema: Any, step: s
 
 
 def merged(root: dict[str, Any], location: Location) -> dict[str, Any]:
-    """All that applies at a location as one schema, without the choices that were made."""
+    """All schemas of a location as one, without the keywords of which an alternative was chosen."""
     whole = merged_schema(root, *location.schemas)
     return {keyword: value for keyword, value in whole.items() if keyword not in location.chosen}
 
 
 def free_name(schema: dict[str, Any]) -> str:
-    """A name that the schema does not speak of."""
+    """A name that matches neither `properties` nor `patternProperties`."""
     named = schema.get("properties", {})
     for name in ("unknown", "extra", "another_one", "x9", "Z", "unknown-1", "0", "ünknown"):
         if name not in named and not any(found(p, name) for p in schema.get("patternProperties", ())):

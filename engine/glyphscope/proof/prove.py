@@ -29,7 +29,7 @@ from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation.call import CallValidator
 
 _SPELLED = 3
-"""Examples of each constraint that are written in every spelling; the others in the writer's."""
+"""Examples of each constraint that are written in every spelling; the others only as Glyphscope writes values."""
 
 Status: TypeAlias = Literal["enforced", "checked", "unsupported"]
 
@@ -37,9 +37,10 @@ Status: TypeAlias = Literal["enforced", "checked", "unsupported"]
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """The behaviour of one engine under one constraint.
 
-    `enforced`: it rejected all of the `examples` texts that break it, and accepted one that does not. `checked`: it
-    accepted `witness`, which the validator rejects. `unsupported`: nothing decides it, or nothing was shown (`why`).
-    `alone`: the texts break no other constraint. `unproved`: there is no example, or the engine failed over one.
+    `enforced`: it rejected all of the `examples` (a number) texts that break it, and accepted one that does not.
+    `checked`: it accepted `witness`, which the validator rejects; `what` says how it breaks the constraint.
+    `unsupported`: the validator accepts it too, or nothing was shown; `why` explains. `alone`: the texts break no other
+    constraint. `unproved`: there is no example, or the engine failed on one.
     """
 
     tool: str
@@ -58,7 +59,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All proofs of a registry. `counts` has the number of each status by engine.
 
-    `ordered` names by engine the objects whose members come in the schema's order only, though any was asked for.
+    `ordered` names by engine the objects whose members come only in the schema's order, though any was requested.
     """
 
     registry: str
@@ -73,10 +74,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _Reasons: TypeAlias = dict[tuple[str, str], str]
-"""By tool and JSON Pointer."""
+"""Why our grammar does not enforce a constraint, by tool and JSON Pointer."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of tools that are done, and of all."""
+"""Called with the number of finished tools, and of all."""
 
 
 def prove(
@@ -89,7 +90,7 @@ def prove(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Report:
-    """The proofs of every allowed tool. When `cancelled` says so, those that were made so far.
+    """The proofs of every allowed tool; once `cancelled` returns True, those that were made so far.
 
     With `order` any, our grammars are those of any order, and they read each example in two orders.
     """
@@ -136,7 +137,7 @@ def iterate_proofs(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[Proof]:
-    """Each proof as it is made, tool by tool. It asks `cancelled` between engines; closing it ends what it started."""
+    """Yield each proof, tool by tool. Calls `cancelled` between engines; closing the iterator ends its processes."""
     calls = Calls(registry, notation, shape, order)
     with ExitStack() as stack:
         opened = _opened(engines, calls, stack, cancelled)
@@ -150,7 +151,7 @@ def iterate_proofs(
                 if cancelled():
                     return
                 made = list(case.proofs(name, engine))
-                if cancelled():  # then it may have answered nothing
+                if cancelled():  # then its proofs may lack answers
                     return
                 yield from made
             if progress is not None:
@@ -177,14 +178,13 @@ def _opened(
 
 
 class _Claims(NamedTuple):
-    """Our grammar's report: the constraints it does not enforce, and why; and where it keeps the schema's order."""
+    """Our grammar's own report: why it does not enforce some constraints, and where it keeps the schema's order."""
 
     reasons: _Reasons
     ordered: tuple[Ordered, ...]
 
 
 def _claims(engine: EngineName, calls: Calls) -> _Claims:
-    """The report of the grammar for that engine."""
     try:
         grammar = calls.grammar()
         if engine == "mask":
@@ -215,7 +215,7 @@ class _Case:
         self._calls, self._tool, self._unenforced = calls, tool, unenforced
         self._found = boundary_examples(tool, closed=calls.closed)
         self._written: dict[str, tuple[_WrittenExample, ...]] = {}  # by order: schema, required, reversed
-        self._judged: dict[str, bool] = {}
+        self._verdicts: dict[str, bool] = {}  # the validator's, by text
 
     def proofs(self, name: EngineName, engine: Engine | GlyphscopeError) -> Iterator[Proof]:
         """The engine's proof of each constraint, in the order of the schema."""
@@ -290,7 +290,7 @@ class _Case:
         return msgspec.structs.replace(proof, status="enforced")
 
     def _leak(self, proof: Proof, leaks: list[tuple[str, _WrittenExample]]) -> Proof:
-        """The proof with the shortest text that the engine accepted though it breaks the constraint."""
+        """The proof with the shortest broken text that the engine accepted, if possible one that is valid."""
         undecided = [(text, one) for text, one in leaks if self._valid(text)]
         text, one = min(undecided or leaks, key=lambda leak: len(leak[0]))
         return msgspec.structs.replace(
@@ -303,7 +303,7 @@ class _Case:
         )  # fmt: skip
 
     def _reported_reason(self, engine: EngineName, boundary: Boundary) -> str:
-        """Why our grammar does not enforce the constraint, or what it is in; it notes that where it is built."""
+        """Why our grammar does not enforce the constraint, or a schema around it, as the builder reported."""
         reasons = self._unenforced.get(engine, {})
         for start in (boundary.pointer, *reversed(boundary.choices)):
             place = start
@@ -316,12 +316,12 @@ class _Case:
 
     def _valid(self, text: str) -> bool:
         """Whether the validator accepts the text."""
-        if text not in self._judged:
+        if text not in self._verdicts:
             validator = CallValidator(self._calls.registry, self._calls.notation, self._calls.shape)
             validator.feed(text)
             validator.finish()
-            self._judged[text] = validator.valid
-        return self._judged[text]
+            self._verdicts[text] = validator.valid
+        return self._verdicts[text]
 
     def _unreached(self, engine: EngineName, left: Unreached) -> Proof:
         return Proof(
@@ -332,5 +332,5 @@ class _Case:
 
 def _engine_failure(unread: list[str], broken: list[Answer]) -> str:
     failure = f"the engine failed. {unread[0]}"
-    refused = broken.count(False)
-    return f"{failure} It rejected the other {refused:,} texts that break it." if refused else failure
+    rejected = broken.count(False)
+    return f"{failure} It rejected the other {rejected:,} texts that break it." if rejected else failure

@@ -1,4 +1,4 @@
-"""How an example is written as a call: in the notation, in a shape, and its deciding value in several spellings."""
+"""Writes an example as texts of a call: in a notation and a shape, its deciding value in several spellings."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from glyphscope.proof.instances import value_at, with_value
 from glyphscope.registry.pointer import Path
 
 Order: TypeAlias = Callable[[Any], Any]
-"""The members of each object in another order: engines ask for different ones."""
+"""Reorders the members of each object, as engines require different orders."""
 
 _MARK = "\ue000\ue001"
+"""Private characters in place of the deciding value, until its spellings replace them."""
 
 
 def texts(
     tool: str, arguments: Any, path: Path | None, notation: Notation, shape: Shape, order: Order
 ) -> Iterator[str]:
-    """The call, and in each other spelling of the value at `path`; none where the shape cannot write it."""
+    """The call, then with each other spelling of the value at `path`; none where the shape cannot express it."""
     try:
         yield _call(tool, order(arguments), notation, shape)
         if path is None:
@@ -51,7 +52,7 @@ def _call(tool: str, arguments: Any, notation: Notation, shape: Shape) -> str:
 
 
 def spellings(value: Any, notation: Notation) -> list[str]:
-    """Other ways to write a scalar than the writer's own."""
+    """Other ways to write a scalar than `write_value`'s."""
     if isinstance(value, bool):
         return [("t", "true")[1] if value else "false"] if notation == "glyph" else []
     if value is None:
@@ -88,12 +89,12 @@ def _utf16(text: str) -> list[int]:
 
 
 def as_written(arguments: Any) -> Any:
-    """The order of the schema: ours, and llguidance's."""
+    """The schema's order: that of our grammars, and of llguidance."""
     return arguments
 
 
 def reversed_members(arguments: Any) -> Any:
-    """The last member first, in every object: what no grammar accepts that has the schema's order."""
+    """The last member first, in every object: a grammar of the schema's order rejects it."""
     return _reordered(arguments, reversed)
 
 
@@ -109,7 +110,7 @@ def _reordered(value: Any, order: Callable[[dict[str, Any]], Iterable[str]]) -> 
 
 
 def required_names(schema: Any) -> frozenset[str]:
-    """Every name that some schema in there requires."""
+    """Every name that `schema`, or a schema in it, requires."""
     names: set[str] = set()
     waiting = [schema]
     while waiting:

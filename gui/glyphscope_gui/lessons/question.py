@@ -6,7 +6,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
-from glyphscope.lessons.questions import Choice, Sheet, judge
+from glyphscope.lessons.questions import Choice, Sheet, grade
 from glyphscope_gui.lessons.characters import CharacterLine
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
@@ -146,14 +146,14 @@ class LessonQuestion(QFrame):
         if self.is_revealed:
             return
         self.is_revealed = True
-        judged = judge(self.sheet, self.chosen)
+        graded = grade(self.sheet, self.chosen)
         if self.sheet.kind == "character":
             self.line.reveal(self.sheet.at)
         for row in self.rows:
             row.reveal()
         self.result.set_words(
-            f"{'✓' if judged.right else '✕'} {judged.words}",
-            "lesson-right" if judged.right else "lesson-wrong",
+            f"{'✓' if graded.right else '✕'} {graded.words}",
+            "lesson-right" if graded.right else "lesson-wrong",
         )
         if self.sheet.why:
             self.why.show_markdown(self.sheet.why)
@@ -161,7 +161,7 @@ class LessonQuestion(QFrame):
         self.button.hide()
         self.hint.hide()
         if self.chosen:
-            self.answered.emit(judged.right)
+            self.answered.emit(graded.right)
         self.revealed.emit()
 
     def advance(self) -> bool:

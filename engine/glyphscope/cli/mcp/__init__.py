@@ -11,8 +11,6 @@ from glyphscope.cli.mcp.tools import import_tools, list_servers
 from glyphscope.cli.serve_verbs import serve_verbs
 
 app = typer.Typer(help="MCP servers and their tools.", no_args_is_help=True)
-
-
 app.command("list")(list_servers)
 app.command("call")(call)
 app.command("resources")(resources)

@@ -1,4 +1,4 @@
-"""A server that asks while a request runs: its questions are put to the person at the terminal."""
+"""Questions of a server while a request runs, asked at the terminal."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SamplerOption: TypeAlias = Annotated[
 ]
 _POLL_SECONDS = 0.05
 _ATTEMPTS = 3
-"""Times that a form may be filled in before it is cancelled."""
+"""How often a form with invalid values may be filled in before it is cancelled."""
 _SHOWN = 4_000
-"""Characters of a text of the server that are printed."""
+"""Characters of a server's text that are printed."""
 _BY_HAND = "human"
-"""The name of the model in an answer that a person typed."""
+"""The model's name in an answer that the user typed."""
 
 
 class Sampler(NamedTuple):
@@ -47,7 +47,7 @@ _Found = TypeVar("_Found")
 def answering(
     server: McpServer, work: Callable[[threading.Event], _Found], sampler: Sampler | None = None
 ) -> _Found:
-    """Runs the request, and asks at the terminal whatever the server asks meanwhile. Ctrl-C stops the request."""
+    """The result of `work`, run in a thread; the server's questions are asked meanwhile. Ctrl-C stops the request."""
     cancel = threading.Event()
     found: list[_Found] = []
     thread = threading.Thread(target=lambda: found.append(work(cancel)), name="request", daemon=True)
@@ -143,7 +143,7 @@ def _sample(request: SamplingRequest, sampler: Sampler | None) -> Answer:
 
 
 def _generated(request: SamplingRequest, sampler: Sampler) -> Answer | None:
-    """The model's answer, if it is approved; None where there is none."""
+    """The model's answer, declined unless approved; None where the model fails."""
     try:
         with opened(sampler.model, options=sampler.options) as model:
             found = answer_sampling(model, request, threading.Event())

@@ -23,6 +23,7 @@ from glyphscope.cli.output import print_json, print_note
 from glyphscope.visible import visible
 
 _NAMED = 40
+"""Tools that an error names."""
 
 
 @with_groups

@@ -1,4 +1,4 @@
-"""`glyphscope mcp resources`, `mcp prompts` and `mcp complete`: what a server offers beside its tools."""
+"""`glyphscope mcp resources`, `mcp prompts` and `mcp complete`: a server's offers beside its tools."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def prompts(
 
 
 def _wait_for_offers(server: McpServer, seconds: float) -> None:
-    """Wait until its lists are read, up to so many seconds."""
+    """Wait at most so long until its lists are read."""
     until = time.monotonic() + seconds
     while not server.offers.is_complete and server.state == "ready" and time.monotonic() < until:
         time.sleep(0.02)
@@ -180,7 +180,7 @@ def _subscribe(server: McpServer, uri: str, seconds: float) -> None:
 
 
 def _updates(server: McpServer, uri: str, most: int) -> Iterator[int]:
-    """Counts the updates of a subscribed resource as they come; several at once are one."""
+    """Yield at each update of a subscribed resource, at most so often (0: no limit); several at once are one."""
     seen = count = 0
     while server.state == "ready" and (not most or count < most):
         times = server.subscriptions.get(uri, Updates()).times
@@ -194,13 +194,12 @@ def _updates(server: McpServer, uri: str, most: int) -> Iterator[int]:
 
 
 def _read_texts(arguments: str) -> dict[str, str]:
-    """The object of --arguments; MCP has only strings for prompts and templates. Raises InputError."""
+    """The object of --arguments, whose values are strings, as MCP requires here. Raises InputError."""
     given = read_arguments(arguments)
     odd = next((name for name, value in given.items() if not isinstance(value, str)), None)
     if odd is not None:
-        raise InputError(
-            f"The value of {odd} is not a string.", where="--arguments", hint="Put it in quotes."
-        )
+        hint = "Put it in quotes."
+        raise InputError(f"The value of {odd} is not a string.", where="--arguments", hint=hint)
     return given
 
 

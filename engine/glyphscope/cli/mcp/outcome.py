@@ -1,4 +1,4 @@
-"""Arguments and results of one request by hand, on the terminal."""
+"""Reads the arguments of a request from the command line, and prints its result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 
 def violations(tool: Tool, arguments: dict[str, Any]) -> list[str]:
-    """Where arguments violate the schema, the first few."""
+    """The first violations of the tool's schema, in words."""
     found = Checker(tool.parameters).errors(arguments, _MOST_VIOLATIONS)
     return [f"{to_pointer(tuple(error.absolute_path)) or '/'}: {error.message}" for error in found]
 
@@ -91,7 +91,7 @@ def print_outcome(outcome: Outcome, *, as_json: bool, out: Path | None = None) -
 
 
 def _save(outcome: Outcome, out: Path) -> None:
-    """Each piece in a file: the first in `out`, the second in `out` with -2 before its suffix."""
+    """Save each piece in a file: the first in FILE.x, the second in FILE-2.x …"""
     for number, content in enumerate(outcome.content, 1):
         path = out if number == 1 else out.with_stem(f"{out.stem}-{number}")
         data = content_bytes(content)

@@ -1,4 +1,4 @@
-"""Which servers a command means: those of a file, after consent to what they run, or one that was typed."""
+"""The servers of a command: those of a file, after consent to their command lines, or a typed one; and their start."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _SET_LEVEL_SECONDS = 10.0
 
 
 class ServerRequest:
-    """The requested servers, the disabled ones of a file, and the problems of the file."""
+    """The requested servers, the disabled ones of a file, and the problems of the file.
+
+    `words` are a file, or a server's command or URL; `name` chooses a server of the file. Raises InputError.
+    """
 
     def __init__(self, words: Sequence[str], name: str | None) -> None:
         self.problems: tuple[Problem, ...] = ()
@@ -68,7 +71,7 @@ class ServerRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """Which server of a file is meant, and what it may do."""
+    """The chosen server of a file, and its permissions."""
 
     server: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Only this server.")] = None
     yes: Annotated[
@@ -98,7 +101,7 @@ class ServerOptions:
 
     @contextmanager
     def opened(self, config: str) -> Iterator[McpServer]:
-        """The one server that is meant, ready. Raises InputError; exits with 2 where it does not get ready."""
+        """The one chosen server, ready. Raises InputError; exits with 2 where it does not get ready."""
         request = ServerRequest([config], self.server)
         if not request.servers:
             raise InputError("The file has no enabled server.", where=config)
@@ -121,9 +124,8 @@ def _typed(words: Sequence[str]) -> list[str]:
     try:
         typed = shlex.split(words[0]) if len(words) == 1 else list(words)
     except ValueError as error:
-        raise InputError(
-            f"Invalid command line: {error}.", where=words[0], hint="Close what is open."
-        ) from None
+        hint = "Close what is open."
+        raise InputError(f"Invalid command line: {error}.", where=words[0], hint=hint) from None
     scheme, address, _ = typed[0].partition("://") if typed else ("", "", "")
     if address and scheme.lower() not in ("http", "https"):
         raise InputError(
@@ -143,7 +145,7 @@ def _is_file(word: str) -> bool:
 
 
 def with_roots(config: ServerConfig, roots: Sequence[Path] | None) -> ServerConfig:
-    """The server with these folders beside its own. Raises InputError for what is not a folder."""
+    """The server with these roots added to its own. Raises InputError where one is not a folder."""
     for root in roots or ():
         if not root.expanduser().is_dir():
             raise InputError("A root must be an existing folder.", where=str(root))
@@ -152,7 +154,7 @@ def with_roots(config: ServerConfig, roots: Sequence[Path] | None) -> ServerConf
 
 
 def _print_log(server: McpServer, level: LogLevel) -> None:
-    """Prints the server's log messages as they come, on stderr."""
+    """Print the server's log messages on stderr as they come."""
     printed = 0
 
     def print_new() -> None:
@@ -179,9 +181,9 @@ def started(
     asks: bool = False,
     sign_in: Callable[[str], None] | None = None,
 ) -> Iterator[list[McpServer]]:
-    """The servers, started side by side, each ready or failed; afterwards none of their processes is left.
+    """The servers, started in parallel, each ready or failed; all are closed afterwards.
 
-    `asks`: somebody looks at their questions; else they are not offered to ask. `sign_in` shows an address.
+    `asks`: the caller answers their questions; else they cannot ask. `sign_in` shows an address to the user.
     """
     asked = _leave_to_caller if asks else None
     servers = [McpServer(config, asked=asked, sign_in=sign_in, start_seconds=seconds) for config in configs]
@@ -190,23 +192,23 @@ def started(
             stack.callback(server.close)
             server.start()
         for server in servers:
-            while not server.wait(0.2):  # in slices, so that Ctrl-C is heard
+            while not server.wait(0.2):  # in slices, between which Ctrl-C is handled
                 pass
         yield servers
 
 
 def _leave_to_caller(_server: McpServer) -> None:
-    """Nothing to do for a new question: whoever waits for a call looks at its server's questions (`answering`)."""
+    """Nothing to do for a new question: `answering` polls the server's questions."""
 
 
 def print_file_problems(problems: Sequence[Problem]) -> None:
-    """Print the problems of single servers of a file; the others are used."""
+    """Print the problems of a file's servers; those without problems are used."""
     for problem in problems:
         print_note(f"! {problem.pointer}: {problem.message}", "yellow")
 
 
 def print_failure(server: McpServer) -> None:
-    """Why it is not ready, what to do, and its own last words."""
+    """Print why it is not ready, what to do, and the last lines of its log."""
     error = server.problem
     assert error is not None
     print_note(f"✗ {server.name}: {error.message}", "bold red")

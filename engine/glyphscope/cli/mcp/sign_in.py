@@ -63,10 +63,8 @@ def _opener(opens: bool) -> Callable[[str], None]:
         print_note("Sign in at this address, in a browser on this machine:")
         out.print(Text(visible(address, spaces=True)), soft_wrap=True)
         if opens and not _open(address):
-            raise ServerError(
-                "No browser was found.",
-                hint="With --no-browser the address is printed, and you open it yourself.",
-            )
+            hint = "With --no-browser the address is printed, and you open it yourself."
+            raise ServerError("No browser was found.", hint=hint)
 
     return open_address
 

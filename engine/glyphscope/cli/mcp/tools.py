@@ -173,20 +173,15 @@ def import_tools(
 
 
 def _joined(servers: Sequence[McpServer]) -> tuple[Tool, ...]:
-    """Every tool of the first server that has it; names are the registry's keys, so a second one is left out."""
-    tools: dict[str, Tool] = {}
-    owners: dict[str, str] = {}
+    """The tools of all servers; of several with the same name, which is the registry's key, the first."""
+    tools: dict[str, tuple[Tool, str]] = {}
     for server in servers:
         for tool in server.tools():
-            if tool.name in tools:
-                words = (
-                    f"! {tool.name}: skipped from {server.name}, because {owners[tool.name]} has a tool "
-                    "of that name"
-                )
-                print_note(words, "yellow")
-            else:
-                tools[tool.name], owners[tool.name] = tool, server.name
-    return tuple(tools.values())
+            _, owner = tools.setdefault(tool.name, (tool, server.name))
+            if tools[tool.name][0] is not tool:
+                words = f"skipped from {server.name}, because {owner} has a tool of that name"
+                print_note(f"! {tool.name}: {words}", "yellow")
+    return tuple(tool for tool, _ in tools.values())
 
 
 def _write(registry: ToolRegistry, output: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Transforms of a turn's text: calls as JSON documents, in a model's own marks or in the wrapper of an API."""
+"""Transforms of a turn's text that find calls written as JSON: in tags, in code fences, or in the wrapper of an API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from glyphscope.text.json_values import JsonValue, json_or_text, json_values
 
 NAMES = ("name", "tool", "action", "function")
 ARGUMENTS = ("arguments", "args", "parameters", "input")
+"""The keys under which models write a call's name and arguments, the usual one first."""
 MOST_DOCUMENTS = 100
+_TAGS = re.compile(r"<(tool_call|function_call|tool|call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_FENCES = re.compile(r"```[A-Za-z_]*[ \t]*\r?\n(.*?)(?:\r?\n)?(?:```|\Z)", re.DOTALL)
+_INNER = re.compile(r"^```[A-Za-z_]*\s*|\s*```$")
+
+Change: TypeAlias = Callable[[Any, Form], list[Any] | None]
+"""Returns the calls that replace a document; None where it stays."""
 
 
 def documents(text: str) -> Iterator[JsonValue]:
@@ -29,12 +36,11 @@ def _is_document(value: Any) -> bool:
     return bool(listed) and all(isinstance(each, dict) for each in listed)
 
 
-Change: TypeAlias = Callable[[Any, Form], list[Any] | None]
-"""The calls that a document becomes; None where it stays."""
-
-
 def rewriting(surface: Surface, about: str, *, what: str) -> Callable[[Change], Act]:
-    """Registers a change of every document of a text, which becomes its calls in the run's form; `what` was done."""
+    """A decorator that registers a change of each document of a text into calls in the run's form.
+
+    `about` describes the transform, `what` what it did to a text.
+    """
 
     def register(change: Change) -> Act:
         @wraps(change)
@@ -53,20 +59,20 @@ def rewriting(surface: Surface, about: str, *, what: str) -> Callable[[Change], 
 
 
 def written(call: Any, form: Form) -> str:
-    """A call in the run's form, where it is a plain one; else as JSON, for what acts next."""
+    """The call in the run's form if it is a plain one, else as JSON, for the next transform."""
     plain = plain_call(call)
     if plain is not None:
         try:
             return write_call(*plain, style=form.notation, shape=form.shape)
         except NotationError:
-            pass  # the validator will say what is wrong with it
+            pass  # the validator will report the violation
     text = json.dumps(call, ensure_ascii=False)
-    halves = any("\ud800" <= char <= "\udfff" for char in text)  # of surrogate pairs, which no text can have
-    return json.dumps(call) if halves else text
+    lone = any("\ud800" <= char <= "\udfff" for char in text)  # a lone surrogate is not in UTF-8
+    return json.dumps(call) if lone else text
 
 
 def plain_call(call: Any) -> tuple[str, dict[str, Any]] | None:
-    """Name and arguments of `{"name": …, "arguments": {…}}`, by any of the keys that models use; and nothing else."""
+    """Name and arguments of `{"name": …, "arguments": {…}}`, under any of the keys; None for any other value."""
     if not isinstance(call, dict):
         return None
     name, arguments = key_of(call, NAMES), key_of(call, ARGUMENTS)
@@ -80,11 +86,6 @@ def plain_call(call: Any) -> tuple[str, dict[str, Any]] | None:
 def key_of(call: dict[str, Any], keys: tuple[str, ...]) -> str | None:
     """The first of the keys that the call has."""
     return next((key for key in keys if key in call), None)
-
-
-_TAGS = re.compile(r"<(tool_call|function_call|tool|call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-_FENCES = re.compile(r"```[A-Za-z_]*[ \t]*\r?\n(.*?)(?:\r?\n)?(?:```|\Z)", re.DOTALL)
-_INNER = re.compile(r"^```[A-Za-z_]*\s*|\s*```$")
 
 
 @transform("response", "<tool_call>…</tool_call> becomes the call in it.")
@@ -115,24 +116,24 @@ def _unwrapped(text: str, form: Form, marks: re.Pattern[str], group: int, what: 
 
 
 def _looks_like_call(inner: str, form: Form) -> bool:
-    """An object in JSON that names something, or braces with the name of a tool in them in any other notation."""
+    """Whether it is JSON with the keys of a call, or, in any other notation, braces and a tool's name."""
     if not inner.startswith(("{", "[")):
         return False
     calls = _calls_in(inner)
     if calls is None:
         return any(tool.name in inner for tool in form.registry)
-    return bool(calls) and all(isinstance(call, dict) and _names(call) for call in calls)
+    return bool(calls) and all(isinstance(call, dict) and _has_call_key(call) for call in calls)
 
 
 def _calls_in(inner: str) -> list[Any] | None:
-    """The items of a JSON array, or the one value; None for what is not JSON."""
+    """The items of a JSON array, or the single value; None if the text is not JSON."""
     document = json_or_text(inner)
     if document == inner:
         return None
     return document if isinstance(document, list) else [document]
 
 
-def _names(call: dict[str, Any]) -> bool:
+def _has_call_key(call: dict[str, Any]) -> bool:
     return any(key in call for key in (*NAMES, "function_call", "tool_calls"))
 
 
@@ -144,9 +145,7 @@ def _in_form(inner: str, form: Form) -> str:
 
 
 @rewriting(
-    "response",
-    'The wrapper {"function_call": {…}} is taken away.',
-    what="took the call out of function_call",
+    "response", 'The wrapper {"function_call": {…}} is taken away.', what="took the call out of function_call"
 )
 def function_call(document: Any, form: Form) -> list[Any] | None:
     """`{"function_call": {…}}`, the older wrapper of an API, becomes the call in it."""
@@ -161,9 +160,8 @@ def function_call(document: Any, form: Form) -> list[Any] | None:
     what="took the calls out of tool_calls",
 )
 def tool_calls(document: Any, form: Form) -> list[Any] | None:
-    """`{"tool_calls": [{"function": {…}}]}` becomes the calls in it; an object in the array's place is a call too.
-
-    So does a bare array of calls.
+    """`{"tool_calls": [{"function": {…}}]}`, with an object in place of the array, or without the wrapper, becomes the
+    calls in it.
     """
     if isinstance(document, dict):
         calls = document.get("tool_calls")
@@ -175,14 +173,10 @@ def tool_calls(document: Any, form: Form) -> list[Any] | None:
     if not calls or not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         return None
     inner = [call["function"] if isinstance(call.get("function"), dict) else call for call in calls]
-    return inner if all(_names(call) for call in inner) else None
+    return inner if all(map(_has_call_key, inner)) else None
 
 
-@rewriting(
-    "call",
-    "Arguments in a JSON string become an object.",
-    what="read the arguments out of a string",
-)
+@rewriting("call", "Arguments in a JSON string become an object.", what="read the arguments out of a string")
 def arguments_from_text(document: Any, form: Form) -> list[Any] | None:
     """Arguments that are a JSON object in a string become that object."""
     if not isinstance(document, dict) or key_of(document, NAMES) is None:
@@ -196,7 +190,7 @@ def arguments_from_text(document: Any, form: Form) -> list[Any] | None:
 
 @rewriting("call", 'Arguments "" or null become none.', what="took blank arguments for none")
 def blank_arguments(document: Any, form: Form) -> list[Any] | None:
-    """Arguments that are a blank string, null or not there become no arguments."""
+    """Arguments that are a blank string, null or missing become `{}`."""
     if not isinstance(document, dict) or (name := key_of(document, NAMES)) is None:
         return None
     key = key_of(document, ARGUMENTS)
@@ -206,13 +200,9 @@ def blank_arguments(document: Any, form: Form) -> list[Any] | None:
     return [document | {key: {}}] if document[key] is None or _is_blank(document[key]) else None
 
 
-@rewriting(
-    "call",
-    "Optional arguments that are blank strings are left out.",
-    what="left blank arguments out",
-)
+@rewriting("call", "Optional arguments that are blank strings are left out.", what="left blank arguments out")
 def blank_values(document: Any, form: Form) -> list[Any] | None:
-    """Blank strings in the place of arguments that are not required, or that may not be blank, are left out."""
+    """Optional arguments that are blank strings are left out."""
     plain = plain_call(document)
     if plain is None:
         return None

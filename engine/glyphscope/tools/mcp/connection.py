@@ -1,7 +1,7 @@
 """One run of a server, from its start to its end: the SDK's session in the event loop of the server's own thread.
 
-The SDK negotiates, numbers requests and routes answers. Lists and results are read before the SDK's
-models, which reject a whole list for one invalid tool, and a whole answer for one invalid item.
+The SDK negotiates, numbers requests and routes answers. Lists and results are read as plain JSON instead of with the
+SDK's models, which reject a whole list for one invalid tool, and a whole answer for one invalid item.
 """
 
 from __future__ import annotations
@@ -62,29 +62,26 @@ from glyphscope.tools.mcp.process import ServerProcess
 from glyphscope.tools.mcp.stdio import Pipes
 
 _LISTS_APART = 1.0
-"""Seconds between two lists: a server that says all the time that its list has changed is asked no more often."""
+"""Seconds between two requests of a list, for a server that reports changes all the time."""
 _MOST_ROUNDS = 10
-"""Times that one request may be answered with requests for input."""
+"""The most requests for input in answer to one request."""
 _GOODBYE = 1.0
 """Seconds for the end of an HTTP session."""
-_ENDED_HERE = "Connection closed"
-_SESSION_GONE = "Session terminated"
+_ENDED_HERE, _SESSION_GONE = "Connection closed", "Session terminated"
+"""The SDK's messages for a connection that ended, and for a session that the server no longer knows."""
 _NO_REGISTRATION = (
     "Clients cannot register themselves there: write a token into `headers`, for example Authorization."
 )
 
-for _name in (
-    "mcp",
-    "client",
-    "httpx2",
-):  # what they log reaches a handler that somebody sets, and never stderr
+for _name in ("mcp", "client", "httpx2"):  # without a handler, logging would write to stderr
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class Connection:
-    """`ready`, `listed`, `offered`, `updated` (with the URI of a resource) and `asked` are called in the loop's thread.
+    """One connection: `run` it in an event loop; `submit` calls to it from any thread.
 
-    Without `asked` there is no one to answer requests for sampling and elicitation: the server is not offered them.
+    The callbacks, `updated` with the URI of a resource, are called in the loop's thread. Without `asked`, the server is
+    not offered sampling and elicitation.
     """
 
     def __init__(
@@ -108,7 +105,7 @@ class Connection:
         self._updated = updated
         self._roots = config.roots
         self.log_level = ""
-        """Of every request to a server of 2026-07-28 and later, which has no `logging/setLevel`."""
+        """Sent with every request to a server of 2026-07-28 and later, which has no `logging/setLevel`."""
         self.asking = Asking(config.name, asked) if asked is not None else None
         self._guard = Guard(log)
         self._refusals = Refusals()
@@ -117,11 +114,9 @@ class Connection:
         self._process: ServerProcess | None = None
         self._pipes: Pipes | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._jobs: asyncio.Queue[Call | None] = (
-            asyncio.Queue()
-        )  # the calls to make; None ends the connection
-        self._life: anyio.CancelScope | None = None
-        # set where that list has to be read again
+        self._jobs: asyncio.Queue[Call | None] = asyncio.Queue()  # calls to make; None ends the connection
+        self._life: anyio.CancelScope | None = None  # of the whole run
+        # set when that list is to be read again
         self._stale = {kind: asyncio.Event() for kind in ("tools", "resources", "prompts")}
         self._roots_changed = asyncio.Event()
         self._listening = Listening(self._reread)
@@ -135,37 +130,37 @@ class Connection:
     # from any thread
 
     def submit(self, call: Call) -> None:
-        """Raises RuntimeError when the loop is over."""
+        """Make a call; its answers come to `call.replies`. Raises RuntimeError once the loop has ended."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._jobs.put_nowait, call)
 
     def abandon(self, call: Call) -> None:
-        """Stop waiting for a request: the server is notified that it is cancelled."""
+        """Stop waiting for a call: the server is notified that it is cancelled."""
         self._in_loop(_abandon, call)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
-        """Other folders to answer `roots/list` with; the server is notified."""
+        """Change the folders that answer `roots/list`; the server is notified."""
         self._roots = roots
         self._in_loop(self._roots_changed.set)
 
     def listen_to(self, uris: tuple[str, ...]) -> None:
-        """Other resources whose updates a server of 2026-07-28 and later is to report."""
+        """Change the resources whose updates a server of 2026-07-28 and later is to report."""
         self._in_loop(self._listening.subscribe, uris)
 
     def stop(self) -> None:
-        """Ends everything, in less than 2 seconds."""
+        """End the run, in less than 2 seconds."""
         self.stopping = True
         if self._life is not None:
             self._in_loop(self._stop)
 
     def _in_loop(self, do: Callable[..., object], *arguments: object) -> None:
-        """Never waits: not for a busy loop, and not for one that has just ended, where nothing is to be done."""
+        """Schedule a function in the loop; nothing to do if that has ended."""
         if self._loop is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(do, *arguments)
 
     def kill(self) -> None:
-        """Ends the process when its thread does not."""
+        """Kill the process, where its thread does not end it."""
         if self._process is not None:
             self._process.kill()
 
@@ -181,7 +176,7 @@ class Connection:
         self._jobs.put_nowait(None)
 
     async def run(self, seconds: float) -> None:
-        """Until the server ends or is stopped. `seconds` are those it has to get ready.
+        """Run until the server ends or is stopped. It has `seconds` to get ready.
 
         Raises ServerError for a server that does not get ready, and for one that ends by itself.
         """
@@ -204,9 +199,8 @@ class Connection:
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[TransportStreams]:
         if self._signing is not None:
-            async with http_streams(
-                self._config, self._guard, self._log, self._refusals, self._signing
-            ) as streams:
+            http = http_streams(self._config, self._guard, self._log, self._refusals, self._signing)
+            async with http as streams:
                 yield streams
             return
         self._process = ServerProcess(self._config)
@@ -215,17 +209,17 @@ class Connection:
             yield streams
 
     def _ended(self) -> None:
-        """The process can no longer be heard."""
+        """The process ended, or closed its output."""
         assert self._process is not None
         self._lose(f"The server {self._process.ending or 'closed its standard output'}.")
 
     def _lose(self, why: str) -> None:
-        """The server ended by itself; the first reason is the one to report."""
+        """End the connection, as the server ended by itself; the first reason is reported."""
         self._lost = self._lost or why
         self._jobs.put_nowait(None)
 
     async def _serve_calls(self, streams: TransportStreams, seconds: float) -> None:
-        """Opens the session, lists the tools, then makes calls until there is a None among them."""
+        """Open the session, list the tools, then make calls until a None comes."""
         dispatcher = JSONRPCDispatcher(*streams)
         who = Implementation(name="glyphscope", version=version("glyphscope"))
         async with ClientSession(
@@ -237,7 +231,7 @@ class Connection:
 
             async def ask(method: str, params: dict[str, Any], options: CallOptions) -> dict[str, Any]:
                 data: dict[str, Any] = {"method": method, "params": params}
-                session._stamp(data, options)  # what the version that was agreed on wants with every request
+                session._stamp(data, options)  # adds what the negotiated version requires in every request
                 if self.log_level and self.is_modern:
                     data["params"]["_meta"].setdefault(LOG_LEVEL_META_KEY, self.log_level)
                 return await dispatcher.send_raw_request(method, data["params"] or None, options)
@@ -260,7 +254,7 @@ class Connection:
                     tasks.start_soon(self._listening.run, session, about.features)
                 else:
                     tasks.start_soon(_repeat, self._roots_changed, lambda: _report_roots(session))
-                for kind in sorted(kinds):  # beside the calls: they do not wait for these lists
+                for kind in sorted(kinds):  # in parallel: calls do not wait for these lists
                     self._stale[kind].set()
                     tasks.start_soon(_repeat, self._stale[kind], partial(self._list_kind, ask, kind))
                 while (call := await self._jobs.get()) is not None:
@@ -269,30 +263,26 @@ class Connection:
 
     async def _introduce(self, session: ClientSession, seconds: float) -> About:
         """The handshake. Raises ServerError."""
+        problem = ""
         try:
             with anyio.fail_after(seconds):
                 await self._negotiate(session)
         except TimeoutError:
-            raise self._error(
-                f"The server did not answer within {duration(seconds)} after it was started."
-            ) from None
+            problem = f"The server did not answer within {duration(seconds)} after it was started."
         except MCPError as error:
+            problem = f"The server rejected the session: {self._words(error).rstrip('.')}."
             if self._lost:
-                raise self._error(f"{self._lost[:-1]} before it was ready.") from None
-            if error.code == UNSUPPORTED_PROTOCOL_VERSION:
-                raise self._error(
-                    "The server supports only versions of MCP that Glyphscope does not support."
-                ) from None
-            words = self._words(error).rstrip(".")
-            raise self._error(f"The server rejected the session: {words}.") from None
+                problem = f"{self._lost[:-1]} before it was ready."
+            elif error.code == UNSUPPORTED_PROTOCOL_VERSION:
+                problem = "The server supports only versions of MCP that Glyphscope does not support."
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = "/".join(map(str, first["loc"]))
-            raise self._error(
-                f"The server's answer to `initialize` is not MCP: {place}: {first['msg']}."
-            ) from None
-        except RuntimeError as error:  # the SDK's word for a version that it does not know
-            raise self._error(f"{error}.") from None
+            problem = f"The server's answer to `initialize` is not MCP: {place}: {first['msg']}."
+        except RuntimeError as error:  # raised by the SDK for a version that it does not know
+            problem = f"{error}."
+        if problem:
+            raise self._error(problem)
         self.is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
         info = session.server_info
         return About(
@@ -304,7 +294,7 @@ class Connection:
         )
 
     async def _negotiate(self, session: ClientSession) -> None:
-        """The handshake of all servers until 2026; if a server rejects it, the present one.
+        """`initialize`, the handshake of versions before 2026-07-28; if the server rejects it, `discover`.
 
         In this order, as older servers may not answer, or exit, after another first message.
         """
@@ -319,7 +309,7 @@ class Connection:
                 raise error from None
 
     async def _list(self, ask: Ask, *, needed: bool = False) -> Listing:
-        """All tools. With `needed`, a list of which not even the first page comes is a ServerError."""
+        """All tools. With `needed`, raises ServerError if not even the first page is received."""
         reader = ListReader()
         try:
             problem = await read_pages(ask, "tools/list", "tools", reader.take, self._log, self._no_tools)
@@ -348,20 +338,18 @@ class Connection:
             stale.set()
 
     async def _list_roots(self, context: ClientRequestContext) -> ListRootsResult:
+        paths = map(Path, self._roots)
         return ListRootsResult(
-            roots=[
-                Root(uri=FileUrl(Path(root).as_uri()), name=Path(root).name or root) for root in self._roots
-            ]
+            roots=[Root(uri=FileUrl(path.as_uri()), name=path.name or str(path)) for path in paths]
         )
 
     async def _relist(self, ask: Ask) -> None:
         self._listed(await self._list(ask))
 
     async def _list_kind(self, ask: Ask, kind: str) -> None:
-        """Reads the lists of resources and their templates, or that of prompts."""
-        lists = LISTS[kind]
+        """Read the lists of resources and of their templates, or that of prompts."""
         problems: list[str] = []
-        for name, method, key, what in lists:
+        for name, method, key, what in LISTS[kind]:
             reader = OfferReader(what)
             try:
                 problem = await read_pages(ask, method, key, reader.take, self._log, self._words)
@@ -369,17 +357,12 @@ class Connection:
                 # templates are optional, and a server without them may not know the method
                 problem = "" if what == "template" and "-32601" in str(error) else f"{method}: {error}"
             problems += [*reader.problems, *([problem] if problem else [])]
-            if reader.offers or not problem:  # what was there is better than nothing
+            if reader.offers or not problem:  # else keep the old list
                 read: dict[str, Any] = {name: reader.offers}
                 self._offers = replace(self._offers, **read)
-        others = tuple(p for p in self._offers.problems if not p[0].startswith(kind))
-        self._offer(
-            replace(
-                self._offers,
-                listed=self._offers.listed | {kind},
-                problems=(*others, *((kind, problem) for problem in problems)),
-            )
-        )
+        others = (p for p in self._offers.problems if not p[0].startswith(kind))
+        all_problems = (*others, *((kind, problem) for problem in problems))
+        self._offer(replace(self._offers, listed=self._offers.listed | {kind}, problems=all_problems))
 
     def _offer(self, offers: Offers) -> None:
         self._offers = offers
@@ -413,7 +396,7 @@ class Connection:
     async def _complete(
         self, session: ClientSession, ask: Ask, call: Call, options: CallOptions
     ) -> dict[str, Any]:
-        """The result; since 2026-07-28 a server asks for input in place of one, and is then asked again."""
+        """The result. Since 2026-07-28 a server may ask for input instead, and gets the request again with it."""
         params = call.params
         for _round in range(_MOST_ROUNDS):
             result = await ask(call.method, dict(params), {**options})
@@ -439,7 +422,7 @@ class Connection:
         raise MCPError(code=LOCAL_ERROR, message=f"The server asked for input {_MOST_ROUNDS} times.")
 
     def _words(self, error: MCPError) -> str:
-        """An error of the protocol in words, with its code where it is the server's own."""
+        """The message of an error, with its code if it is the server's own."""
         if error.code == CONNECTION_CLOSED and self._lost:
             return before_it_answered(self._lost, self._stderr.text)
         message = self._log.hide(error.message).strip()[:1_000] or "an error without a message"
@@ -448,7 +431,7 @@ class Connection:
         return message if error.code == LOCAL_ERROR else f"{message} (code {error.code})"
 
     def _failure(self, error: BaseException) -> ServerError:
-        """The exceptions of a group of tasks, as one error in words."""
+        """The error of a run: of a group of exceptions, the ServerError in it, or the first."""
         while isinstance(error, BaseExceptionGroup):
             error = next((e for e in error.exceptions if isinstance(e, ServerError)), error.exceptions[0])
         if isinstance(error, ServerError):
@@ -463,17 +446,17 @@ class Connection:
 
     @property
     def needs_sign_in(self) -> bool:
-        """Whether it was rejected for lack of a sign-in that this program could make."""
+        """Whether the server rejected it because a sign-in is missing, which this program can make."""
         has_header = any(name.lower() == "authorization" for name in self._config.headers)
         return self._refusals.last.startswith("HTTP 401") and not has_header
 
     @property
     def unsaved(self) -> str:
-        """Why the sign-in is not kept; "" where it is."""
+        """Why the sign-in is not stored; "" if it is."""
         return self._signing.unsaved if self._signing is not None else ""
 
     def _error(self, message: str, hint: str = "") -> ServerError:
-        """Without a `hint`, the one that the state of the connection suggests."""
+        """The sign-in's problem if it has one, else that message; without a `hint`, one by the connection's state."""
         if self._signing is not None and self._signing.problem is not None:
             return self._signing.problem
         return ServerError(
@@ -491,15 +474,13 @@ class Connection:
                 return "The sign-in was rejected. Sign in again."
             return "Sign in, or write what it expects into `headers`, for example Authorization."
         if self._guard.first_rambling:
-            return (
-                "It writes text that is not a message to its standard output, first: "
-                f"{self._guard.first_rambling}"
-            )
+            first = self._guard.first_rambling
+            return f"It writes text that is not a message to its standard output, first: {first}"
         return "See the last lines of its output." if self._stderr.text else ""
 
 
 async def _repeat(changed: asyncio.Event, act: Callable[[], Awaitable[None]]) -> None:
-    """Acts after each change, at most once in `_LISTS_APART` seconds."""
+    """Call `act` after each change, at most once in `_LISTS_APART` seconds."""
     while True:
         await changed.wait()
         changed.clear()

@@ -1,4 +1,4 @@
-"""An MCP server as a source of tools: it has its own thread, and every method may be called from any other."""
+"""An MCP server as a source of tools. It runs in a separate thread, and every method may be called from any other."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ if TYPE_CHECKING:
     from glyphscope.tools.mcp.connection import Connection
 
 State: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended"]
-"""`failed`: it did not get ready; `ended`: it was, and is over by itself. `problem` says why."""
+"""`failed`: it did not get ready; `ended`: it was ready, and ended by itself. `problem` says why."""
 
 START_SECONDS = 60.0
-"""A launcher such as npx or uvx may have to fetch the server first."""
+"""The time limit of a start: a launcher such as npx or uvx may have to fetch the server first."""
 _STOP_SECONDS = 2.5
-"""Time for its thread to end, before and after its process is killed."""
+"""Seconds for its thread to end, before and after its process is killed."""
 _POLL_SECONDS = 0.02
-"""Seconds after which a call that waits looks whether it is to continue."""
+"""Seconds between two checks of a waiting call for a stop or its time limit."""
 MOST_SUBSCRIPTIONS = 1_000
-"""Resources of one server."""
+"""The most subscribed resources of one server."""
 
 
 class Updates(NamedTuple):
-    """Of a resource since it was subscribed to: how many, and when the last one came (seconds since 1970; 0: none)."""
+    """The updates of a resource since it was subscribed to, and the time of the last (seconds since 1970; 0: none)."""
 
     times: int = 0
     last: float = 0.0
 
 
 class McpServer:
-    """A `ToolSource`. `changed` is called in the server's thread, with the server, for a new state or another list.
+    """A `ToolSource`. The callbacks are called in the server's thread, and must not wait.
 
-    `asked` is called there for one open question more or less. Without it the server is not offered to ask.
-    `sign_in` is called there with the address at which a person signs in, and must not wait; it may raise ServerError.
-    Without it only a stored sign-in is used.
+    `changed` is called for a new state or another list; `asked` when a question opens or closes (without it, the server
+    cannot ask); `sign_in` with the address at which the user signs in (without it, only a stored sign-in is used). It
+    may raise ServerError.
     """
 
     def __init__(
@@ -82,16 +82,16 @@ class McpServer:
         self._asked = asked
         self._sign_in = sign_in
         self.needs_sign_in = False
-        """Whether it failed for want of a sign-in with OAuth."""
+        """Whether it failed because a sign-in with OAuth is missing."""
         self._unsaved = ""  # why the last connection's sign-in was not saved
         self._start_seconds = start_seconds
         self._lock = threading.Lock()
-        self._settled = threading.Event()  # it is ready, or has failed or ended
+        self._settled = threading.Event()  # set unless it is starting
         self.state: State = "stopped"
         self.problem: ServerError | None = None
         """Why it failed or ended."""
         self.about: About | None = None
-        """The facts that the server declares, once it is ready."""
+        """The server's own description, once it is ready."""
         self._listing = Listing()
         self.offers = Offers()
         """Its resources and prompts, as far as they have been listed."""
@@ -107,12 +107,12 @@ class McpServer:
 
     @property
     def stderr(self) -> str:
-        """The last lines that it printed as errors."""
+        """The last lines of its standard error."""
         return self._stderr.text
 
     @property
     def tool_problems(self) -> tuple[ToolProblem, ...]:
-        """The tools that cannot be used, with the reason; and usable ones with problems."""
+        """The problems of tools, which make some of them unusable."""
         return self._listing.problems
 
     @property
@@ -122,7 +122,7 @@ class McpServer:
 
     @property
     def unsaved_sign_in(self) -> str:
-        """Why the sign-in is not kept in the keyring; "" where it is."""
+        """Why the sign-in is not stored in the keyring; "" if it is."""
         connection = self._connection
         return connection.unsaved if connection is not None else self._unsaved
 
@@ -132,13 +132,13 @@ class McpServer:
         return self._subscriptions.copy()
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
-        """Other folders for the server's roots; one that runs is notified, and may ask for them."""
+        """Change the server's roots; a running server is notified, and may ask for them."""
         self.config = msgspec.structs.replace(self.config, roots=roots)
         if (connection := self._connection) is not None:
             connection.set_roots(roots)
 
     def set_log_level(self, level: LogLevel, **options: Unpack[CallOptions]) -> Outcome:
-        """Asks for log messages of that level and more severe ones, under the promises of `call`."""
+        """Ask for log messages of that level and more severe ones; options and errors as in `call`."""
         if not self._declares("logging"):
             return self._unsupported("logging")
         connection = self._connection
@@ -151,7 +151,7 @@ class McpServer:
         return found
 
     def subscribe(self, uri: str, *, on: bool = True, **options: Unpack[CallOptions]) -> Outcome:
-        """Subscribes to a resource, or ends that, under the promises of `call`; `subscriptions` counts its updates."""
+        """Subscribe to a resource, or unsubscribe; options and errors as in `call`. `subscriptions` counts updates."""
         connection = self._connection
         if not self._declares("resources/subscribe"):
             return self._unsupported("subscriptions to single resources")
@@ -189,7 +189,7 @@ class McpServer:
         return connection.asking.questions if connection is not None and connection.asking else ()
 
     def start(self) -> None:
-        """Starts it and returns at once; `changed` is called as it gets on. Does nothing where it runs already."""
+        """Start it and return at once; `changed` is called for each new state. Does nothing if it runs already."""
         with self._lock:
             if self._closed or self.state in ("starting", "ready"):
                 return
@@ -200,11 +200,11 @@ class McpServer:
             self._thread.start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Waits until it is ready or has failed; False where it is neither after that time."""
+        """Wait until it is ready, or has failed or ended; False if it still starts after that time."""
         return self._settled.wait(seconds)
 
     def open(self) -> McpServer:
-        """Starts it and waits until it is ready. Raises ServerError, and leaves nothing running then."""
+        """Start it and wait until it is ready. Raises ServerError if it fails; nothing runs then."""
         self.start()
         self.wait()
         if self.state != "ready":
@@ -229,14 +229,14 @@ class McpServer:
         return _read(found, lambda result: read_result(result, listing.outputs.get(tool)))
 
     def fetch(self, method: str, params: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
-        """The answer to `resources/read` or `prompts/get`, under the promises of `call`."""
+        """The answer to `resources/read` or `prompts/get`; options and errors as in `call`."""
         found = self.request(method, params, **options)
         if method == "resources/read":
             return _read(found, lambda result: read_resource(result, str(params.get("uri"))))
         return _read(found, read_prompt)
 
     def request(self, method: str, params: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
-        """The result of any request, as the server sends it, in `structured`, under the promises of `call`."""
+        """The result of any request, as the server sends it, in `structured`; options and errors as in `call`."""
         if options["cancel"].is_set():
             return _cancelled()
         if failure := self._unsendable(params):
@@ -252,7 +252,7 @@ class McpServer:
         others: Mapping[str, str] | None = None,
         **options: Unpack[CallOptions],
     ) -> Completion:
-        """Values for an argument of a prompt or template that continue `value`, under the promises of `call`."""
+        """Values for an argument of a prompt or template that continue `value`; options as in `call`."""
         if not self._declares(COMPLETIONS):
             return Completion(problem=self._unsupported("completions").message)
         params = completion_params(offer, argument, value, others)
@@ -262,7 +262,7 @@ class McpServer:
     def _ask(self, method: str, params: dict[str, Any], who: str, **options: Unpack[CallOptions]) -> Outcome:
         """The result of a request in `structured`, or why there is none; `who` (tool or server) is for the message.
 
-        Time in which a question is open does not count.
+        The time while a question is open does not count towards the limit.
         """
         seconds, cancel, progress = options["seconds"], options["cancel"], options.get("progress")
         call = Call(method, params)
@@ -300,7 +300,7 @@ class McpServer:
                 self._calls.discard(call)
 
     def close(self) -> None:
-        """Ends the process with all that it started, within 2 seconds."""
+        """End the process and all that it started, usually within 2 seconds."""
         with self._lock:
             self._closed = True
             connection, thread = self._connection, self._thread
@@ -355,9 +355,7 @@ class McpServer:
         self._report()
 
     def _listed(self, listing: Listing) -> None:
-        if (
-            listing.problem and not listing.tools
-        ):  # the new list did not come: what there was is better than nothing
+        if listing.problem and not listing.tools:  # keep the old list, where the new one was not received
             listing = replace(self._listing, problem=listing.problem)
         changes, self._listing = tool_changes(self._listing, listing), listing
         self.tool_changes = changes or self.tool_changes
@@ -369,13 +367,10 @@ class McpServer:
             self._report()
 
     def _updated(self, uri: str) -> None:
-        """Of a subscribed resource, or of one below it; others are only in the log."""
-        known = (
-            uri
-            if uri in self._subscriptions
-            else next((each for each in self._subscriptions.copy() if uri.startswith(each)), None)
-        )
-        if known is not None and (before := self._subscriptions.get(known)) is not None:
+        """Count an update of a subscribed resource, or of one below it; others are only in the log."""
+        below = (each for each in self._subscriptions.copy() if uri.startswith(each))
+        known = uri if uri in self._subscriptions else next(below, "")
+        if (before := self._subscriptions.get(known)) is not None:
             self._subscriptions[known] = Updates(before.times + 1, time.time())
             self._report()
 
@@ -387,7 +382,7 @@ class McpServer:
             calls, self._calls = self._calls, set()
             self._subscriptions = {}
         why = before_it_answered(problem.message, problem.log) if problem else "The server was closed."
-        for call in calls:  # those that the connection's end left without an answer
+        for call in calls:  # without an answer at the connection's end
             call.replies.put(CallFailure(why))
         self._settled.set()
         self._report()
@@ -417,13 +412,12 @@ class McpServer:
             return self._not_connected()
         if not any(known.name == tool for known in listing.tools):
             why = next((p.message for p in listing.problems if p.tool == tool), "")
-            message = f"The server {self.name} has no tool {tool}" + (
-                f" that can be used: {why}" if why else "."
-            )
-            return Outcome(fault="unknown", message=message)
+            end = f" that can be used: {why}" if why else "."
+            return Outcome(fault="unknown", message=f"The server {self.name} has no tool {tool}{end}")
         return self._unsendable(arguments)
 
     def _unsendable(self, params: dict[str, Any]) -> Outcome | None:
+        """The outcome of a request that cannot be sent; None where it can."""
         if self.state != "ready":
             return self._not_connected()
         try:
@@ -442,5 +436,5 @@ def _cancelled() -> Outcome:
 
 
 def _read(found: Outcome, read: Callable[[dict[str, Any]], Outcome]) -> Outcome:
-    """The result as read by `read`; the outcome itself where there is no result."""
+    """The result as `read` returns it, with the time waited; the outcome itself where it has no result."""
     return replace(read(found.structured), waited=found.waited) if found.ok else found
