@@ -16,7 +16,7 @@ import pytest
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
 from glyphscope.events import RunFailed, RunRequest, Token
-from glyphscope.grammar import patience
+from glyphscope.grammar import time_limit
 from glyphscope.grammar.builder.calls import GrammarOptions, build_value_grammar
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
@@ -223,7 +223,7 @@ def test_no_pattern_hangs_the_check_of_a_constant(at: str) -> None:
 def test_work_on_a_grammar_is_limited_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     properties = {f"p{i}": {"type": "object", "properties": {"x": {"minimum": i}}} for i in range(300)}
     grammar = build_value_grammar({"properties": properties}, "json")
-    monkeypatch.setattr(patience, "SECONDS", 0.01)
+    monkeypatch.setattr(time_limit, "SECONDS", 0.01)
     with pytest.raises(GrammarError, match=r"takes more than 10 ms"):
         build_value_grammar({"properties": properties, "title": "again"}, "json")
     with pytest.raises(GrammarError, match="takes more than"):

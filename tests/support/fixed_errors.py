@@ -294,7 +294,7 @@ FIXES = (
     ),
     Breakage(
         "fix: work on a grammar has a time limit",
-        "engine/glyphscope/grammar/patience.py",
+        "engine/glyphscope/grammar/time_limit.py",
         "if thread_time() > _WORK.end:",
         "if False:",
         (f"{_COMPILERS}work_on_a_grammar_is_limited_in_time",),

@@ -76,8 +76,7 @@ def contains(ranges: Ranges, char: str) -> bool:
 
 
 def with_same_first_byte(ranges: Ranges) -> Ranges:
-    """The characters whose UTF-8 begins with the byte with which one of the ranges does: what a lexer of bytes takes
-    them for until it has read the next one."""
+    """The characters that share their first byte of UTF-8 with one in the ranges, as a lexer of bytes sees them."""
     return union((_of_first_byte(low)[0], _of_first_byte(high)[1]) for low, high in ranges)
 
 

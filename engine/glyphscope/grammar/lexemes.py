@@ -1,8 +1,8 @@
-"""Terminals as llguidance's Lark writes them: regular expressions of Rust's syntax, joined by `&` and `~`.
+"""Terminals in llguidance's Lark: regular expressions of Rust's syntax, joined by `&` and `~`.
 
-Keys that are excluded are written as such, `/"[a-z]*"/ & ~/"(from|to)"/`, with the `&` outside (`_conditions`): only of
-that form does llguidance see that nearly every token of a vocabulary fits into it (measured: 9 µs for the mask of a
-token, and 320 where the same keys are spelled letter by letter).
+Excluded keys are written in the form `/"[a-z]*"/ & ~/"(from|to)"/`, with the `&` outermost (`_conditions`): only then
+does llguidance detect that nearly every token of a vocabulary fits (measured: 9 µs for the mask of a token, and 320 µs
+where the same keys are spelled letter by letter).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
 
 def quoted(text: str) -> str:
     """A literal, as Lark quotes it."""
-    return escaped(json.dumps(text, ensure_ascii=False))  # Lark does not take U+007F as it is
+    return escaped(json.dumps(text, ensure_ascii=False))  # Lark requires an escape for U+007F
 
 
 def lexeme(node: Node) -> str:
@@ -41,7 +41,7 @@ def lexeme(node: Node) -> str:
 
 
 def _conditions(node: Node) -> list[tuple[bool, Node]]:
-    """The languages that a text of the node is in (True), then those that it is not in; there is one of the former."""
+    """The languages that contain the node's texts (True, at least one), then those that contain none of them."""
     if isinstance(node, tree.Intersect):
         conditions = [condition for part in node.parts for condition in _conditions(part)]
         return sorted(conditions, key=lambda condition: not condition[0])
@@ -50,7 +50,7 @@ def _conditions(node: Node) -> list[tuple[bool, Node]]:
     left_out = words_left_out(node)
     if left_out is not None:
         words, first, following = left_out
-        if first == following:  # one repetition and nothing else is what llguidance looks for
+        if first == following:  # llguidance detects the form only of a single repetition
             return [(True, repeat(tree.CharClass(first))), (False, alt(*sorted(words)))]
         some = seq(tree.CharClass(first), repeat(tree.CharClass(following)))
         return [(True, some if "" in words else alt("", some)), (False, alt(*sorted(words - {""})))]
@@ -65,7 +65,7 @@ def _conditions(node: Node) -> list[tuple[bool, Node]]:
 
 @lru_cache(maxsize=512)
 def is_possible(body: Node) -> bool | None:
-    """Whether a terminal matches anything (only an intersection can be empty); None if that is too much to decide."""
+    """Whether a terminal matches any text (only an intersection may not); None if that was not decided in time."""
     if not _has_intersection(body):
         return True
     return service.has_text(f"start: T\nT: {lexeme(body)}")

@@ -34,7 +34,7 @@ WhiteSpace: TypeAlias = TypingLiteral["none", "single", "lines", "any"]
 any wherever JSON allows it."""
 
 WHITE = repeat(CharClass(chars.of(" \t\n\r")))
-MOST_INDENTED = 40
+MOST_INDENTED = 40  # spaces of an indentation
 INDENTED = alt("", " ", seq("\n", repeat(Literal(" "), 0, MOST_INDENTED)))
 
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = map(Literal, "{}[]")
@@ -43,10 +43,10 @@ _LETTERS = chars.of(string.ascii_letters)
 
 @dataclass(frozen=True)
 class NotationSyntax:
-    """One notation's spelling. `key_end` is between key and value, `separator` between entries and items.
+    """The syntax of a notation. `key_end` is between key and value, `separator` between entries and items.
 
-    `margin` may be before and after the whole text. `strings` are other ways to write strings than the notation's,
-    and `bare` the characters of keys that are written without quotation marks.
+    `margin` may be before and after the whole text. `strings` replace the notation's way to write strings, and `bare`
+    are the characters of keys without quotation marks.
     """
 
     notation: Notation
@@ -76,7 +76,7 @@ class NotationSyntax:
         return seq(glyph_key(name) if self.notation == "glyph" else write_value(name, "json"), self.key_end)
 
     def constant(self, value: Any) -> Node:
-        """A value written in the one way the writer has, but words in all; NEVER for what it cannot write."""
+        """A value as the notation's writer writes it, with all spellings of words; NEVER if it cannot be written."""
         if value is None:
             return self.null
         if isinstance(value, bool):
@@ -116,7 +116,7 @@ class NotationSyntax:
         if not contents and not named:
             quoted = self.any_string()
         else:
-            # Without escapes, so that no other spelling of a named key gets through.
+            # Without escapes, so that no other spelling of a named key is possible.
             unnamed = (word_except(named, RAW, RAW),) if named else ()
             body = intersect([*(escaped(content, self.notation) for content in contents), *unnamed])
             style = style_of(self.styles[0])
@@ -139,7 +139,7 @@ def notation_syntax(notation: Notation, white_space: WhiteSpace = "none") -> Not
         return NotationSyntax(notation, seq(" "), seq("="), alt("t", "f", "true", "false"), alt("_", "null"))
     boolean, null = alt("true", "false"), seq("null")
     if white_space in ("any", "lines"):
-        # Openers take what follows them, all other signs what is before them too: no two lexemes share a place.
+        # Openers include the white space after them, other signs also that before them: no two lexemes share any.
         white = WHITE if white_space == "any" else INDENTED
         comma, colon = (terminal(seq(white, sign, white)) for sign in ",:")
         openers = [terminal(seq(sign, white)) for sign in "{["]

@@ -1,4 +1,4 @@
-"""How far a text of a grammar can be from its end at most, wherever it is: what no state's completion exceeds."""
+"""The largest distance of a grammar's prefixes to the end of a text: a bound of the shortest completion of them all."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from glyphscope.grammar.tree import Grammar, Node, refs
 
 _CHARACTER_BYTES = 4
 _MOST_STATES = 2_000
-_MAX_DEPTH = 200  # of a rule's body; what is deeper is not looked at
-
+_MAX_DEPTH = 200  # of a rule's body
 
 _PLAIN: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x3FFFF))
-"""The characters for whose bytes every vocabulary that can spell them at all has tokens."""
+"""The characters for whose bytes every vocabulary that can spell them has tokens."""
 PLAIN_BYTES = frozenset((0x09, 0x0A, 0x0D, *range(0x20, 0x7F), *range(0x80, 0xC0), *range(0xC2, 0xF1)))
 """The bytes of these characters."""
 
@@ -41,10 +40,9 @@ class _Bytes:
 
 
 def reach(grammar: Grammar) -> int | None:
-    """The shortest completion of no text that can be completed has more bytes; nor more tokens, where each of
-    `PLAIN_BYTES` is one.
+    """An upper bound, in bytes, of the shortest completion of any prefix of the grammar's texts.
 
-    None where there is no such bound, as rules may contain themselves, or where none is found.
+    It is also one in tokens, if each of `PLAIN_BYTES` is a token. None where rules are recursive, or no bound is found.
     """
     order = _inner_first(grammar)
     if order is None:
@@ -59,7 +57,7 @@ def reach(grammar: Grammar) -> int | None:
 
 
 class _Reaches:
-    """The same of rules and nodes, by what they contain; `rules` is filled from the inside out."""
+    """The bounds of rules and nodes, computed from those of their parts; `rules` is filled from the inside out."""
 
     def __init__(self, shortest: Shortest) -> None:
         self._shortest = shortest
@@ -67,7 +65,7 @@ class _Reaches:
         self._nodes: dict[int, int | None] = {}
 
     def of(self, node: Node, depth: int) -> int | None:
-        """The most that may be missing of the node while it is being read, or before it."""
+        """The bound of the bytes that complete the node while it is being read, or before it."""
         if depth > _MAX_DEPTH:
             return None
         if id(node) not in self._nodes:
@@ -78,7 +76,7 @@ class _Reaches:
         if isinstance(node, tree.Literal):
             return self._whole(node)
         if isinstance(node, tree.CharClass):
-            # the rest of one whose first byte was read, too
+            # also of the rest of a character whose first byte was read
             return None if self._whole(node) is None else _CHARACTER_BYTES
         if isinstance(node, tree.RuleRef):
             return self.rules[node.name]
@@ -124,13 +122,13 @@ class _Reaches:
         return most
 
     def _farthest(self, node: tree.Intersect | tree.Except) -> int | None:
-        """Of a lexeme that is the common part of others, or all that is not in one: every state's way to an end."""
+        """The bound of an intersection or complement: the largest distance of its automaton's states to a final one."""
         automaton = Automaton.of(node)
         before: dict[DfaState, list[DfaState]] = defaultdict(list, {automaton.start: []})
         for state in automaton.states():
             for _, target in automaton.moves(state):
                 before[target].append(state)
-            if len(before) > _MOST_STATES:  # all of its longest text, if there is one
+            if len(before) > _MOST_STATES:  # then the length of its longest text, if there is one
                 longest = automaton.start.longest
                 return longest * _CHARACTER_BYTES if longest < 1 << 20 else None
         ends = [state for state in before if state.final]
@@ -155,7 +153,7 @@ def _inner_first(grammar: Grammar) -> list[str] | None:
 
 
 def open_ended(grammar: Grammar) -> bool:
-    """Whether a text of the grammar may also be the beginning of a longer one; True where that is not certain."""
+    """Whether a text of the grammar may be a proper prefix of another one; True where that is not certain."""
     seen: set[str] = set()
     waiting: list[Node] = [tree.RuleRef(grammar.root)]
     while waiting:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
-from glyphscope.grammar.patience import check_time
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import reachable
 from glyphscope.grammar.tree import (
     NEVER,

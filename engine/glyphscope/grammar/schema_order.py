@@ -1,4 +1,4 @@
-"""The entries of an object in the order in which they are listed, each with its separator."""
+"""The entries of an object in the schema's order, with separators between those that are present."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, s
 
 
 class ListedMember(NamedTuple):
-    """A member; `before` is what separates it from another entry before it."""
+    """A member; `before` is its separator from the entry before it."""
 
     before: Node
     node: Node
@@ -17,7 +17,7 @@ class ListedMember(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Members, then `low` to `high` free entries. `needs_one`: without any of these there is no text."""
+    """Members, then `low` to `high` free entries. `needs_one`: at least one entry must be present."""
 
     members: Sequence[ListedMember]
     free: Node
@@ -28,7 +28,7 @@ class Listed(NamedTuple):
 
 
 def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
-    """The entries with separators between them; `inner` makes a rule of what may come after so many of them."""
+    """The entries with separators between them; `inner(n, rest)` makes a rule of the rest after the first n members."""
     members, free, separator, low, high, needs_one = listed
     first = next((i for i, member in enumerate(members) if member.required), len(members))
     rest = repeat(seq(separator, free), low, high)
@@ -52,7 +52,7 @@ def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
 
 
 def after_another(listed: Listed) -> Node:
-    """The entries after one that is there already: a separator before each."""
+    """The entries after another one: a separator before each."""
     named = (following(member) for member in listed.members)
     return seq(*named, repeat(seq(listed.separator, listed.free), listed.low, listed.high))
 

@@ -53,9 +53,7 @@ class CandidateSet:
     def __init__(self) -> None:
         self.left: list[Candidate] = []
         self.checking = False  # whether the text of a string has to be checked
-        self.reached: int | None = (
-            None  # characters of the string that an alternative accepted, at the violation
-        )
+        self.reached: int | None = None  # at a violation: characters of the string that were possible
         self._checks: list[StringCheck | None] = []  # one for each in `left`; None: every string is valid
 
     def replace(self, candidates: list[Candidate]) -> None:
@@ -115,7 +113,7 @@ class CandidateSet:
         return furthest, self._none_left(check.why() for check in longest if check)
 
     def escape_opened(self) -> Reason | None:
-        """One more character is certain to come."""
+        """One more character of the string is certain to come."""
         alive = [check is None or check.can_grow() for check in self._checks]
         if any(alive):
             self._narrow(alive)
@@ -123,6 +121,7 @@ class CandidateSet:
         return self._none_left(check.why() for check in self._checks if check)
 
     def end_string(self) -> Reason | None:
+        """The string is complete."""
         reason = self._keep_without([check.ended() if check else None for check in self._checks])
         self.checking = False
         return reason
@@ -167,6 +166,7 @@ class CandidateSet:
         return self._none_left(literals.why_not(c.spec, scalar, check) for c, check in pairs)
 
     def end_scalar(self, kind: int, value: Any) -> Reason | None:
+        """The scalar is complete, a `value` of this kind."""
         pairs = zip(self.left, self._checks, strict=True)
         reason = self._keep_without([literals.complete(c.spec, kind, value, check) for c, check in pairs])
         self.checking = False

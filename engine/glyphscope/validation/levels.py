@@ -75,9 +75,7 @@ class ArrayLevel(Level):
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         super().__init__(candidates, path, field)
         self.value: list[Any] = []
-        self._same: list[Candidate] | None = (
-            None  # the candidates of every further item, where all have the same
-        )
+        self._same: list[Candidate] | None = None  # those of every further item, where all have the same
         self._unique = any(c.spec.unique_rule for c in candidates)
         self._items: set[Hashable] = set()  # by `identity`, for `uniqueItems`
 

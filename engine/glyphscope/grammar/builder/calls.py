@@ -15,8 +15,8 @@ from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.turn import call_opening, next_call, up_to, words_only, words_to_call
 from glyphscope.grammar.builder.values import build_values
 from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notation_syntax
-from glyphscope.grammar.patience import limited, note_made
 from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.time_limit import limited, note_made
 from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unenforced, alt, repeat, seq
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise

@@ -15,10 +15,10 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.notation_syntax import NotationSyntax
-from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.regular.numbers import Bounds, number_node
 from glyphscope.grammar.regular.strings import StringStyle
 from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,

@@ -17,8 +17,8 @@ from glyphscope.grammar import tree
 from glyphscope.grammar.lark.lexeme_partition import partition_lexemes, with_partitioned_rules
 from glyphscope.grammar.lark.parametric import parametric_rules
 from glyphscope.grammar.lexemes import lexeme, quoted
-from glyphscope.grammar.patience import limited, seconds_left
 from glyphscope.grammar.rules import Names
+from glyphscope.grammar.time_limit import limited, seconds_left
 from glyphscope.grammar.tree import NEVER, ByIdentity, Grammar, Node, Unenforced
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import may_be_empty
-from glyphscope.grammar.patience import check_time
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, refs
 

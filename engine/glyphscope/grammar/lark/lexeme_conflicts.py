@@ -17,10 +17,10 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.lark.follow_sets import FollowSets
-from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.regular.strings import string_node
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import Except, Grammar, Literal, Node, Repeat, Terminal, with_parts
 
 MAX_STATES = 8_000  # of two lexemes that are read together
@@ -91,12 +91,11 @@ class LexemeConflicts:
                 in_conflict.update(nonliterals if after[number] else ())
                 continue
             for text, literal in literals.items():
-                literal_continues, continues_literal = self._with_literal(
-                    one, text, after[number], after[literal]
-                )
-                in_conflict.update(
-                    (literal,) if literal_continues else (), (number,) if continues_literal else ()
-                )
+                literal_continues, continued = self._with_literal(one, text, after[number], after[literal])
+                if literal_continues:
+                    in_conflict.add(literal)
+                if continued:
+                    in_conflict.add(number)
             for other in nonliterals:
                 second = automata[other]
                 if after[number] and other not in in_conflict and second is not None:
@@ -124,7 +123,10 @@ class LexemeConflicts:
     def _with_literal(
         self, one: _Automata, text: str, after: Ranges, after_text: Ranges
     ) -> tuple[bool, bool]:
-        """Whether the literal continues a text of the lexeme, and whether the lexeme continues the literal."""
+        """Whether the literal continues a text of the lexeme, and whether the lexeme continues the literal.
+
+        `after` are the characters that may follow the lexeme, `after_text` those that may follow the literal.
+        """
         state, continues = one.start, False
         for at, char in enumerate(text):
             continues = continues or (at > 0 and state.final and chars.contains(after, char))
@@ -195,7 +197,7 @@ class LexemeConflicts:
         ]
 
     def _is_within(self, one: DfaState, other: DfaState) -> bool:
-        """Whether every text of the one is among the other's; False also where that is too much to decide."""
+        """Whether every text of the one is a text of the other; False also where that has too many states."""
         try:
             return not any(
                 (left.final and not right.final) or chars.subtract(self._next(left), self._next(right))

@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 from glyphscope.grammar.lark.lexeme_conflicts import LexemeConflicts
 from glyphscope.grammar.normalize import limit_depth
-from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.regular.intersections import DroppedPart, right_linear
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import callees_first, reachable
 from glyphscope.grammar.tree import (
     EMPTY,

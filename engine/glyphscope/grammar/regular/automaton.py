@@ -16,7 +16,6 @@ from weakref import WeakValueDictionary
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.regular.derivatives import (
     Complement,
     DfaState,
@@ -27,6 +26,7 @@ from glyphscope.grammar.regular.derivatives import (
     Terms,
 )
 from glyphscope.grammar.regular.merging import merged
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import bottom_up, reachable
 from glyphscope.grammar.tree import Node
 

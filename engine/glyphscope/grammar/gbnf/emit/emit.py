@@ -20,10 +20,10 @@ from glyphscope.grammar.gbnf.emit.orders import with_plain_orders
 from glyphscope.grammar.gbnf.emit.repetition import expansion, repeated, without_empty_iterations
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.notation_syntax import WHITE
-from glyphscope.grammar.patience import limited
 from glyphscope.grammar.regular.intersections import DroppedPart, right_linear
 from glyphscope.grammar.regular.numbers import LARGEST, Bounds, integer_node, number_node
 from glyphscope.grammar.regular.strings import any_character, string_node
+from glyphscope.grammar.time_limit import limited
 from glyphscope.grammar.traversal import reachable
 from glyphscope.grammar.tree import (
     EMPTY,

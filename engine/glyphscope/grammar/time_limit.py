@@ -1,7 +1,7 @@
-"""The limit of eight seconds of CPU time for a grammar: for making its rules, and then writing them for an engine.
+"""The limit of eight seconds of CPU time for a grammar: for making its rules, and then emitting them for an engine.
 
-A schema of a kilobyte can multiply its alternatives to millions of rules. The time of the thread is counted, so that a
-busy machine rejects no more than an idle one.
+A schema of a kilobyte can multiply its alternatives to millions of rules. The thread's CPU time is counted, so that a
+busy machine rejects no more grammars than an idle one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from glyphscope.grammar.tree import Grammar
 from glyphscope.text.figures import duration
 
 SECONDS = 8.0
-"""A step begun before may take a second or two more."""
+"""The last step may exceed this by a second or two."""
 
 
 class _Work(threading.local):
-    """The thread's: when its present work must end, and the grammar that it made last, with the seconds that took."""
+    """A thread's: when its current work must end (CPU time), and its last grammar with the seconds that it took."""
 
     end = inf
     last: tuple[ReferenceType[Grammar], float] | None = None
@@ -33,7 +33,7 @@ _WORK = _Work()
 
 @contextmanager
 def limited(of: Grammar | None = None) -> Iterator[None]:
-    """Limit the work on one grammar. The time of making `of` counts too if it was the last one made by this thread."""
+    """Limit the work on one grammar, including the time of making `of` if that is this thread's last grammar."""
     before, start = _WORK.end, thread_time()
     known = _WORK.last
     spent = known[1] if of is not None and known is not None and known[0]() is of else 0.0
@@ -45,18 +45,18 @@ def limited(of: Grammar | None = None) -> Iterator[None]:
 
 
 def note_made(grammar: Grammar) -> Grammar:
-    """The work ends with this grammar, which is returned."""
+    """Remember the time of making this grammar, the result of the current work, and return it."""
     _WORK.last = ref(grammar), SECONDS - seconds_left()
     return grammar
 
 
 def seconds_left() -> float:
-    """Of the present work; never below zero."""
+    """The CPU time left for the current work; never below zero."""
     return max(0.0, min(SECONDS, _WORK.end - thread_time()))
 
 
 def check_time() -> None:
-    """Raises GrammarError where the work has used up its time."""
+    """Raises GrammarError when the current work has used up its time."""
     if thread_time() > _WORK.end:
         raise GrammarError(
             f"Building the grammar takes more than {duration(SECONDS)}.",
