@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Token, Violation
+from glyphscope.explain.constraint_attribution import is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
 from glyphscope.grammar.match.earley import Limits, State
 from glyphscope.grammar.match.report import compile_grammar
@@ -24,6 +25,8 @@ MOST_TOKENS = 5_000
 """Tokens of a stage that are explained under a mask."""
 MOST_READ = 200_000
 """Characters of a stage that validators read, all alternatives together: a second or two."""
+_LONGEST_TOKEN = 100
+"""Characters in which another token for the same text is looked for."""
 _FEW = 4
 """Expectations that are listed for a place."""
 _WHOLE_CALLS = ("call", "turn")
@@ -31,12 +34,12 @@ _WHOLE_CALLS = ("call", "turn")
 
 
 class Reasons(NamedTuple):
-    """`place` is what was expected instead of a masked token; `alternatives` has the own reason of each alternative, or
-    the empty string.
+    """`place` is what was expected instead of a masked token. `alternatives` has a reason for each of them: the empty
+    string where it is that of the place, None where there is none, or none is known.
     """
 
     place: str
-    alternatives: tuple[str, ...]
+    alternatives: tuple[str | None, ...]
 
 
 def masked_reasons(request: RunRequest, registry: ToolRegistry, stage: StageState) -> dict[int, Reasons]:
@@ -59,7 +62,8 @@ def _by_grammar(request: RunRequest, registry: ToolRegistry, stage: StageState) 
         step = token.step
         if any(one.allowed is False for one in step.alternatives):
             place = _expected(state, registry)
-            texts = tuple(_refused(state, place, one, registry) for one in step.alternatives)
+            rest = stage.text[token.start : token.start + _LONGEST_TOKEN].encode()
+            texts = tuple(_refused(state, one, rest, registry) for one in step.alternatives)
             if place or any(texts):
                 found[step.index] = Reasons(place, texts)
         state = _after(state, token)
@@ -73,16 +77,18 @@ def _after(state: State, token: Token) -> State:
     return state.feed_token(token.step.id, token.step.text)
 
 
-def _refused(state: State, place: str, one: Alternative, registry: ToolRegistry) -> str:
-    """Empty where the reason is that of the place, or the token is masked for another reason than its text."""
+def _refused(state: State, one: Alternative, rest: bytes, registry: ToolRegistry) -> str | None:
+    """The reason of one alternative, by the text that was generated in its place."""
     if one.allowed is not False or not one.data or 0x80 <= one.data[0] < 0xC0:
-        return ""
+        return None
     text = one.data.decode(errors="ignore")
+    if is_control_token(text):
+        return "a control token"
     after = state.feed_token(one.id, text)
-    good = "" if after.alive else text[: (after.failed_at or 0) - state.position]
-    if not good:
-        return "no text of the answer" if after.alive else ""
-    words = _expected(after, registry)
+    if after.alive:  # masked although the grammar accepts its text: a forced text has its own tokens
+        return "the same text in other tokens" if rest.startswith(one.data) else None
+    good = text[: (after.failed_at or 0) - state.position]
+    words = _expected(after, registry) if good else ""
     return f"after {json.dumps(good, ensure_ascii=False)}, {words}" if words else ""
 
 
@@ -114,7 +120,9 @@ def _by_validator(
         read += (token.start + 1) * len(step.alternatives)
         if read > MOST_READ:
             break
-        words = tuple(_verdict(request, registry, text[: token.start], one) for one in step.alternatives)
+        words = tuple(
+            _verdict(request, registry, text[: token.start], one) or None for one in step.alternatives
+        )
         if any(words):
             judged[step.index] = Reasons("", words)
     return judged

@@ -3,11 +3,11 @@
 import { type Child, fill, h } from "./dom";
 import { firstDifference } from "./compare";
 import type { Recorded } from "./data";
-import { showAlternatives, showCosts, showModel, showPrompt, showSettings, showSizes } from "./panels";
+import { list, showAlternatives, showCosts, showModel, showPrompt, showSettings, showSizes } from "./panels";
 import type { Event, Run, Stage, Token } from "./reduce";
-import { showStream } from "./stream";
+import { markToken, showStream } from "./stream";
 import { showFields, showTimeline, stageTitle, TokenTable } from "./tables";
-import { count, excerpt, milliseconds, plural, tokenWords, visible } from "./words";
+import { count, milliseconds, plural, tokenWords, visible } from "./words";
 
 /** Steps each second at the speed 1. */
 const PACE = 12;
@@ -16,6 +16,15 @@ interface Card {
   element: HTMLElement;
   body: HTMLElement;
   note: HTMLElement;
+}
+
+interface Column {
+  element: HTMLElement;
+  stream: HTMLElement;
+  note: HTMLElement;
+  button: HTMLButtonElement;
+  /** The stage of its run that is shown in it. */
+  stage: number;
 }
 
 function card(title: string, level: 2 | 3, ...extra: Child[]): Card {
@@ -36,15 +45,11 @@ export class App {
   private step: number;
   private stage: number | null = null;
   private chosen: number | null = null;
+  private prompted: unknown = null;
   private timer = 0;
   private speed = 1;
   private readonly collapsed = new Set<number>();
-  private readonly columns: {
-    stream: HTMLElement;
-    note: HTMLElement;
-    button: HTMLButtonElement;
-    element: HTMLElement;
-  }[] = [];
+  private readonly columns: Column[] = [];
   private readonly differences: ReturnType<typeof firstDifference>;
 
   private readonly prompt = card("Prompt", 2);
@@ -66,7 +71,7 @@ export class App {
     keydown: (event: KeyboardEvent) => this.streamKey(event),
     click: (event: MouseEvent) => this.streamClick(event),
   });
-  private readonly table = new TokenTable((token) => this.choose(token, true));
+  private readonly table = new TokenTable((token) => this.choose(token));
   private readonly range = h("input", {
     type: "range",
     min: "0",
@@ -95,6 +100,7 @@ export class App {
     this.build();
     this.showRun();
     addEventListener("resize", () => this.reachScrolled());
+    root.addEventListener("toggle", () => requestAnimationFrame(() => this.reachScrolled()), true);
   }
 
   private get now(): Recorded {
@@ -160,16 +166,9 @@ export class App {
             this.stream.element,
             this.fields.element,
             this.tokens.element,
+            h("div", { class: "pair" }, this.settings.element, this.model.element),
           ),
-          h(
-            "div",
-            { class: "second" },
-            this.alternatives.element,
-            this.costs.element,
-            this.sizes.element,
-            this.settings.element,
-            this.model.element,
-          ),
+          h("div", { class: "second" }, this.alternatives.element, this.costs.element, this.sizes.element),
         ),
       ),
       this.spoken,
@@ -182,9 +181,7 @@ export class App {
     section.note.textContent = same;
     this.runs.forEach((run, place) => {
       const { data } = run;
-      const own = data.settings
-        .filter(([name]) => data.differing.includes(name))
-        .map(([name, value]) => `${name.toLowerCase()} ${value}`);
+      const own = data.settings.filter(([name]) => data.differing.includes(name));
       const stream = h("div", {
         class: "stream small",
         tabindex: "0",
@@ -194,7 +191,9 @@ export class App {
       stream.addEventListener("click", (event) => {
         const token = (event.target as Element).closest<HTMLElement>("[data-token]")?.dataset.token;
         if (this.shown !== place) this.showRun(place);
-        if (token !== undefined) this.choose(Number(token), true);
+        this.stage = this.columns[place]!.stage;
+        this.update();
+        if (token !== undefined) this.choose(Number(token));
       });
       const note = h("p", { class: "muted" });
       const button = h("button", { type: "button", click: () => this.showRun(place) }, `Run ${place + 1}`);
@@ -202,11 +201,11 @@ export class App {
         "div",
         { class: "column" },
         h("div", { class: "head" }, button, h("span", { class: "gap" }), verdict(run)),
-        h("p", null, excerpt(own.join(", ") || data.name, 160)),
+        own.length ? list(own.map(([name, value]) => [name, visible(value)])) : null,
         stream,
         note,
       );
-      this.columns.push({ stream, note, button, element });
+      this.columns.push({ stream, note, button, element, stage: 0 });
       section.body.append(element);
     });
     section.body.classList.add("runs");
@@ -243,19 +242,26 @@ export class App {
     this.update();
   }
 
-  private update(): void {
+  /** The run at the present step, and which of its stages is shown. */
+  private present(): [Run, number, Stage] {
     const run = this.now.at(this.step);
-    const over = this.step >= this.now.steps.length - 1;
     const place = Math.min(this.stage ?? this.latest(run), run.stages.length - 1);
-    const stage = run.stages[place]!;
+    return [run, place, run.stages[place]!];
+  }
+
+  private update(): void {
+    const [run, place, stage] = this.present();
+    const over = this.step >= this.now.steps.length - 1;
     const { data } = this.now;
-    const token = this.chosenToken(stage);
     this.range.value = String(this.step);
     const total = this.now.whole.tokens;
     this.place.textContent = `${count(run.tokens)} of ${plural(total, "token")}`;
     this.range.setAttribute("aria-valuetext", this.place.textContent);
 
-    showPrompt(this.prompt.body, run, stage);
+    if (this.prompted !== (stage.prompt ?? run)) {
+      this.prompted = stage.prompt ?? run;
+      showPrompt(this.prompt.body, run, stage);
+    }
     this.timeline.element.hidden = this.now.whole.stages.length < 2;
     if (!this.timeline.element.hidden) {
       showTimeline(this.timeline.body, run, place, (chosen) => {
@@ -266,35 +272,43 @@ export class App {
       });
     }
     this.stream.note.textContent = this.timeline.element.hidden ? "" : stageTitle(stage);
-    showStream(this.box, stage, {
-      chosen: token?.step.index ?? null,
-      collapsed: this.collapsed,
-      differs: this.differs(this.shown, place),
-    });
-    this.keepInSight();
-    fill(this.ending, over || stage.aborted ? ending(this.now, stage, over) : null);
+    showStream(this.box, stage, { collapsed: this.collapsed, differs: this.differs(this.shown, place) });
+    fill(this.ending, ending(this.now, stage, over && place === this.latest(run)));
     showFields(this.fields.body, stage, data, stage.finished !== null);
     this.fields.element.hidden = !this.fields.body.querySelector("table");
     this.tokens.element.hidden = !stage.tokens.length;
     this.tokens.note.textContent = stage.forced
       ? `${count(stage.forced)} of ${count(stage.tokens.length)} forced`
       : `${count(stage.tokens.length)} decoded`;
-    this.table.show(stage, token?.step.index ?? null);
-    this.alternatives.note.textContent = token ? `of token ${token.step.index}` : "";
-    showAlternatives(this.alternatives.body, token, data.stages[place]);
     this.costs.element.hidden = !stage.segments.length;
     if (stage.segments.length) showCosts(this.costs.body, stage);
     const sizes = data.stages[place]?.sizes;
     this.sizes.element.hidden = !sizes?.length || !stage.calls.length;
     if (sizes?.length) showSizes(this.sizes.body, sizes);
     this.updateColumns();
+    this.showChosen();
+  }
+
+  /** Marks the chosen token, and shows its alternatives. */
+  private showChosen(): void {
+    const [, place, stage] = this.present();
+    const token = this.chosenToken(stage);
+    const index = token?.step.index ?? null;
+    markToken(this.box, index);
+    this.columns.forEach((column, run) => {
+      markToken(column.stream, run === this.shown && column.stage === place ? index : null);
+    });
+    this.keepInSight();
+    this.table.show(stage, index);
+    this.alternatives.note.textContent = token ? `of token ${token.step.index}` : "";
+    showAlternatives(this.alternatives.body, token, this.now.data.stages[place]);
     this.reachScrolled();
   }
 
-  /** What scrolls sideways is reached with the keyboard; what does not is no stop on the way. */
+  /** What scrolls is reached with the keyboard; what does not is no stop on the way. */
   private reachScrolled(): void {
     for (const each of this.root.querySelectorAll<HTMLElement>(".wide")) {
-      if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
+      if (each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight) each.tabIndex = 0;
       else each.removeAttribute("tabindex");
     }
   }
@@ -305,10 +319,8 @@ export class App {
       const run = recorded.at(Math.min(this.step, recorded.steps.length - 1));
       const stages = this.differences.stage;
       const stage = Math.min(stages ?? this.latest(run), run.stages.length - 1);
-      showStream(column.stream, run.stages[stage]!, {
-        chosen: place === this.shown ? this.chosen : null,
-        differs: this.differs(place, stage),
-      });
+      column.stage = stage;
+      showStream(column.stream, run.stages[stage]!, { differs: this.differs(place, stage) });
       const forced = run.stages.reduce((sum, one) => sum + one.forced, 0);
       const worked = recorded.whole.workedMs;
       const facts = [plural(run.tokens, "token"), `${count(forced)} forced`];
@@ -341,13 +353,11 @@ export class App {
     );
   }
 
-  private choose(token: number, speak = false): void {
+  /** Choose a token of the stage that is shown. */
+  private choose(token: number): void {
     this.chosen = token;
-    this.update();
-    if (!speak) return;
-    const run = this.now.at(this.step);
-    const stage = run.stages[Math.min(this.stage ?? this.latest(run), run.stages.length - 1)]!;
-    const found = this.chosenToken(stage);
+    this.showChosen();
+    const found = this.chosenToken(this.present()[2]);
     if (found) this.spoken.textContent = tokenWords(found.step);
   }
 
@@ -361,18 +371,17 @@ export class App {
 
   private streamClick(event: MouseEvent): void {
     const token = (event.target as Element).closest<HTMLElement>("[data-token]")?.dataset.token;
-    if (token !== undefined) this.choose(Number(token), true);
+    if (token !== undefined) this.choose(Number(token));
   }
 
   private streamKey(event: KeyboardEvent): void {
     const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
     if (by === undefined || event.target !== this.box) return;
-    const run = this.now.at(this.step);
-    const stage = run.stages[Math.min(this.stage ?? this.latest(run), run.stages.length - 1)]!;
+    const stage = this.present()[2];
     if (!stage.tokens.length) return;
     event.preventDefault();
     const at = stage.tokens.findIndex((token) => token.step.index === this.chosenToken(stage)?.step.index);
-    this.choose(stage.tokens[Math.min(Math.max(at + by, 0), stage.tokens.length - 1)]!.step.index, true);
+    this.choose(stage.tokens[Math.min(Math.max(at + by, 0), stage.tokens.length - 1)]!.step.index);
   }
 
   // playing

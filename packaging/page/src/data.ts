@@ -4,7 +4,8 @@ import { type Event, reduce, reduceAll, Run } from "./reduce";
 
 export interface Reasons {
   place?: string;
-  alternatives?: string[];
+  /** Of each alternative; empty where it is that of the place, null where none is known. */
+  alternatives?: (string | null)[];
 }
 
 export interface StageData {

@@ -38,7 +38,8 @@ export function showAlternatives(
   const rows = (step.alternatives ?? []).map((one, place) => {
     const masked = one.allowed === false;
     const chosen = step.id >= 0 ? one.id === step.id : one.data === step.data;
-    const reason = given?.alternatives?.[place] ?? "";
+    const own = given?.alternatives?.[place] ?? null;
+    const reason = own === "" ? (given?.place ?? "") : (own ?? "");
     const final = one.removed
       ? one.removed
       : one.final && one.allowed !== false
@@ -65,14 +66,14 @@ export function showAlternatives(
         h("td", { class: "n" }, percent(one.raw)),
         h("td", { class: "n" }, final),
       ),
-      reason || (masked && given?.place)
+      reason
         ? h(
             "tr",
             { class: "why" },
             h(
               "td",
               { colspan: "4", class: masked ? "muted" : "fault" },
-              masked ? `masked: ${visible(reason || given!.place!)}` : visible(reason),
+              masked ? `masked: ${visible(reason)}` : visible(reason),
             ),
           )
         : null,
@@ -184,7 +185,13 @@ function rendered(prompt: Event, parts: Event[]): Child[] {
       );
     });
   return [
-    rows.length ? table("Cost of the prompt’s parts", ["part", "of", "", "tokens"], rows, [3]) : null,
+    rows.length
+      ? h(
+          "div",
+          { class: "parts" },
+          table("Cost of the prompt’s parts", ["part", "of", "", "tokens"], rows, [3]),
+        )
+      : null,
     h("pre", { class: "prompt", tabindex: "0", role: "group", "aria-label": "The rendered prompt" }, pieces),
   ];
 }

@@ -17,7 +17,6 @@ export function pill(status: keyof typeof SIGNS): HTMLElement {
 }
 
 interface Options {
-  chosen: number | null;
   /** The first character that is not in another run's text. */
   differs?: number | null;
   collapsed?: Set<number>;
@@ -127,6 +126,7 @@ class Painter {
     for (const token of stage.tokens) cuts.add(token.start).add(token.end);
     for (const field of this.fields) cuts.add(field.start!).add(field.end);
     for (const char of this.decided) cuts.add(char).add(char + 1);
+    if (typeof options.differs === "number") cuts.add(options.differs);
     this.cuts = [...cuts].sort((one, other) => one - other);
   }
 
@@ -162,9 +162,7 @@ class Painter {
     if (this.decided.has(at)) names.push("decided");
     if (token && token.step.index > this.stopped) names.push("after");
     if (token && token.step.origin && token.step.origin !== "model") names.push(token.step.origin);
-    if (token && token.step.index === this.options.chosen) names.push("chosen");
-    const differs = this.options.differs;
-    if (differs !== null && differs !== undefined && at >= differs) names.push("differs");
+    if (at === this.options.differs) names.push("differs");
     return h("span", { class: names.join(" "), "data-token": token?.step.index }, text);
   }
 }
@@ -178,4 +176,11 @@ function lowest(length: number, holds: (place: number) => boolean): number {
     else low = middle + 1;
   }
   return low;
+}
+
+/** Frames the pieces of that token. */
+export function markToken(parent: HTMLElement, index: number | null): void {
+  for (const each of parent.querySelectorAll(".chosen")) each.classList.remove("chosen");
+  if (index === null) return;
+  for (const each of parent.querySelectorAll(`[data-token="${index}"]`)) each.classList.add("chosen");
 }

@@ -257,16 +257,20 @@ export function showTimeline(
         h(
           "th",
           { scope: "row" },
-          mark(good),
           h(
-            "button",
-            {
-              class: "link",
-              type: "button",
-              "aria-pressed": String(place === shown),
-              click: () => choose(place),
-            },
-            stageTitle(stage),
+            "div",
+            { class: "named" },
+            mark(good),
+            h(
+              "button",
+              {
+                class: "link",
+                type: "button",
+                "aria-pressed": String(place === shown),
+                click: () => choose(place),
+              },
+              stageTitle(stage),
+            ),
           ),
         ),
         h("td", null, stageWords(stage)),
