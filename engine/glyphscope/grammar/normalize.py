@@ -12,7 +12,7 @@ from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule, joined, terminal
 
-MAX_DEPTH = 40
+MAX_DEPTH = 40  # levels of a rule's body, far below Python's limit of recursion
 _ATOMIC = (tree.Terminal, tree.Except)  # nodes whose inside is not divided into rules
 
 

@@ -68,7 +68,7 @@ class NotationSyntax:
         return self.strings or (self.notation,)
 
     def key(self, name: str) -> Node:
-        """A key with what follows it; NEVER for one that cannot be written."""
+        """A key with its `key_end`; NEVER for one that cannot be written."""
         if self.strings:
             plain = bool(name) and not chars.subtract(chars.of(name), self.bare)
             key = seq(name) if plain else self.strings[0].constant(name)

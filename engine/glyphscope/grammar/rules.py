@@ -25,7 +25,7 @@ from glyphscope.grammar.tree import (
     replace_refs,
 )  # fmt: skip
 
-MAX_NAME = 60
+MAX_NAME = 60  # characters
 _MOST_TRIED = 50  # candidates for the reason of a dead end; each costs a fixed point over all rules
 
 

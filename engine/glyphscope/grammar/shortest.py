@@ -22,7 +22,7 @@ from glyphscope.grammar.tree import Grammar, Node
 CHARACTER = 1 << 40
 """A character's cost; a rule entered costs 1, so of equally short texts the one of fewer rules is chosen."""
 TOO_MUCH = 1 << 200
-"""The cost of what no text has, and the upper bound of all others: nested repetitions would double them without end."""
+"""The cost of an impossible text, and the upper bound of all costs, which nested repetitions would double forever."""
 MAX_VISITED = 1_500
 """States that are visited to find a cheapest path."""
 
@@ -34,7 +34,7 @@ class Measure(Protocol):
 
     @property
     def token(self) -> int | None:
-        """A token of a vocabulary that the grammar asks for by itself."""
+        """The cost of a token of a vocabulary that the grammar names."""
 
     def text(self, text: str) -> int | None:
         """A literal."""

@@ -19,11 +19,15 @@ T = TypeVar("T")
 
 
 class _Leaf:
+    """A node without others in it."""
+
     __slots__ = ()
     inner: ClassVar[tuple[Node, ...]] = ()
 
 
 class _AroundOne:
+    """A node with one other in it."""
+
     __slots__ = ()
     body: Node
 
@@ -34,6 +38,8 @@ class _AroundOne:
 
 @dataclass(frozen=True, slots=True)
 class Literal(_Leaf):
+    """This text."""
+
     text: str
 
 
@@ -47,6 +53,8 @@ class CharClass(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Seq:
+    """The parts one after the other; without parts it is `EMPTY`."""
+
     parts: tuple[Node, ...]
 
     @property
@@ -56,6 +64,8 @@ class Seq:
 
 @dataclass(frozen=True, slots=True)
 class Alt:
+    """One of the options; without options it is `NEVER`."""
+
     options: tuple[Node, ...]
 
     @property
@@ -65,7 +75,7 @@ class Alt:
 
 @dataclass(frozen=True, slots=True)
 class Repeat(_AroundOne):
-    """`maximum` None is unbounded."""
+    """The body, `minimum` to `maximum` times (None: unbounded)."""
 
     body: Node
     minimum: int
@@ -82,6 +92,8 @@ class Repeat(_AroundOne):
 
 @dataclass(frozen=True, slots=True)
 class RuleRef(_Leaf):
+    """A text of the rule of this name."""
+
     name: str
 
 
@@ -242,7 +254,7 @@ class Unenforced:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """An object whose members come in the schema's order only, though any order was asked for; and why."""
+    """An object whose members come in the schema's order only, although any order was requested; and why."""
 
     tool: str
     pointer: str
@@ -391,7 +403,7 @@ def with_parts(node: Node, inner: Iterable[Node]) -> Node:
 
 
 def joined(node: Node, inner: Iterable[Node]) -> Node:
-    """The same kind of node with other nodes inside, by the functions that simplify; a leaf is returned as it is."""
+    """The same kind of node with other nodes inside, simplified; a leaf is returned unchanged."""
     parts = tuple(inner)
     if isinstance(node, Seq):
         return seq(*parts)

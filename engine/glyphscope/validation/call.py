@@ -96,7 +96,7 @@ class CallValidator(StreamingValidator):
         self.tool_char: int | None = None  # at which the name was complete
         self._call: CallLevel | None = None  # the call's own object, unless a head names the tool
         self._name_rejected = False  # a violation was reported on the name already
-        self._head = ""  # the name before the brace, or what is in its place
+        self._head = ""  # the name before the brace, or the text in its place
         self._head_start = -1
         self._headed = False  # the head is complete: the object that follows is the arguments
         self._head_rejected = False  # a violation was reported on the head already

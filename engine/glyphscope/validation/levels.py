@@ -1,4 +1,4 @@
-"""The open containers of a document: what may come next in each, and what it lacks when it closes.
+"""The open containers of a document: the members or items that may come next, and those missing at the end.
 
 A level knows the alternatives of its container that are still possible, and narrows them with each member or item.
 Where none is left it returns a reason, which the validator reports.
@@ -193,6 +193,7 @@ class ObjectLevel(Level):
         )
 
     def end_key(self, key: str) -> None:
+        """The key is complete."""
         self.key = key
         self.used.add(key)
 

@@ -49,11 +49,13 @@ class ScalarPrefix:
         return self.kinds == STRING and len(self.text) > _CERTAINLY_TEXT
 
     def grow(self, text: str) -> None:
+        """Add the next characters."""
         if not self.certainly_text:
             self.text += text
             self.kinds = reachable_kinds(self.text, self.notation)
 
     def kinds_of(self, text: str) -> int:
+        """The kinds that a scalar with this prefix can become."""
         return reachable_kinds(text, self.notation)
 
 

@@ -38,10 +38,12 @@ class LocatedReason(NamedTuple):
 
 
 def not_listed(values: Iterable[Any], rule: str) -> Reason:
+    """The value is not in the enumeration; `values` are those that were still possible."""
     return Reason("CONSTRAINT_ENUM", "is not one of the allowed values", rule, values_in_words(values))
 
 
 def wrong_kind(kinds: int, rule: str) -> Reason:
+    """The value is of none of these kinds (bits of `notation.scalars`)."""
     viable = kinds_in_words(kinds)
     return Reason("TYPE_MISMATCH", f"must be of type {viable}", rule, viable)
 

@@ -63,7 +63,7 @@ _AT_THE_END: dict[str, tuple[Code, str]] = {
 
 
 class _Branch(NamedTuple):
-    """A conjunction: the schemas that apply together, and what is judged of them at the value's end."""
+    """A conjunction: the schemas that apply together, and their keywords that are judged at the value's end."""
 
     places: tuple[Place, ...] = ()
     deferred: tuple[Deferred, ...] = ()

@@ -127,6 +127,7 @@ class Spec:
 
     @cached_property
     def free_number(self) -> bool:
+        """Whether every number is valid."""
         return self.enum is None and self.span.unbounded
 
     # objects
@@ -176,6 +177,7 @@ class Spec:
 
     @cached_property
     def name_patterns(self) -> tuple[str, ...]:
+        """The patterns that further members' names may match."""
         return tuple(
             expression
             for part in self.objects

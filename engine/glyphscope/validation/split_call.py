@@ -1,7 +1,7 @@
 """A call in two parts, each validated in its place in the whole: the tool's name, then that tool's arguments.
 
-The validator of calls has read what is before the part, so its reasons, codes and paths are those of a call written
-in one go. Characters are counted from the part's first.
+The validator of calls first reads the text before the part, so its reasons, codes and paths are those of a whole call.
+Characters are counted from the part's first.
 """
 
 from __future__ import annotations

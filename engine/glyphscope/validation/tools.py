@@ -37,10 +37,12 @@ class CallableTool:
 
     @cached_property
     def schemas(self) -> SchemaSet:
+        """The Specs of its parameters, by place."""
         return SchemaSet(self.tool.parameters, closed=self._closed)
 
     @property
     def specs(self) -> tuple[Spec, ...]:
+        """The alternatives of its arguments as a whole."""
         return self.schemas.specs((self.schemas.top,))
 
     def fault(self, arguments: dict[str, Any]) -> LocatedReason | None:
@@ -104,7 +106,7 @@ class Tools:
 
 
 _CACHE: OrderedDict[tuple[str, Shape], Tools] = OrderedDict()  # by the registry's digest
-_CACHED = 16
+_CACHED = 16  # registries and shapes
 
 
 def tools_of(registry: ToolRegistry, shape: Shape) -> Tools:

@@ -90,6 +90,7 @@ class TurnValidator:
 
     @property
     def complete(self) -> bool:
+        """Whether the text ends here, with its last call."""
         return self._ends and self._surplus
 
     @property

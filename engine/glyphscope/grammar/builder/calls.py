@@ -236,7 +236,7 @@ def _name_text(syntax: NotationSyntax, name: str) -> str:
 
 
 def choice_of(book: RuleBook, names: list[tuple[str, Node]]) -> Node:
-    """One of the names with what follows it. Many names become a tree of letters.
+    """One of the names with the node that follows it. Many names become a tree of letters.
 
     llguidance takes at most 2,000 alternatives at one point of a text, and each one costs time there.
     """

@@ -15,7 +15,7 @@ _NOTED = (
     "type", "const", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
     "maxLength", "pattern", "format", "minItems", "maxItems", "minProperties", "maxProperties", "$ref",
 )  # fmt: skip
-_LONGEST = 100
+_LONGEST = 100  # characters
 
 
 def constraint_notes(registry: ToolRegistry) -> Callable[[Origin], str]:

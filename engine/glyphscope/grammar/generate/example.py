@@ -24,7 +24,7 @@ from glyphscope.registry.pointer import follow_reference
 
 _DEEPEST = 24  # levels of an example
 _DEEPEST_OPTIONAL = 4  # levels of it with optional members, which may contain themselves
-_MOST_VALUES = 2_000
+_MOST_VALUES = 2_000  # in an example
 _MOST_STATES = 500  # that are visited for a pattern's shortest text
 _LONGEST = 200
 """Characters of a pattern's shortest text."""
@@ -67,7 +67,7 @@ _BY_NAME = {
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 _Validator = extend(Draft202012Validator, pattern_keywords(found))
-"""jsonschema's own matching may backtrack for ever on a schema's pattern, in the thread of whoever shows a prompt."""
+"""jsonschema's matching may backtrack for ever on a schema's pattern, in the thread that shows a prompt."""
 
 
 def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
@@ -217,7 +217,7 @@ def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
         if not isinstance(part, dict):
             continue
         merged = _both(merged, {key: value for key, value in part.items() if key not in ("$ref", "allOf")})
-        # in the order in which a grammar writes their properties: what is referred to, then each of allOf
+        # in the order in which a grammar writes their properties: those of `$ref`, then those of `allOf`
         stack.extend(reversed(part.get("allOf", ())))
         if isinstance(ref := part.get("$ref"), str) and (target := follow_reference(root, ref)):
             stack.append(target[1])

@@ -134,7 +134,7 @@ class _Partition:
         self._rewritten: dict[str, _Rewritten] = {}
         self._lexemes: dict[Node, None] = {}  # of the rule that is being rewritten
         self._origin = NOWHERE  # of that rule
-        self._unenforced: dict[Unenforced, None] = {}  # what was dropped from intersections
+        self._unenforced: dict[Unenforced, None] = {}  # parts dropped from intersections
         self._automata: dict[str, Node] = {}  # rules of the automata that intersections became
         self._regular_rules = _regular_rules(grammar) if merge else {}
         self._regular: dict[int, tuple[Node, Node | None]] = {}  # by identity, with the node to keep it alive

@@ -151,7 +151,7 @@ class State:
 
     @property
     def accepted(self) -> bool:
-        """Whether what was read is a text of the grammar."""
+        """Whether the text read so far is one of the grammar."""
         return self._closure().accepted
 
     def feed(self, text: str, *, cancel: Callable[[], bool] | None = None) -> State:
@@ -199,11 +199,11 @@ class State:
         return State(compiled, self._limits, items, self.position + size, step + size, budget.spent)
 
     def feed_token(self, token: int, text: str) -> State:
-        """The state after a token of a vocabulary: by its characters, or by itself where the grammar asks for it."""
+        """The state after a token of a vocabulary: by its characters, or as a token that the grammar names."""
         if not self.items:
             return self
         spelled = self.feed(text)
-        items = tuple(dict.fromkeys([*self._by_itself(token, text), *(spelled.items if text else ())]))
+        items = tuple(dict.fromkeys([*self._as_token(token, text), *(spelled.items if text else ())]))
         before = None if items else (spelled._before or self)
         where = self.position + len(text) if items else spelled.position
         return State(
@@ -211,12 +211,12 @@ class State:
         )
 
     def feed_special(self, token: int, name: str) -> State:
-        """The state after a token that spells no text: by itself only, where the grammar asks for it."""
-        items = tuple(dict.fromkeys(self._by_itself(token, name))) if self.items else ()
+        """The state after a token that spells no text, and is only possible as a token that the grammar names."""
+        items = tuple(dict.fromkeys(self._as_token(token, name))) if self.items else ()
         before = None if items else (self._before or self)
         return State(self._compiled, self._limits, items, self.position, self._step + 1, self._work, before)
 
-    def _by_itself(self, token: int, text: str) -> list[Item]:
+    def _as_token(self, token: int, text: str) -> list[Item]:
         return [
             (place, frame)
             for item, frame in self._closure().items
@@ -225,7 +225,7 @@ class State:
         ]
 
     def token_matches(self) -> tuple[TokenMatch, ...]:
-        """The tokens of a vocabulary that the grammar asks for by themselves here."""
+        """The tokens of a vocabulary that the grammar names here."""
         steps = self._compiled.automaton.steps
         return tuple(dict.fromkeys(match for place, _ in self.ways for match, _ in steps(place).tokens))
 

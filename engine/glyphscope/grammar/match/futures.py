@@ -18,10 +18,10 @@ from glyphscope.grammar.traversal import callees_first
 _END = "end"
 _SELF = "self"
 _MAX_OUTER = 200
-"""Rules around one that are read for the least length of what follows it."""
+"""Enclosing rules that `Futures.least` reads; with more, the lower bound is 0."""
 
 Continuation: TypeAlias = Hashable
-"""A place and the number of what follows its rule; or the end of the text."""
+"""A place and the number of its rule's continuations; or the end of the text."""
 
 
 def open_moves(state: State) -> list[Ranges]:

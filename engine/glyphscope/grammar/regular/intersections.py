@@ -18,8 +18,8 @@ from glyphscope.grammar.regular.formats import FORMATS, format_node
 from glyphscope.grammar.regular.strings import any_character, escaped
 from glyphscope.grammar.tree import EMPTY, CharClass, Except, Intersect, Node, Repeat, RuleRef, alt, seq
 
-MAX_STATES = 2000
-MAX_MOVES = 20_000
+MAX_STATES = 2000  # of an intersection that is written as rules
+MAX_MOVES = 20_000  # of it
 _MAX_DEPTH = 12  # states written inside one rule
 
 

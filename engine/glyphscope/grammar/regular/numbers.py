@@ -18,7 +18,7 @@ from typing import NamedTuple
 from glyphscope.grammar.chars import DIGITS
 from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, optional, repeat, seq
 
-MAX_DIGITS = 20
+MAX_DIGITS = 20  # before the point
 LARGEST = 10**MAX_DIGITS - 1
 PRECISION = 15  # significant digits near a bound
 FINE = 6  # minimal digits after the point where no bound is near

@@ -101,7 +101,7 @@ def start(language: StringLanguage) -> PatternMatcher | None:
     return None if state is None else PatternMatcher(language, state)
 
 
-_LONGEST_CACHED = 200
+_LONGEST_CACHED = 200  # characters
 
 
 def found(pattern: str, text: str) -> bool | None:

@@ -45,7 +45,7 @@ ANYTHING = repeat(CHARACTER)
 
 @dataclass(frozen=True)
 class StringStyle:
-    """How strings are written: their characters, and what is around them.
+    """How strings are written: their characters, escapes and delimiters.
 
     `raw` are the characters that are not escaped, `short` the escapes of single ones, `escape` any escaped character
     (NEVER where nothing is escaped). No text of `without` is in a string, nor begins in it and ends in its `closing`,
@@ -108,7 +108,7 @@ class StringStyle:
         return seq(self.before, self.opening + spelled + self.closing, self.after)
 
     def character(self, code: int) -> Node:
-        """One character as it is written; NEVER where it cannot be."""
+        """One character, escaped if necessary; NEVER if it cannot be written."""
         char = chr(code)
         known = dict(self.short).get(char)
         if known is not None:

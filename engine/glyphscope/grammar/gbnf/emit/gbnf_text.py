@@ -12,7 +12,7 @@ from glyphscope.grammar.rules import Names
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
 from glyphscope.visible import is_seen
 
-MAX_LINE = 110
+MAX_LINE = 110  # characters, from which on each alternative has its own line
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 _NEVER = "[^\\x00-\\U0010FFFF]"
 

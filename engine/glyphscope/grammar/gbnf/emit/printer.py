@@ -20,7 +20,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Repetition,
 )
 
-MAX_LINE = 100
+MAX_LINE = 100  # characters, from which on a rule or group is broken
 _SPACE_IN_BRACES = re.compile(r"[ \t\r\n]+|#[^\r\n]*")
 _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)")
 _STEP = "  "

@@ -95,7 +95,7 @@ def without_empty_iterations(grammar: Grammar) -> Grammar:
 
 
 def _without(rules: dict[str, Rule], dead: set[str]) -> dict[str, Rule]:
-    """The rules without the `dead` ones, which derive no text: the nonempty part of what is always empty."""
+    """The rules without the `dead` ones, which derive no text: nonempty parts of rules that are always empty."""
     if not dead:
         return rules
 

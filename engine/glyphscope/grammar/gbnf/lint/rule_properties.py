@@ -302,7 +302,7 @@ def _names_needed(body: Option, needed: list[Conjunction | bool]) -> tuple[str, 
 
 Result = TypeVar("Result")
 
-_MOST_REMEMBERED = 50_000
+_MOST_REMEMBERED = 50_000  # rules
 _LONGEST = 20_000
 """Rules longer than this (code points) are not remembered: the memory is for many short ones."""
 

@@ -17,7 +17,7 @@ from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
 from glyphscope.grammar.gbnf.parse.syntax import Class, Quoted
 
-LAST = 0x10FFFF
+LAST = 0x10FFFF  # code point
 IMPOSSIBLE = "\ud800"
 """Represents a code point above the last one in texts, where neither can occur."""
 
@@ -35,7 +35,7 @@ _FOREIGN_CONTROLS = {"b": r"\x08", "f": r"\x0C", "v": r"\x0B", "a": r"\x07", "e"
 
 _TOGETHER = 50_000
 """Ranges that are united at once."""
-_CACHED = 10_000
+_CACHED = 10_000  # texts, and classes
 _SHORT = 200
 """Longer raw texts are not cached: they hardly occur again."""
 

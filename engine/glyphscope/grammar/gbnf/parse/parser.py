@@ -41,28 +41,11 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 
 # The tokens: one compiled expression, so that reading the text again at each keystroke costs milliseconds. Each
 # alternative is a group, and the group's number is the token's kind: plain numbers, because comparing members of an
-# enumeration takes longer than matching a token. Quantifiers are possessive, so that no text makes it backtrack.
-NAME = 1
-HEAD = 2
-"""A name with `::=` behind it."""
-BAD_NAME = 3
-"""Letters, digits, `_` and `-`, some of which a name may not have."""
-QUOTED = 4
-CLASS = 5
-NEWLINE = 6
-COMMENT = 7
-BAR = 8
-OPEN = 9
-CLOSE = 10
-STAR = 11
-"""`*`, `+` or `?`."""
-BRACES = 12
-ANY = 16
-TOKEN = 17
-DEFINE = 18
-"""`::=` without a name before it."""
-OTHER = 19
-END = 20
+# enumeration takes longer than matching a token. Quantifiers are possessive, so that no text makes it backtrack. HEAD
+# is a name with `::=` behind it, BAD_NAME has characters that a name may not have, STAR is `*`, `+` or `?`, and DEFINE
+# is `::=` without a name before it.
+NAME, HEAD, BAD_NAME, QUOTED, CLASS, NEWLINE, COMMENT, BAR, OPEN, CLOSE, STAR, BRACES = range(1, 13)
+ANY, TOKEN, DEFINE, OTHER, END = range(16, 21)  # after the three groups inside of BRACES
 
 _LEXER = re.compile(
     r"""[ \t]*+(?:
