@@ -1,7 +1,5 @@
-"""The interface between application and pages: the context of a page, and a page for the window.
-
-A page takes an `AppContext` and nothing else, so a test makes one with fakes, without the window
-(tests/support/fake_context.py).
+"""The interface between the application and its pages: `AppContext` is all that a page gets, `Page` all that the window
+knows of one. A test makes a page with fakes, without the window (tests/support/fake_context.py).
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ class FilePlace:
 
 @dataclass(frozen=True)
 class RulePlace:
-    """A rule of the grammar of the run that is shown; `grammar` is the custom text of that run, None for the tools'."""
+    """A rule of the shown run's grammar; `grammar` is that run's custom grammar, None for the tools'."""
 
     rule: str
     grammar: str | None
@@ -54,7 +52,7 @@ Place: TypeAlias = FilePlace | RulePlace | PromptsPlace
 
 
 class Navigator(Protocol):
-    """Which page is shown. `leaving` carries the PageId that is still shown, `shown` that of the next."""
+    """Switches pages. Signals: `leaving` with the PageId that is still shown, then `shown` with that of the next."""
 
     leaving: SignalInstance
     shown: SignalInstance
@@ -63,7 +61,7 @@ class Navigator(Protocol):
     def current(self) -> PageId: ...
 
     def show(self, page: PageId, place: Place | None = None) -> None:
-        """Show a page as it was left, or at that place."""
+        """Show a page as it was left, or at a place on it."""
 
     def begin_presentation(self) -> None:
         """Hide everything but the page, in full screen."""
@@ -81,25 +79,26 @@ class Panels(Protocol):
         """Bring a panel to the front."""
 
     def reveal_argument(self, tool: str, argument: str | None, *, focus: bool = False) -> None:
-        """Select an argument, or a whole tool, where it is edited; `focus` puts the keyboard there."""
+        """Select an argument, or a whole tool, in its editor; `focus` moves the keyboard focus there."""
 
     def reveal_rendered_prompt(self) -> None:
-        """Show the prompt as it was sent last."""
+        """Show the prompt that was sent last."""
 
     def reveal_messages(self) -> None:
-        """Show the messages of the conversation where they are edited."""
+        """Show the editor of the conversation's messages."""
 
     def show_enforcement(self, badges: EnforcementMap) -> None:
-        """Show beside each argument what enforces its constraints."""
+        """Show beside each argument how its constraints are enforced."""
 
 
 class Status(Protocol):
-    """The status line: the current activity, and a note about the last action."""
+    """The status line."""
 
     def set_activity(self, words: str) -> None:
         """Show the page's activity in place of the state of the run or model; "" for none."""
 
-    def set_note(self, words: str) -> None: ...
+    def set_note(self, words: str) -> None:
+        """Show a note about the last action."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class AppContext:
     window: QWidget
     show_error: Callable[[BaseException], None]
     offer: Callable[[str, str, Callable[[], None]], None]
-    """Show a notice with a button: its words, the button's, and what the button does."""
+    """Show a notice: its text, its button's text, and what the button does."""
 
     @property
     def project(self) -> ProjectController:
@@ -133,7 +132,7 @@ class AppContext:
 class Page(QObject):
     """A page of the window. A subclass sets `id`, `title`, `tip` and `widget`, and overrides what it needs.
 
-    `headerChanged` is emitted when `header` is another one.
+    `headerChanged` is emitted when `header` changes.
     """
 
     headerChanged = Signal()
@@ -143,7 +142,7 @@ class Page(QObject):
     tip: ClassVar[str]
     """The purpose of the page, in a sentence."""
     can_run: ClassVar[bool] = False
-    """Whether Run (Ctrl+Return) does something on this page: only one thing, and the page says what."""
+    """Whether Run (Ctrl+Return) does something on this page."""
     widget: QWidget
 
     def __init__(self, context: AppContext) -> None:
@@ -157,12 +156,12 @@ class Page(QObject):
 
     @property
     def header(self) -> frozenset[HeaderPart]:
-        """The parts of the top bar on this page: the settings that the page uses, and Run where it has no other."""
+        """The parts of the top bar on this page: the settings that it uses, and Run unless it has a button for it."""
         return frozenset({HeaderPart.MODEL})
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything of the page is running, or waited for."""
+        """Whether anything of the page is running or about to."""
         return is_working(self, self.widget)
 
     @property
@@ -171,7 +170,7 @@ class Page(QObject):
         return None
 
     def run(self) -> None:
-        """Run the project's next request, or the page's own action; while stepping, continue without stops."""
+        """Run the project's next request; while stepping, continue without pauses. A page may do something else."""
         runs = self.context.runs
         if runs.phase is Phase.STEPPING:
             runs.resume()
@@ -187,13 +186,13 @@ class Page(QObject):
             runs.run(self.context.project.next_run(), stepping=True)
 
     def go_to(self, place: Place) -> None:
-        """Go to a place on this page, which is shown."""
+        """Go to a place on this page, which is shown already."""
 
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
-        """Show a notice of something that happened elsewhere; the first page is asked."""
+        """Show a notice of something that happened elsewhere; called of the first page."""
 
     def complete(self) -> None:
-        """Make the parts that the window's first picture does without: called once, soon after it is painted."""
+        """Make the parts that are not in the window's first picture: called once, soon after that is painted."""
 
     def close(self) -> None:
         """Stop timers and background work; the window closes."""

@@ -1,4 +1,4 @@
-"""The right side: the alternatives of a token, the cost of the call, and the run step by step."""
+"""The playground's right side: the alternatives of a token, the size of the call, charts, and the mask impact."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ _MEASURES = (
     ("ms", tr("Time"), tr("Milliseconds per step: mask, sampling and decoding")),
 )
 _STEPS_HEIGHT = 132
-"""Pixels that the step chart has at the usual font size."""
+"""Pixels of the step chart's height at the usual font size."""
 FEW = 6
-"""Alternatives that are shown at first: the others are seldom likely enough to matter."""
+"""Alternatives that are shown at first: the others are seldom probable enough to matter."""
 _NO_TOKEN = tr("Select a token in the stream or the table to see its alternatives.")
 
 
 def load_charts() -> None:
-    """Import the modules of the charts, in any thread: no other library of the window takes as long to load."""
+    """Import the charts' modules, in any thread: their library takes the longest of the window's to load."""
     for name in ("step_chart", "size_chart"):
         import_module(f"glyphscope_gui.playground.{name}")
 
 
 class EvidenceDock(ScrollArea):
-    """Sections one below the other, in a scroll area. `tokenChosen` carries the index in its stage of a token chosen in
-    the step chart, `ruleChosen` the name of the shown token's rule.
+    """Sections one below the other. `tokenChosen` carries the index, in the shown stage, of a token selected in the
+    step chart.
     """
 
     tokenChosen = Signal(object)
@@ -109,7 +109,7 @@ class EvidenceDock(ScrollArea):
         self._lay_out()
 
     def minimumSizeHint(self) -> QSize:
-        """Wide enough that nothing is cut off at the side; it scrolls only up and down."""
+        """Wide enough for its content, as it scrolls only vertically."""
         bar = self.verticalScrollBar().sizeHint().width()
         return QSize(self._body.minimumSizeHint().width() + bar, 200)
 
@@ -145,9 +145,7 @@ class EvidenceDock(ScrollArea):
             self.step_chart.finish()
 
     def show_token(self, state: StageState, index: int | None) -> None:
-        """Show the alternatives of one token of the stage, with the reasons of those that no valid call can
-        have there.
-        """
+        """Show the alternatives of one token of the stage, with the reasons why some cannot be in a valid call."""
         if self._shown[1] != index or index is None:
             self.rule_line.show_rule(None)
         self._shown, self._refusal = (state, index), None
@@ -172,7 +170,8 @@ class EvidenceDock(ScrollArea):
             tr("Show fewer") if self._all else tr("Show all {count}", count=len(all_rows))
         )
         self.alternatives_heading.set_title(tr("Alternatives of token {index}", index=index))
-        self.alternatives_note.setText(_words(token, started, masked=_is_masked(state, started)))
+        constraint = _constraint_words(token, started, masked=_is_masked(state, started))
+        self.alternatives_note.setText(f"{constraint} {_sampler_words(token, started)}".strip())
 
     def show_refusal(self, refusal: Refusal) -> None:
         """Show the grammar's expectation at that token, if it is still the shown one."""
@@ -198,7 +197,7 @@ class EvidenceDock(ScrollArea):
         self.savings_chart.show_savings(self._savings)
         self.savings_section.show()
 
-    # -- the charts, each made when it is used ---------------------------------------------------------------------
+    # -- the charts, made on first use, as their library loads slowly ----------------------------------------------
 
     @property
     def step_chart(self) -> StepChart:
@@ -213,7 +212,7 @@ class EvidenceDock(ScrollArea):
         return self._savings_place.widget
 
     def make_charts(self) -> None:
-        """Make them all; their places are empty until then."""
+        """Make all charts; their places are empty until then."""
         for place in (self._step_place, self._size_place, self._savings_place):
             _ = place.widget
 
@@ -250,7 +249,7 @@ class EvidenceDock(ScrollArea):
             self.show_refusal(refusal)
 
     def _show_turn(self, stage: StageState) -> None:
-        """Show the costs of the answer's parts, at the end of each."""
+        """Show the costs of the answer's parts."""
         self.turn.show_stage(stage)
         self.turn_section.setVisible(self.turn.has_any)
 
@@ -308,35 +307,14 @@ class EvidenceDock(ScrollArea):
 
 
 def _is_masked(stage: StageState, started: RunStarted) -> bool:
-    """Whether a constraint was enforced in the stage; old records only have it in their request."""
+    """Whether a constraint was enforced in the stage; old records have it only in their request."""
     if started.request.strategy == "direct":
         return started.request.constraint != "off"
     return stage.constraint is not None
 
 
-def _words(token: Token, started: RunStarted, *, masked: bool) -> str:
-    """The effect of constraint and sampler on this token, in words."""
-    return f"{_constraint_words(token, started, masked=masked)} {_sampler_words(token, started)}".strip()
-
-
-def _sampler_words(token: Token, started: RunStarted) -> str:
-    """The numbers of tokens after the sampling filters; empty where nothing was sampled here."""
-    step = token.step
-    if step.left:
-        top_k, top_p, min_p = map(count, step.left)
-        return tr(
-            "Of these, top-k left {top_k}, top-p {top_p} and min-p {min_p}.",
-            top_k=top_k,
-            top_p=top_p,
-            min_p=min_p,
-        )
-    greedy = started.request.sampling.temperature == 0 and bool(step.alternatives) and not step.forced
-    if greedy and started.request.constraint != "endpoint":
-        return tr("Temperature 0: the most likely allowed token is always taken.")
-    return ""
-
-
 def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str:
+    """The effect of the constraint at this token, in words."""
     step = token.step
     if step.forced:
         raw = (
@@ -364,6 +342,18 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
     )
 
 
+def _sampler_words(token: Token, started: RunStarted) -> str:
+    """The numbers of tokens after each sampling filter; empty where no token was sampled."""
+    step = token.step
+    if step.left:
+        left = dict(zip(("top_k", "top_p", "min_p"), map(count, step.left)))
+        return tr("Of these, top-k left {top_k}, top-p {top_p} and min-p {min_p}.", **left)
+    greedy = started.request.sampling.temperature == 0 and bool(step.alternatives) and not step.forced
+    if greedy and started.request.constraint != "endpoint":
+        return tr("Temperature 0: the most likely allowed token is always taken.")
+    return ""
+
+
 def _no_probabilities(started: RunStarted) -> str:
     if started.request.evidence == "all":
         return tr("This model reports no probabilities.")
@@ -371,14 +361,14 @@ def _no_probabilities(started: RunStarted) -> str:
 
 
 def _section(heading: Heading, *widgets: QWidget) -> QFrame:
-    """A heading with its widgets, and a rule below."""
+    """A heading and its widgets, with a line below."""
     box = named(QFrame(), "evidenceSection")
     vbox(heading, *widgets, parent=box, margins=(PAD, 12), spacing=8)
     return box
 
 
 def _legend(entries: Sequence[tuple[str, str]], slim: str = "") -> QWidget:
-    """The meaning of the bars, in their order; those of the role `slim` are slim in the chart too."""
+    """The meaning of the chart's bars: texts with their colour roles; the bar of the role `slim` is slim."""
     box = Flow()
     for words, role in entries:
         box.add(_Key(words, role, 4 if role == slim else 9))
@@ -405,7 +395,7 @@ class _Key(FollowsLooks, QWidget):
 
 
 class RuleLine(QWidget):
-    """The rule that read a token, hidden where it is not known. `chosen` carries the rule's name."""
+    """The grammar rule of a token, hidden where it is unknown. `chosen` carries the rule's name."""
 
     chosen = Signal(str)
 
@@ -418,9 +408,7 @@ class RuleLine(QWidget):
         self.hide()
 
     def show_rule(self, rule: TokenRule | None) -> None:
-        """Show the rule of the shown token, or why no rule read it; None where it is not known, or the run
-        has no grammar.
-        """
+        """Show the token's rule, or why it has none; None where it is unknown, or the run has no grammar."""
         self.setVisible(rule is not None)
         if rule is None:
             return

@@ -33,9 +33,7 @@ from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
 
 
 class PlaygroundPresenter(Page):
-    """`begin`, `apply` and `finish` are the only places that decide in which order the views get a run's
-    events.
-    """
+    """`begin`, `apply` and `finish` define the order in which the views get a run's events."""
 
     id = PageId.PLAYGROUND
     title = tr("Playground")
@@ -79,7 +77,7 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, button, do)
 
     def complete(self) -> None:
-        """The charts: their library is loaded in the background."""
+        """Make the charts, after loading their library in the background."""
         self._background.start(
             "charts", load_charts, lambda _loaded: self.evidence.make_charts(), self.context.show_error
         )
@@ -95,7 +93,7 @@ class PlaygroundPresenter(Page):
         self.conversation.begin(state)
 
     def apply(self, applied: Applied) -> None:
-        """Views of the whole run get the events before those of its stage."""
+        """Pass new events first to the views of the whole run, then to those of a stage."""
         self.view.apply(applied)
         self.evidence.apply(applied)
         self.stages.choice.apply(applied)
@@ -105,7 +103,7 @@ class PlaygroundPresenter(Page):
             self._show_failure(failed, applied.state.started)
 
     def not_started(self, failure: NotStarted) -> None:
-        """The shown run stays; the reason why the next one did not start is shown above it."""
+        """Keep the shown run, and show above it why the next one did not start."""
         self.context.recorder.keep(failure.events)
         if (failed := failure.failed) is not None:
             started = failure.events[0]
@@ -172,12 +170,12 @@ class PlaygroundPresenter(Page):
             self._runs.continue_aborted()
 
     def replay(self) -> None:
-        """Replay the shown run at the speed that it had."""
+        """Replay the shown run at its original speed."""
         if self._runs.events:
             self._runs.replay(tuple(self._runs.events))
 
     def show_bundled(self, name: str) -> None:
-        """Show one of the recordings that ship, as it ended."""
+        """Show all of a bundled recording."""
         try:
             self._runs.show_record(bundled_run(name))
         except GlyphscopeError as error:
@@ -185,7 +183,7 @@ class PlaygroundPresenter(Page):
         self.context.navigator.show(PageId.PLAYGROUND)
 
     def play_bundled(self) -> None:
-        """Play a bundled recording, which needs no model."""
+        """Replay the first bundled recording, which needs no model."""
         try:
             self._runs.replay(bundled_run(FIRST_RUN))
         except GlyphscopeError as error:
@@ -197,7 +195,7 @@ class PlaygroundPresenter(Page):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _choose(self, place: TokenPlace) -> None:
-        """Show a token of the record that was opened."""
+        """Select a token of the opened record."""
         self.stages.choice.choose(place.stage, pin=False)
         self.view.show_stream()
         self.view.tokens.choose(place.token)
@@ -209,7 +207,7 @@ class PlaygroundPresenter(Page):
         self.branches.show_token(index)
 
     def _show_failure(self, failed: RunFailed, started: RunStarted | None) -> None:
-        """Show a failure, with a button where one press fixes it."""
+        """Show a failure, with a button if there is a fix."""
         words = " ".join(part for part in (failed.message, failed.hint) if part)
         fix: tuple[str, Callable[[], None] | None] = ("", None)
         if started is not None and started.request.native and failed.code in ("PROMPT_FAILED", "BAD_REQUEST"):
@@ -219,7 +217,7 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, *fix, error=True)
 
     def _show_end(self, end: RunEnd, state: RunState) -> None:
-        """Show the end of a run without a valid call, and a fix, with the note of its prompt."""
+        """Show the end of a run without a valid call, with its prompt's note, and a button if there is a fix."""
         note = state.prompt.note if state.prompt is not None else ""
         words = f"{end.words[:1].upper()}{end.words[1:]}. {end.hint} {note}".rstrip()
         request = state.started.request if state.started is not None else None
@@ -265,7 +263,7 @@ class PlaygroundPresenter(Page):
             self._first_model = False
 
     def _show_no_model(self, status: ModelStatus) -> None:
-        """At a first start without a model, show a recorded run."""
+        """Show that no model could be opened; at the first start, with a recorded run."""
         recordings = FIRST_RUN in bundled_runs()
         get = (tr("Get a model…"), self.context.actions.get_model.trigger)
         if self._first_model and recordings and not self._runs.events:

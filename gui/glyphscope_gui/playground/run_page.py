@@ -1,4 +1,4 @@
-"""The centre: the prompt, the timeline, the stream with what stopped it, the fields, the tokens."""
+"""The playground's centre: the prompt, the timeline, the stream, the fields, the tokens."""
 
 from __future__ import annotations
 
@@ -51,15 +51,14 @@ from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
 LOW = 660
-"""Pixels of height below which the page saves lines."""
+"""Pixels of height below which the page hides headings, to save lines."""
 _KEYS = tr("Ctrl + Enter runs")
 
 
 class RunPage(FollowsSize, QWidget):
-    """Shows one run: its timeline, and of one stage the stream, the fields and the tokens, or the details of
-    a row of the timeline.
+    """Shows one run: its timeline, and one stage's stream, fields and tokens, or the details of a row of the timeline.
 
-    `tokenChosen` carries a token's index in that stage or None.
+    `tokenChosen` carries the index of the selected token in that stage, or None.
     """
 
     tokenChosen = Signal(object)
@@ -114,7 +113,7 @@ class RunPage(FollowsSize, QWidget):
         self.timeline.begin(state)
 
     def apply(self, applied: Applied) -> None:
-        """Show the run's new events; those of its stage come by `grow_stage`."""
+        """Show the run's new events; those of the shown stage come through `grow_stage`."""
         if applied.kind == "continuation":
             text = "".join(event.step.text for event in applied.of(Token))
             self.stream.append_continuation(text)
@@ -141,13 +140,13 @@ class RunPage(FollowsSize, QWidget):
     # -- one stage ---------------------------------------------------------------------------------------------
 
     def show_stage(self, stage: StageState) -> None:
-        """Show that stage from its beginning, as it is by now."""
+        """Show a stage with all its events so far."""
         self.stage = stage
         self._ended = False
         self.banner.hide()
         self.tokens_model.clear(stage)
         self.tokens.show_parts()
-        self._choose(None)  # Qt has no signal for a chosen row that went with its model's rows
+        self._choose(None)  # Qt has no signal for a selected row that is removed from its model
         started = self._state.started
         self.fields_model.begin(
             self._state.registry, shape_of(started.request) if started else "flat", self._named_before(stage)
@@ -191,7 +190,7 @@ class RunPage(FollowsSize, QWidget):
         self._show_details(True)
 
     def show_stream(self, row: TimelineRow | None = None) -> None:
-        """Show the text of the stage, in place of a row's details; from the beginning of that row's part."""
+        """Show the text of the stage instead of a row's details, from the row's part on."""
         self._row = None
         self.stream_card.heading.set_title(tr("Stream"))
         self._show_details(False)
@@ -201,7 +200,7 @@ class RunPage(FollowsSize, QWidget):
             self.stream.show_character(row.part.start)
 
     def show_record(self, started: RunStarted | None) -> None:
-        """Show the prompt of a record, marked and read-only; None for the project's again."""
+        """Show a record's prompt, marked and read-only; None: the project's again."""
         self.prompt_edit.show_record(None if started is None else started.request.prompt)
         self.prompt_card.heading.set_title(tr("Prompt") if started is None else tr("Prompt of the record"))
         shown = self._state.started
@@ -209,14 +208,12 @@ class RunPage(FollowsSize, QWidget):
             self._show_run_prompt(shown)
 
     def show_asking(self, asking: bool) -> None:
-        """Set whether a card asks a person: it takes the room of the fields, in a low window of the prompt
-        and tokens too.
-        """
+        """Set whether a card asks the user: it replaces the fields, in a low window the prompt and the tokens too."""
         self._asking = asking
         self._show_cards()
 
     def show_reply(self, shown: bool) -> None:
-        """Show or hide the reply field: whether the conversation of the run can be continued."""
+        """Show or hide the reply field, with which the run's conversation can be continued."""
         self.reply.setVisible(shown)
         self._share_room()
 
@@ -224,14 +221,12 @@ class RunPage(FollowsSize, QWidget):
         return self.tokens_model.row(self.tokens.currentIndex().row())
 
     def copy_shown(self) -> None:
-        """Copy the shown text to the clipboard: that of the stage, the results of a row, or else its notes."""
-        row = self._row
-        if row is None:
-            text = self.stage.text
-        else:
-            results = [event.sent or event.message for event in row.events if isinstance(event, ToolResult)]
-            text = "\n\n".join(results) or self.notes.toPlainText()
-        copy_text(text)
+        """Copy the shown text to the clipboard: the stage's, or a row's results, else its notes."""
+        if self._row is None:
+            copy_text(self.stage.text)
+            return
+        results = [event.sent or event.message for event in self._row.events if isinstance(event, ToolResult)]
+        copy_text("\n\n".join(results) or self.notes.toPlainText())
 
     def _fit(self) -> None:
         """Hide the headings of tables in a low window: the titles of their columns suffice."""
@@ -264,10 +259,10 @@ class RunPage(FollowsSize, QWidget):
         self.copy_button.setEnabled(False)
 
     def _share_room(self) -> None:
-        """Make the fields as high as those of a usual call; stream and tokens share the rest, until the user
-        moves a border.
+        """Divide the height among timeline, branches, stream, fields and tokens, until the user moves a border.
 
-        An answer of several parts has more room, also for the timeline and the fields, as it has many lines.
+        The fields get at most the height of a usual call's. The shares are tuned by eye: the stream of an answer of
+        several parts, which has many lines, gets more, and the timeline and the fields less.
         """
         if self._border_was_moved:
             return
@@ -291,11 +286,11 @@ class RunPage(FollowsSize, QWidget):
         self._border_was_moved = True
 
     def _place(self) -> int:
-        """The place of the shown stage in its run."""
+        """The index of the shown stage in its run."""
         return next((n for n, stage in enumerate(self._state.stages) if stage is self.stage), 0)
 
     def _show_details(self, details: bool) -> None:
-        """Show the details of a row, in place of all that shows a stage's text, or that again."""
+        """Show the details of a row in place of the views of a stage's text, or these again."""
         if details == self._shows_details:
             return
         self.stack.setCurrentWidget(self.notes if details else self.stream_page)
@@ -317,11 +312,10 @@ class RunPage(FollowsSize, QWidget):
         self.timeline.table.show_row(self.timeline.model.row_of_stage(self._place()))
 
     def _named_before(self, stage: StageState) -> str:
-        """The tool whose arguments alone the stage writes, named by an earlier stage."""
+        """The tool, named by an earlier stage, whose arguments the shown `stage` writes; "" for other stages."""
         if stage.kind != "arguments":
             return ""
-        stages = self._state.stages
-        before = stages[: next((n for n, other in enumerate(stages) if other is stage), 0)]
+        before = self._state.stages[: self._place()]
         return next((other.tool.name for other in reversed(before) if other.tool is not None), "")
 
     def _stage_ended(self) -> None:
@@ -356,7 +350,7 @@ class RunPage(FollowsSize, QWidget):
         self.legend.show_forced(event.request.constraint != "off")
 
     def _show_run_prompt(self, event: RunStarted) -> None:
-        """Show the run's prompt, where it is not the one in the field."""
+        """Show the run's prompt where it differs from the field's."""
         other = event.request.prompt != self.prompt_edit.toPlainText()
         self.prompt_card.heading.hint.setText(
             tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else self._keys()
@@ -402,13 +396,13 @@ class RunPage(FollowsSize, QWidget):
 
 
 def _preferred_height(widget: QWidget, most: float) -> int:
-    """The pixels of height that a widget asks for, at `most` so many; 0 while it is hidden."""
+    """The preferred height of a widget in pixels, limited to `most`; 0 while it is hidden."""
     return 0 if widget.isHidden() else min(widget.sizeHint().height(), round(most))
 
 
 def notable_token(state: StageState) -> int:
-    """The index of the token to choose in a stage that has ended: the one that made it invalid, else the last one that
-    was not forced.
+    """The index of the token to select in an ended stage: the one that made it invalid, else the last one that was not
+    forced.
     """
     last = len(state.tokens) - 1
     if state.aborted is not None:

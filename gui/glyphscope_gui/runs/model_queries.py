@@ -1,4 +1,4 @@
-"""Queries to the open model: answered in the worker's thread, while nothing is generated."""
+"""Queries to the open model, answered in the worker's thread between its jobs; and the work of some of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _READ_AHEAD = "read ahead"
 
 @dataclass(frozen=True)
 class Answered:
-    """The answer of a stage of a run: the prompt that it follows, its tokens, and the model that wrote it."""
+    """The answer of a stage of a run: its prompt, its tokens, and the model that wrote it."""
 
     run: str
     stage: str
@@ -44,12 +44,9 @@ class Cut:
 
 
 def cut_of(model: Model | None, answered: Answered) -> Cut:
-    """The boundaries of an answer's tokens, or why they are unknown. In the model's thread, while nothing is
-    generated.
-    """
+    """The boundaries of an answer's tokens, or why they are unknown. In the worker's thread."""
     own = model if model is not None and same_model(model.info, answered.model) else None
-    if answered.model.kind != "llama.cpp":
-        kind = answered.model.kind
+    if (kind := answered.model.kind) != "llama.cpp":
         return Cut(answered, Boundaries(unknown=f"a {kind} model reports no tokens"))
     return Cut(answered, boundaries_of(answered.prompt, answered.steps, own))
 
@@ -64,7 +61,7 @@ class _Pending:
 class ModelQueries(QObject):
     """Queries to the open model. `crashed` carries an unhandled exception. Lives in the window's thread.
 
-    Reading ahead is the last in line: any other query, and any run, ends it.
+    Reading ahead has the lowest priority: any other query, and any run, ends it.
     """
 
     crashed = Signal(object)
@@ -94,19 +91,19 @@ class ModelQueries(QObject):
         self._send(_Pending(Query(key, work), done, failed))
 
     def read_ahead(self, request: PreparedRequest, done: Callable[[ReadAhead], None]) -> None:
-        """Evaluate the prompt of the next run; `done` is called also when something else ended that."""
+        """Evaluate the prompt of the next run; `done` is called even if something else interrupted that."""
         stop = Event()
         work = partial(prompt_read, request=request, stop=stop.is_set)
         self._send(_Pending(Query(_READ_AHEAD, work, stop=stop), done, None))
 
     def interrupt(self) -> None:
-        """End the reading ahead: something else needs the model."""
+        """End the reading ahead, as something else needs the model."""
         reading = self._pending.get(_READ_AHEAD)
         if reading is not None:
             self._worker.interrupt(reading.query)
 
     def close(self) -> None:
-        """Drop all queries: nothing is called from now on."""
+        """Drop all queries; no callback is called from now on."""
         self._closed = True
         self.interrupt()
         for key in tuple(self._pending):
@@ -151,8 +148,8 @@ def prompt_read(model: Model | None, request: PreparedRequest, stop: Callable[[]
 
 
 def priced_prompt_of(model: Model | None, prepared: PreparedRequest) -> Priced | None:
-    """The prompt of the request, with the cost of each part; None where no model can tokenize it. A recorded
-    model knows only its own prompts.
+    """The prompt of the request with the cost of each part; None without a model, or with a recorded one, which knows
+    only its own prompts.
     """
     if model is None or model.info.kind == "recorded":
         return None

@@ -1,6 +1,4 @@
-"""The run controller: it makes a job from the project's request, and from its events the one state that every
-view shows.
-"""
+"""The run controller: it makes a job from a request, and from the job's events the one state that all views show."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ _E = TypeVar("_E", bound=RunEvent)
 _BEFORE = (
     RunStarted, StageStarted, CandidatesFound, TransformActed, PromptRendered, RunFailed, RunFinished
 )  # fmt: skip
-"""The events of a run before the model has done anything for it, and those that end it there."""
+"""The events of a run before the model begins to work for it, and those that can end it there."""
 
 
 class Phase(Enum):
@@ -68,10 +66,9 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Applied:
-    """Events that are already part of `state`.
+    """Events that are already part of `state`, except those of a continuation: the aborted run stays unchanged.
 
-    Those of a continuation are not: the aborted run stays unchanged. `at` is the token to choose once all of
-    a record is shown.
+    `at` is the token to select once all of a record is shown.
     """
 
     state: RunState
@@ -81,7 +78,7 @@ class Applied:
 
     def of(self, *types: type[_E]) -> list[_E]:
         """The events of these types, in their order."""
-        if self._types.isdisjoint(types):  # of most batches only tokens and fields are of interest to anyone
+        if self._types.isdisjoint(types):  # the usual case, as most batches have only tokens and fields
             return []
         return [event for event in self.events if isinstance(event, types)]
 
@@ -92,7 +89,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class NotStarted:
-    """A run that ended before the model was at work: `events` are all of it; `failed` is None where it was stopped."""
+    """A run that ended before the model began to work: `events` are all of it; `failed` is None if it was stopped."""
 
     events: tuple[AnyEvent, ...]
 
@@ -104,9 +101,7 @@ class NotStarted:
 
 @dataclass(frozen=True)
 class Aside:
-    """Events of a run in the background; `ended` after the last, and `stopped` where the model was needed for
-    another run.
-    """
+    """Events of a background run; `ended` after the last, `stopped` if another run needed the model."""
 
     job: int
     events: tuple[AnyEvent, ...]
@@ -124,9 +119,9 @@ class Saving:
 
 
 def _begins(event: AnyEvent) -> bool:
-    """Whether the model is at work for the run by that event, and not only requested."""
+    """Whether the event shows that the model works for the run."""
     if isinstance(event, PromptEvaluated):
-        return event.total > 0  # else an endpoint is waited for
+        return event.total > 0  # 0: the endpoint has not answered yet
     return not isinstance(event, _BEFORE)
 
 
@@ -139,14 +134,13 @@ def _kind_of(job: Job | None) -> Kind:
 class RunController(QObject):
     """Owns the worker and its thread. Every signal carries a frozen value, in the window's thread.
 
-    A shown run stays until the model is at work for the next one: `notStarted` carries a NotStarted in place
-    of all other signals where that does not happen.
+    The shown run stays until the model begins to work for the next one; if it never does, `notStarted` carries a
+    NotStarted, and no other signal but `phaseChanged` is emitted.
 
-    `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was
-    stopped before its end), `measured` a Measured, `saved` a Saving, `modelStatusChanged` a ModelStatus,
-    `phaseChanged` a Phase, `crashed` an exception that is a bug. `asked` carries an Asked that the run waits
-    for, and None as soon as it no longer does. `aside` carries an `Aside` of a run that the playground does
-    not show, of which no other signal but `phaseChanged` is emitted. `queries` asks the open model.
+    `began` carries a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a stopped run),
+    `measured` a Measured, `saved` a Saving, `modelStatusChanged` a ModelStatus, `phaseChanged` a Phase, `crashed` an
+    exception that is a bug, `asked` the Asked that the run waits for, then None. For a background run, which the
+    playground does not show, only `phaseChanged` and `aside` (with an `Aside`) are emitted.
     """
 
     began = Signal(object)
@@ -184,9 +178,9 @@ class RunController(QObject):
         self._continuation: list[AnyEvent] = []
         """The events of the continuation of the shown run."""
         self._pending: list[AnyEvent] | None = None
-        """The events of a run that has not begun yet, while another one is shown."""
+        """The events of a run for which the model has not begun to work, while another is shown; else None."""
         self._asked: Asked | None = None
-        """The question of the run that waits for a person."""
+        """The question to the user that the run waits for."""
         self._closed = False
         self._mailbox = Mailbox(self)
         self._mailbox.batch.connect(self._take)
@@ -210,10 +204,7 @@ class RunController(QObject):
 
     @property
     def can_continue(self) -> bool:
-        """Whether there is an aborted run with an unknown continuation.
-
-        Only for a direct run of a single text: a strategy has its own continuation after a stop.
-        """
+        """Whether an aborted run is shown that was not continued yet, of the strategy direct and in one stage."""
         started = self.state.started
         if self.is_busy or self._continuation or started is None or started.request.strategy != "direct":
             return False
@@ -221,22 +212,22 @@ class RunController(QObject):
 
     @property
     def is_aside(self) -> bool:
-        """Whether the present job is not the playground's."""
+        """Whether the present job is a background run."""
         return isinstance(self._job, RunJob) and self._job.aside
 
     @property
     def is_asking(self) -> bool:
-        """Whether the run waits for a person."""
+        """Whether the run waits for the user."""
         return self._asked is not None
 
     def run(self, request: PreparedRequest | RunRequest, *, stepping: bool = False) -> None:
-        """Run it; the present run is stopped first. The worker prepares a request that is not prepared."""
+        """Run the request; the present run is stopped first."""
         self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
 
     def run_aside(self, request: PreparedRequest | RunRequest) -> int:
-        """Run it in the background: the playground keeps the run that it shows. Returns the job's id.
+        """Run the request in the background: the playground keeps the run that it shows. Returns the job's id.
 
-        Called from a slot of the `Aside` that ended another one, it follows without a pause.
+        Called in a slot of `aside` for the end of another one, it follows without a pause.
         """
         job = RunJob(self._id(), request, aside=True)
         self._after_stop(lambda: self._start(job))
@@ -249,11 +240,11 @@ class RunController(QObject):
         *,
         at: TokenPlace | None = None,
     ) -> None:
-        """Show a recorded run: the same events on the same path. `rate` and `at` as in ReplayJob."""
+        """Show a recorded run, whose events go the way of a live run's. `rate` and `at` as in ReplayJob."""
         self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, at=at)))
 
     def show_record(self, events: Sequence[AnyEvent], at: TokenPlace | None = None) -> None:
-        """Show all of a recorded run at once; `ended` carries `at`, the token to choose then."""
+        """Show all of a recorded run at once; `ended` carries `at`, the token to select then."""
         self.replay(tuple(events), rate=0.0, at=at)
 
     def continue_aborted(self) -> None:
@@ -263,7 +254,7 @@ class RunController(QObject):
             self._start(ContinueJob(self._id(), request, tuple(self.events)))
 
     def step(self) -> None:
-        """Let one decoding step through, while stepping."""
+        """Decode one step, while stepping."""
         if self.phase is Phase.STEPPING:
             self._worker.step()
 
@@ -287,7 +278,7 @@ class RunController(QObject):
             self._worker.reply(asked, reply)
 
     def open_model(self, name: str) -> None:
-        """Open a model now, so that the first run does not wait for it; again where its options changed."""
+        """Open a model now, so that the first run does not wait for it; open it again if its options changed."""
         self.queries.interrupt()
         self._openRequested.emit(name)
 

@@ -1,4 +1,4 @@
-"""Work that would block the window, in a separate thread: a job with callbacks for its result and its error."""
+"""Runs work that would block the window in separate threads, with callbacks for its result and its error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 
 class _Outcome(NamedTuple):
-    """Identified by number: an event that is still under way must not keep its thread's object alive."""
+    """The outcome of the job of that number; not of the thread, which a queued event must not keep alive."""
 
     number: int
     value: Any
@@ -20,8 +20,8 @@ class _Outcome(NamedTuple):
 class _Work(QThread):
     """One call of `work`; its outcome is reported once.
 
-    It has no Qt parent: it is kept until it has ended. With a parent and deleteLater, garbage collection of the parent
-    crashed (measured on PySide6 6.11.3).
+    It has no Qt parent, but is referenced by `_started` until it has ended: with a parent and deleteLater, garbage
+    collection of the parent crashed (PySide6 6.11.3).
     """
 
     outcome = Signal(object)
@@ -51,9 +51,9 @@ class _Job(NamedTuple):
 
 
 class Background(QObject):
-    """Starts work and calls back in its own thread. A newer job of the same `slot` makes the older's outcome void.
+    """Starts jobs, and calls back in the thread of this object. Only the newest job of each `slot` is reported.
 
-    `cancel` ends the work of the jobs early, before `close` waits for them.
+    `cancel` makes the jobs end early; `close` calls it before it waits for them.
     """
 
     def __init__(self, parent: QObject | None = None, cancel: Callable[[], object] = lambda: None) -> None:
@@ -70,7 +70,7 @@ class Background(QObject):
         done: Callable[[Any], object],
         failed: Callable[[BaseException], object],
     ) -> None:
-        """`work` gets a snapshot and touches no widget; `done` or `failed` is called with its outcome."""
+        """Call `work` in a thread, where it must not touch widgets; then `done` or `failed` with its outcome."""
         number = next(self._numbers)
         thread = _Work(number, work)
         _started.difference_update([old for old in _started if old.isFinished()])
@@ -86,7 +86,7 @@ class Background(QObject):
         return bool(self._jobs)
 
     def wait(self, slot: str) -> None:
-        """Wait for the jobs of `slot` and report none of their outcomes."""
+        """Wait for the jobs of `slot`, without reporting their outcomes."""
         self._newest.pop(slot, None)
         for number, job in list(self._jobs.items()):
             if job.slot == slot:
@@ -116,7 +116,7 @@ class Background(QObject):
 
 
 def is_working(*owners: QObject) -> bool:
-    """Whether these or anything in them works in the background, or is about to."""
+    """Whether these or any of their children have work in the background, or a timer that will start some."""
     return any(
         any(work.is_busy for work in owner.findChildren(Background))
         or any(timer.isSingleShot() and timer.isActive() for timer in owner.findChildren(QTimer))
@@ -125,7 +125,7 @@ def is_working(*owners: QObject) -> bool:
 
 
 def end_work(*owners: QObject) -> None:
-    """Stop the timers of these and of everything in them, cancel their work in the background, and wait for it."""
+    """Stop the timers of these and of all their children, cancel their work in the background, and wait for it."""
     works = [work for owner in owners for work in owner.findChildren(Background)]
     for timer in (timer for owner in owners for timer in owner.findChildren(QTimer)):
         timer.stop()

@@ -44,14 +44,14 @@ from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.theme.sizes import letters
 
 LEFT, RIGHT = 292, 336
-"""Widths the sides begin with, in logical pixels at the usual font size."""
+"""Initial widths of the sides, in logical pixels at the usual font size."""
 FIRST_SIZE = QSize(1440, 900)
 FRAME = QMargins(4, 40, 4, 4)
-"""Pixels that a window system's frame takes at most, as a rule."""
+"""Pixels of a usual window system's frame, at most."""
 FRAMED_MS = 200
-"""Until then the window system has made the frame, as a rule."""
+"""Milliseconds after which a usual window system has made the frame."""
 NARROW = 1200
-"""Below this width of the window the sides begin smaller."""
+"""The width of the window below which the sides are narrower at first."""
 BOTH_SIDES = 965
 """The width of the window, at the usual text size, from which on a page has room between both sides."""
 
@@ -63,9 +63,9 @@ class MainWindow(FollowsSize, QMainWindow):
         super().__init__()
         self.services = services
         self._leaving = False
-        """Whether the user has decided about unsaved edits: the window may close."""
+        """Whether the user has decided about unsaved edits, so that the window may close."""
         self._joined = False
-        """Whether both sides share one place because there was no room for two, and not because the user wanted it."""
+        """Whether both sides share one place for lack of room, not by the user's choice."""
         self._shut = False
         self._framed = QTimer(self, singleShot=True, interval=FRAMED_MS)
         self._framed.timeout.connect(self._stay_on_screen)
@@ -98,18 +98,18 @@ class MainWindow(FollowsSize, QMainWindow):
         return self.pages[page]
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Fit the window to the screen a little later: its frame is known once the window system has made it."""
+        """Fit the window to the screen once the window system has made its frame."""
         super().showEvent(event)
         if not event.spontaneous():
             self._framed.start()
 
     def start(self) -> None:
-        """After the window is shown: open the model, offer what a crash left."""
+        """Open the model, and offer the edits that a crash left; called once the window is shown."""
         self.presenter.start()
         self.dialogs.offer_leftovers()
 
     def shut_down(self) -> None:
-        """Stop timers, runs and threads, close the model's process, and write what waits to be written."""
+        """Stop timers, runs and threads, close the model's process, and write pending changes."""
         if self._shut:
             return
         self._shut = True
@@ -152,7 +152,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self._make_room()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Move the focus in the order in which the window is read."""
+        """Move the focus in the order of the layout: top, rail, left docks, page, right docks."""
         centre = self._centre
         sides = [*self._dock_tabs(), *self._visible_docks()]
         left = [part for part in sides if part.x() < centre.x()]
@@ -161,7 +161,7 @@ class MainWindow(FollowsSize, QMainWindow):
         return focus_next(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
 
     def fit_sides(self) -> None:
-        """The sides as wide as suits the window and the font; only one of them where there is no room for both."""
+        """Make the sides as wide as suits the window and the font, and join them where there is no room for both."""
         left = list(self.panels.docks.values())
         joined = bool(self.tabifiedDockWidgets(self.right))
         if self._is_cramped and not joined:
@@ -179,7 +179,7 @@ class MainWindow(FollowsSize, QMainWindow):
     # -- making it ---------------------------------------------------------------------------------------------
 
     def _make_context(self, services: Services, themes: ThemeManager) -> None:
-        """The context of the pages, with the panels beside them."""
+        """Make the context of the pages, and the panels beside them."""
         self.panels = SidePanels(services, self)
         self._framed.timeout.connect(self.panels.tools.make_recorded)
         self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right])
@@ -271,14 +271,14 @@ class MainWindow(FollowsSize, QMainWindow):
         self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
 
     def _restore(self) -> None:
-        """Size and places of the last time, or those that suit a first start."""
+        """Restore the last size and layout, or set those of a first start."""
         settings = self.services.settings.value
         if not settings.geometry or not self.restoreGeometry(_bytes(settings.geometry)):
             self.setGeometry(first_geometry(self.screen().availableGeometry()))
         if not settings.state or not self.restoreState(_bytes(settings.state)):
             self.fit_sides()
         self._begun = self.size()
-        """The first size: one that the user changed is not fitted to the screen."""
+        """The initial size: a window that the user resized is not fitted to the screen."""
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -286,32 +286,32 @@ class MainWindow(FollowsSize, QMainWindow):
         next(iter(self.pages.values())).offer(words, button, do)
 
     def _chrome(self) -> list[QWidget]:
-        """Everything but the page."""
+        """Everything but the page, which a presentation hides."""
         docks = (*self.panels.docks.values(), self.right)
         return [self._top, self.rail, self.statusBar(), *docks]
 
     def _visible_docks(self) -> list[DockFrame]:
-        """Those in sight in the window itself; Qt only moves those behind others out of sight."""
+        """The docks in sight in the window itself. Qt moves those behind others out of the visible region."""
         docks = [*self.panels.docks.values(), self.right]
         shown = [dock for dock in docks if dock.isVisible() and not dock.isFloating()]
         return [dock for dock in shown if not dock.visibleRegion().isEmpty()]
 
     def _dock_tabs(self) -> list[QTabBar]:
-        """Qt makes them when docks share a place; they have no name by themselves."""
+        """The tab bars that Qt makes when docks share a place, here with an accessible name."""
         bars = self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         for bar in bars:
             bar.setAccessibleName(tr("Panels at the side"))
         return [bar for bar in bars if bar.isVisible() and bar.count()]
 
     def _stay_on_screen(self) -> None:
-        """Nothing of the window as it begins is beyond the edge, least of all its status line."""
+        """Move a window that was not resized yet onto the screen, with its frame."""
         if self.windowState() != Qt.WindowState.WindowNoState or self.size() != self._begun:
             return
         fitting = inside_screen(self.geometry(), self.frameGeometry(), self.screen().availableGeometry())
         if fitting != self.geometry():
             self.setGeometry(fitting)
         if self.navigator.is_cut_off:
-            self.fit_sides()  # those that were stored are of a larger window
+            self.fit_sides()  # the stored widths are of a larger window
 
     def _restyle(self, _theme: object) -> None:
         """Update explicit sizes after a change of theme or text size."""
@@ -319,7 +319,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self._make_room()
 
     def _make_room(self) -> None:
-        """One side where the window became too narrow for its letters, or they too large for it; then both again."""
+        """Join the sides where the window became too narrow for its text size, and separate them again."""
         one_side = bool(self.tabifiedDockWidgets(self.right))
         if one_side != self._is_cramped and (self._joined or not one_side) and not self.right.isHidden():
             self.fit_sides()
@@ -334,9 +334,9 @@ class MainWindow(FollowsSize, QMainWindow):
 
 
 def first_geometry(free: QRect) -> QRect:
-    """The place of the window inside its frame at a first start, of what is free on the screen.
+    """The window's geometry, without its frame, at a first start, centred in the screen's `free` area.
 
-    The window system makes the frame when it shows the window: until then its size is not known.
+    The frame's size is unknown until the window is shown.
     """
     inside = free.marginsRemoved(FRAME)
     size = FIRST_SIZE.boundedTo(inside.size())
@@ -345,7 +345,7 @@ def first_geometry(free: QRect) -> QRect:
 
 
 def inside_screen(window: QRect, frame: QRect, free: QRect) -> QRect:
-    """The window's geometry, moved and made smaller so that its `frame` is in what is free on the screen."""
+    """The window's geometry, moved and made smaller so that its `frame` is within the screen's `free` area."""
     around = QMargins(
         window.left() - frame.left(), window.top() - frame.top(),
         frame.right() - window.right(), frame.bottom() - window.bottom(),

@@ -1,8 +1,7 @@
-"""The window's answers to a run: asks the user by post, and waits in the run's thread until there is an
-answer.
+"""The user's replies to a run's questions: the run's thread posts a question to the window and waits for the reply.
 
-One host for each run. Its end (Stop, a newer run, the closing window) ends the waiting too: a call is then
-denied, and a question is not answered.
+There is one for each run. Its `end` (Stop, a newer run, the closing window) ends the waiting too: a call is then
+denied, and a question unanswered.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ Sources: TypeAlias = Callable[[], Mapping[str, ToolSource]]
 
 
 class WindowInteraction:
-    """A `runs.Interaction`. `post` hands an Asked to the window and returns at once; `reply` is called by the
-    window."""
+    """A `runs.Interaction`. `post` sends an Asked to the window and returns at once; the window calls `reply`."""
 
     def __init__(self, job: int, sources: Sources, post: Callable[[Asked], None]) -> None:
         self.job = job
@@ -30,9 +28,9 @@ class WindowInteraction:
         self._post = post
         self._cancelled = threading.Event()
         self._condition = threading.Condition()
-        self._number = 0
+        self._number = 0  # of the last question
         self._reply: Decision | str | None = None
-        self._replied_to = 0
+        self._replied_to = 0  # the number of the question that `_reply` answers
 
     # -- from the run's thread ---------------------------------------------------------------------------------
 
@@ -54,7 +52,7 @@ class WindowInteraction:
     # -- from the window's thread ------------------------------------------------------------------------------
 
     def reply(self, number: int, reply: Decision | str | None) -> None:
-        """The answer to the Asked of that number; one to an older question, or a second one, is dropped."""
+        """Take the reply to the Asked of that number; one to an older question, or a second one, is dropped."""
         with self._condition:
             if number == self._number and self._replied_to != number:
                 self._reply, self._replied_to = reply, number

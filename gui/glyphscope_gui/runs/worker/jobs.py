@@ -20,7 +20,7 @@ ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
 class RunJob:
     """Run `request`; `stepping` waits for a press of Step before each decoding step.
 
-    A run `aside` is not the playground's: its sizes are not measured, and its questions are not answered.
+    A run `aside` is a background run: its sizes are not measured, and its questions are not answered.
     """
 
     id: int
@@ -41,9 +41,9 @@ class ContinueJob:
 
 @dataclass(frozen=True)
 class ReplayJob:
-    """A recorded run again, `rate` tokens a second; 0 is all at once, None the speed it had.
+    """Replay a recorded run with `rate` tokens a second; 0: all at once, None: at its original speed.
 
-    `at` is the token to choose when all of it is shown.
+    `at` is the token to select once all of it is shown.
     """
 
     id: int
@@ -56,15 +56,13 @@ Job: TypeAlias = RunJob | ContinueJob | ReplayJob
 
 
 def is_stepping(job: Job) -> bool:
-    """Whether it waits for a press of Step before each decoding step. A record is only played."""
+    """Whether the job waits for a press of Step before each decoding step."""
     return not isinstance(job, ReplayJob) and job.stepping
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The job's last message. `error` is a bug: an error that a user can cause is a RunFailed among the
-    events.
-    """
+    """The job's last message. `error` is a bug: an error that a user can cause is a RunFailed event."""
 
     job: int
     error: BaseException | None = None
@@ -72,7 +70,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class ModelStatus:
-    """The model process as the window shows it; `progress` of opening is 0 to 1, None where it is not known."""
+    """The model process as the window shows it; `progress` of opening is 0 to 1, None where it is unknown."""
 
     phase: ModelPhase
     name: str = ""
@@ -83,8 +81,8 @@ class ModelStatus:
 
 @dataclass(frozen=True)
 class Measured:
-    """The sizes of the `calls` of a run's answer, in every style; `instructions` are the system prompt's tokens by
-    notation.
+    """The sizes of a run's answer, which has `calls` calls, in every style; `instructions` are the tokens of the system
+    message by notation.
     """
 
     job: int
@@ -95,7 +93,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of the run to a person: about a call, or in words. The answer refers to its `number`."""
+    """A question of the run to the user: about a call, or in words. The reply refers to its `number`."""
 
     job: int
     number: int
@@ -104,9 +102,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Priced:
-    """The prompt of the next run, by the open model's template and tokens; None where it is not known, and
-    why.
-    """
+    """The prompt of the next run, with its costs in tokens of the open model; None where `problem` says why."""
 
     prompt: PromptRendered | None
     problem: str = ""
@@ -116,7 +112,7 @@ class Priced:
 class Query:
     """A query to the open model. `dropped` is set when the answer is no longer needed.
 
-    One that generates has a `stop`: set, with the model cancelled, it ends the work early, and the answer says so.
+    One that generates has a `stop`: setting it and cancelling the model ends the work early.
     """
 
     key: str
@@ -139,7 +135,7 @@ Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured | Asked
 
 @dataclass(frozen=True)
 class Batch:
-    """The messages of one job since the batch before, in order."""
+    """The next messages of one job, in order."""
 
     job: int
     posts: tuple[Post, ...]

@@ -1,9 +1,8 @@
-"""From the worker's thread to the window's: posts are collected, and delivered in batches of a size that the
-window can process.
+"""From the worker's thread to the window's: posts are collected, and delivered in batches.
 
-The worker never waits for the window, and the window is woken once for a batch, not for each event: the first
-post after a pause is delivered at once, and those after it together, `INTERVAL_MS` later. A batch is never
-larger than can be shown within a frame; the rest waits for the next.
+The worker never waits for the window, and the window is woken once for a batch, not for each event: the first post
+after a pause is delivered at once, those after it together, `INTERVAL_MS` later. A batch is small enough to be shown
+within a frame; the rest waits for the next.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from glyphscope_gui.runs.worker.jobs import Batch, Post
 INTERVAL_MS = 30
 """Milliseconds between two batches: thirty-three a second appear continuous."""
 SOON_MS = 1
-"""Between the events of a run and what follows them: time for input."""
+"""Milliseconds before a post that is not an event, so that input is handled in between."""
 MOST = 260
-"""Posts in one batch: at 2,000 tokens a second about 180 come in one interval."""
+"""The most posts in one batch: at 2,000 tokens a second, about 180 come in one interval."""
 
 
 class Mailbox(QObject):
@@ -48,7 +47,7 @@ class Mailbox(QObject):
             self._posts.clear()
 
     def post(self, job: int, *posts: Post) -> None:
-        """Any thread. Late posts of an older job are dropped."""
+        """Post from any thread. Late posts of an older job are dropped."""
         with self._lock:
             if job != self._job:
                 return
@@ -63,7 +62,7 @@ class Mailbox(QObject):
         self._timer.stop()
 
     def _wake(self) -> None:
-        if self._job < 0 or self._timer.isActive():  # a post may have come just before it was closed
+        if self._job < 0 or self._timer.isActive():  # closed after the post, or a batch is due anyway
             return
         passed = self._since.elapsed() if self._since.isValid() else INTERVAL_MS
         if passed >= INTERVAL_MS:
@@ -83,7 +82,7 @@ class Mailbox(QObject):
             self.batch.emit(Batch(job, posts))
 
     def _portion(self) -> Iterator[Post]:
-        """Events up to the next other post, or that post alone: an answer's sizes or an end take as long to show."""
+        """Events up to the next other post, or that post alone, as it takes as long to show as a batch of events."""
         for _ in range(MOST):
             if self._posts:
                 yield (post := self._posts.popleft())

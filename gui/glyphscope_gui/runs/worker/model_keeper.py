@@ -45,13 +45,11 @@ class ModelKeeper:
             self._opening = opening
         self.close()
         self._notify(ModelStatus("opening", name))
-
         try:
             model = self._open_model(name, options=options, progress=opening)
         except GlyphscopeError as error:
-            self._notify(
-                ModelStatus("none", name) if opening.cancelled else ModelStatus("failed", name, str(error))
-            )
+            failed = ModelStatus("failed", name, str(error))
+            self._notify(ModelStatus("none", name) if opening.cancelled else failed)
             raise
         finally:
             with self._lock:

@@ -1,4 +1,4 @@
-"""The worker: one job at a time, on a separate thread, with the model that stays open between them."""
+"""The worker: runs one job at a time in a separate thread, with the model that stays open between them."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _AHEAD = 0.001
 
 
 class RunWorker(QObject):
-    """Events go to the mailbox. `modelStatusChanged` carries a ModelStatus, `answered` the Answer to a Query. The slots
-    run in its thread.
+    """Posts the events of jobs to the mailbox. `modelStatusChanged` carries a ModelStatus, `answered` the Answer to a
+    Query. The slots run in its thread.
 
-    `stop`, `reply` and `step` are called from the window's thread and take effect at once: a queued slot would wait
-    for the job to end.
+    `stop`, `reply`, `step`, `resume` and `interrupt` are called in the window's thread and take effect at once: a
+    queued slot would wait for the job to end.
     """
 
     modelStatusChanged = Signal(object)
@@ -66,10 +66,11 @@ class RunWorker(QObject):
         self._interaction: WindowInteraction | None = None
         self._keeper = ModelKeeper(open_model, self.modelStatusChanged.emit)
         self._gate = Gate()
-        self._stopped_to = self._resumed_to = 0
+        self._stopped_to = 0  # the newest stopped job
+        self._resumed_to = 0  # the last resumed job
         self._generating_query: Query | None = None
         self._query_lock = Lock()
-        self._nudge = Event()
+        self._wake_replay = Event()
         self._options_of = options_of
 
     # -- from the window's thread ------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ class RunWorker(QObject):
     def stop(self, job: int) -> None:
         """End this job and all before it, running or waiting."""
         self._stopped_to = max(self._stopped_to, job)
-        self._nudge.set()
+        self._wake_replay.set()
         self._gate.open()
         interaction = self._interaction
         if interaction is not None and interaction.job <= job:
@@ -85,7 +86,7 @@ class RunWorker(QObject):
         self._keeper.cancel()
 
     def reply(self, asked: Asked, reply: Decision | str | None) -> None:
-        """Pass on the user's reply to a question of the run; one that is too late is dropped."""
+        """Pass the user's reply to the run; one that is too late is dropped."""
         interaction = self._interaction
         if interaction is not None and interaction.job == asked.job:
             interaction.reply(asked.number, reply)
@@ -114,13 +115,13 @@ class RunWorker(QObject):
         if self._is_stopped(job):
             self._mailbox.post(job.id, Ended(job.id))
             return
-        self._nudge.clear()
+        self._wake_replay.clear()
         self._gate.shut()
         if not is_stepping(job) or job.id <= self._resumed_to or self._is_stopped(job):
-            self._gate.open()  # also requests that came while it was being shut
+            self._gate.open()  # also for a stop or resume that came before the gate was shut
         try:
             self._work(job)
-        except GlyphscopeError as error:  # the model could not be opened: the run's own errors are its events
+        except GlyphscopeError as error:  # from opening the model; errors of the run itself are events
             posts = () if self._is_stopped(job) else (failed(error),)
             self._mailbox.post(job.id, *posts, Ended(job.id))
         except Exception as error:  # a bug is reported as one, and the worker continues
@@ -168,7 +169,7 @@ class RunWorker(QObject):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _set_generating(self, query: Query | None) -> None:
-        """Under the lock: an interruption never ends the run that follows."""
+        """Under the lock, so that `interrupt` cannot cancel the run that follows."""
         with self._query_lock:
             self._generating_query = query
 
@@ -187,7 +188,7 @@ class RunWorker(QObject):
             if self._is_stopped(job):
                 if isinstance(job, ReplayJob):
                     return
-                self._keeper.cancel()  # again: a generation that began after the first one did not see it
+                self._keeper.cancel()  # again, for a generation that began after the first cancellation
         is_aside = isinstance(job, RunJob) and job.aside
         if started is None or not calls or calls[-1].stage == CONTINUATION or is_aside:
             return
@@ -212,7 +213,7 @@ class RunWorker(QObject):
             job.id, self._sources, lambda asked: self._mailbox.post(job.id, asked)
         )
         self._interaction = interaction
-        if self._is_stopped(job):  # by a stop that came before there was a host
+        if self._is_stopped(job):  # before `self._interaction` was set
             interaction.end()
         try:
             yield from run(job.request, model, interaction, clock=self._gate.clock)
@@ -224,16 +225,13 @@ class RunWorker(QObject):
         return GatedModel(self._keeper.get(name, self._options_of(name)), self._gate)
 
     def _replay(self, job: ReplayJob) -> Iterator[AnyEvent]:
-        """Send the events again, each at its time."""
+        """Yield the recorded events, each at its time."""
         begin, tokens = time.perf_counter(), 0
         for event in job.events:
-            if job.rate is None:
-                due = event.t
-            else:
-                due = tokens / job.rate if job.rate else 0.0
+            due = event.t if job.rate is None else tokens / job.rate if job.rate else 0.0
             ahead = due - (time.perf_counter() - begin)
             if ahead > _AHEAD:
-                self._nudge.wait(ahead)
+                self._wake_replay.wait(ahead)
             tokens += isinstance(event, Token)
             yield event
 

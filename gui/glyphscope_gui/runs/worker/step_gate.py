@@ -1,4 +1,4 @@
-"""Step by step: a gate between two decoding steps, and a model that waits at it."""
+"""Stepping: a gate between two decoding steps, and a model that waits at it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from glyphscope.models.interface import ForwardingModel, GenerateRequest, Model,
 
 
 class Gate:
-    """Open, it lets every step through. Closed, each `admit` lets one step through; opening lets all through.
-
-    `clock` is for the steps that pass through it.
-    """
+    """Open, it lets every step through; shut, one for each `admit`."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -23,7 +20,7 @@ class Gate:
         self._waited = 0.0
 
     def clock(self) -> float:
-        """Seconds without the waits of steps: a time limit does not count a user's pauses."""
+        """Seconds without the waits at the gate, as time limits do not count the user's pauses."""
         return time.perf_counter() - self._waited
 
     def shut(self) -> None:
@@ -41,7 +38,7 @@ class Gate:
             self._condition.notify_all()
 
     def pass_through(self) -> None:
-        """Wait for a permit and use it up; at once while the gate is open."""
+        """Wait for a permit and use it; while the gate is open, return at once."""
         with self._condition:
             before = time.perf_counter()
             self._condition.wait_for(lambda: self._open or self._permits > 0)
@@ -51,7 +48,7 @@ class Gate:
 
 
 class GatedModel(ForwardingModel):
-    """A model whose next step waits at a gate. The wait is before the decoding, so what is shown is all there is."""
+    """A model that waits at a gate before it decodes the next step, so that everything decoded is shown."""
 
     def __init__(self, model: Model, gate: Gate) -> None:
         super().__init__(model)

@@ -1,4 +1,4 @@
-"""How a model splits a text that is typed into an answer: the same as when the run continues from it."""
+"""The tokens of a text that is typed into an answer: those with which a run would continue from it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Typed:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The tokens of a typed text. `count` is None where only the run itself can show it; `spelled` are the
-    names of special tokens in the text, which are text there; `special` the ids of all special tokens.
+    """The tokens of a typed text. `count` is None where only a run can show it. `spelled` are the special tokens whose
+    names the text contains (as plain text), `special` the ids of all special tokens.
     """
 
     typed: Typed
@@ -31,11 +31,9 @@ class Pieces:
 
 
 def pieces_of(model: Model | None, typed: Typed) -> Pieces:
-    """The tokens of a typed text, without a count where the model cannot tokenize it. In the model's thread,
-    while nothing is generated.
-    """
+    """The tokens of a typed text, without a count where the model cannot tokenize it. In the worker's thread."""
     if model is None or model.info.kind == "remote":
-        return Pieces(typed)  # an endpoint may not know, and would be asked at every key
+        return Pieces(typed)  # an endpoint would get a request at every key, and may not know
     try:
         vocabulary = model.vocabulary()
         special = frozenset(vocabulary.names.values())
@@ -44,9 +42,8 @@ def pieces_of(model: Model | None, typed: Typed) -> Pieces:
             return Pieces(typed, spelled=spelled, special=special)
         if not vocabulary.tokens:
             return Pieces(typed, model.count_tokens(typed.text))
-        ids = cut_after(
-            typed.before, typed.text.encode("utf-8", "replace"), ModelTokenizer(model, vocabulary.tokens)
-        )
+        data, tokenizer = typed.text.encode("utf-8", "replace"), ModelTokenizer(model, vocabulary.tokens)
+        ids = cut_after(typed.before, data, tokenizer)
         pieces = tuple(vocabulary.tokens[each] for each in ids)
         return Pieces(typed, len(ids), pieces, special=special)
     except GlyphscopeError:
