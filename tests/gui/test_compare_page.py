@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLabel, QPushButton, QWidget
 
 from comparing import (
     BROKEN,
@@ -106,6 +106,21 @@ def test_columns_run_one_after_the_other_and_their_difference_is_shown(make, qtb
     assert values["Text"] == f"{len(JSON)} characters, {len(JSON)} bytes"
     assert values["Tokens"].startswith(str(columns[0].state.finished.tokens))
     assert all(value != "–" for value in values.values())
+
+
+@pytest.mark.slow
+def test_all_columns_are_exported_as_one_page(make, qtbot, tmp_path):
+    page = make(Answers())
+    arrange(page, JSON_OFF, GLYPH_OFF)
+    assert not page.view.export_button.isEnabled()
+    run_all(qtbot, page)
+    page.view.export_button.click()
+    (dialog,) = page.context.window.findChildren(QFileDialog)
+    path = tmp_path / "page.html"
+    dialog.fileSelected.emit(str(path))
+    qtbot.waitUntil(path.exists)
+    html = path.read_text(encoding="utf-8")
+    assert html.count('<script type="application/x-ndjson"') == 2
 
 
 @pytest.mark.slow

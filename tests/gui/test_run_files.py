@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtGui import QDesktopServices, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu
 
 from glyphscope.errors import ModelError
@@ -270,6 +270,23 @@ def test_every_recorded_example_is_shown_from_the_menu(window, qtbot):
     example = next(action for action in menu.actions() if "Qwen" in action.text())
     shown(qtbot, window, example.trigger)
     assert window.runs.state.call.tool == "lookup_irregular_verb"
+
+
+@pytest.mark.slow
+def test_a_page_is_saved_without_showing_its_source_and_can_be_opened(qtbot, window, tmp_path, monkeypatch):
+    shown(qtbot, window, lambda: window.runs.replay(bundled_run("search-mask.jsonl"), 0))
+    dialog = export(qtbot, window, "html")
+    assert not dialog.view.isVisibleTo(dialog) and not dialog.copy_button.isVisibleTo(dialog)
+    opened = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", opened.append)
+    path = tmp_path / "page.html"
+    dialog.save(str(path))
+    notice = window.page(PageId.PLAYGROUND).view.notice
+    qtbot.waitUntil(lambda: "page.html" in notice.label.text())
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert "no API keys" in notice.label.text() and notice.action.text() == "Open the page"
+    notice.action.click()
+    assert opened == [QUrl.fromLocalFile(str(path))]
 
 
 def test_a_long_export_is_shown_in_part_and_copied_whole(qtbot):

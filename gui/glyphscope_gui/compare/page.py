@@ -118,6 +118,13 @@ class ComparePage(FollowsSize, QWidget):
         self.presets.activated.connect(lambda place: self.presetChosen.emit(self.presets.itemData(place)))
         self.add_button = push_button(tr("Add a column"), self, name="compareAddButton", role="link")
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
+        self.export_button = push_button(
+            tr("Export page…"),
+            self,
+            name="compareExportButton",
+            role="link",
+            tip=tr("One HTML page with all columns, to go through in a browser"),
+        )
         self.stop_button = push_button(
             tr("Stop"), self, name="compareStopButton", tip=tr("Stop and keep the finished columns (Esc)")
         )
@@ -133,7 +140,13 @@ class ComparePage(FollowsSize, QWidget):
 
     def _lay_out(self) -> None:
         line = hbox(
-            self.presets, self.add_button, (self.turn, 1), self.stop_button, self.run_button, spacing=10
+            self.presets,
+            self.add_button,
+            (self.turn, 1),
+            self.export_button,
+            self.stop_button,
+            self.run_button,
+            spacing=10,
         )
         top = holder(vbox(self.prompt_edit, self.facts, line, spacing=8), self)
         self.prompt_card = Card(tr("One prompt, several settings"), top, hint=tr("Ctrl + Enter runs all"))
@@ -172,6 +185,7 @@ class ComparePage(FollowsSize, QWidget):
             self.prompt_edit,
             self.presets,
             self.add_button,
+            self.export_button,
             self.stop_button,
             self.run_button,
         ]

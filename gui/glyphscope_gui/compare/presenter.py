@@ -7,6 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import QTimer
 
 from glyphscope.evals.align import align, difference_words
+from glyphscope.events import AnyEvent
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.ab_presenter import AbPresenter
 from glyphscope_gui.compare.comparison import ColumnPhase, Comparison, Grown, has_turn
@@ -27,7 +28,9 @@ from glyphscope_gui.compare.variants import (
     variant_of,
 )
 from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace
+from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, page_name
 from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
@@ -112,6 +115,7 @@ class ComparePresenter(Page):
             asked.connect(self._run_columns)
         view.stop_button.clicked.connect(comparison.stop)
         view.add_button.clicked.connect(self._add)
+        view.export_button.clicked.connect(self._ask_for_page)
         view.presetChosen.connect(self._choose_preset)
         view.variantChosen.connect(self._change)
         view.removeRequested.connect(self._remove)
@@ -266,6 +270,27 @@ class ComparePresenter(Page):
             self.view.columns[place].show_figures()
             self._show_fields()
 
+    @property
+    def _ended(self) -> list[tuple[AnyEvent, ...]]:
+        """The runs of the columns that have one."""
+        return [
+            tuple(column.events)
+            for column in self.comparison.columns
+            if column.phase in _ENDED and column.state.started is not None
+        ]
+
+    def _ask_for_page(self) -> None:
+        if runs := self._ended:
+            ask_where_to_save(
+                self.context.window,
+                tr("Export the columns"),
+                lambda path: self.context.recorder.write_page(path, runs),
+                tr("HTML pages (*.html);;All files (*)"),
+                start=page_name(runs[0]),
+                suffix=PAGE_SUFFIX[1:],
+                name="savePageDialog",
+            )
+
     def _show_fields(self) -> None:
         columns = self.comparison.columns
         names = [column.name for column in columns]
@@ -312,6 +337,7 @@ class ComparePresenter(Page):
         stopping = self._runs.phase is Phase.STOPPING
         view.run_button.setEnabled(not self._runs.is_busy and self._is_free)
         view.stop_button.setEnabled(comparison.is_running and not stopping)
+        view.export_button.setEnabled(bool(self._ended) and not comparison.is_running)
         place = comparison.running_place
         if place is not None:
             count, name = len(comparison.columns), comparison.columns[place].name

@@ -19,6 +19,7 @@ from glyphscope.text.figures import byte_size
 from glyphscope_gui.shared.language import tr
 
 RECORD_SUFFIX = ".jsonl"
+PAGE_SUFFIX = ".html"
 
 
 class FormWords(NamedTuple):
@@ -36,7 +37,7 @@ _TOOLS = tr("Contains the names and schemas of the tools; no prompt, answer or k
 FORMS: dict[ExportForm, FormWords] = {
     "html": FormWords(
         tr("&HTML page…"),
-        ".html",
+        PAGE_SUFFIX,
         tr("HTML pages"),
         tr("Contains the record: the prompt, the answers and the results of tools; no key."),
     ),
@@ -132,6 +133,19 @@ def bundle_summary(path: Path, manifest: Manifest, size: int) -> str:
         tr(" Without {name}: {reason}", name=name, reason=reason) for name, reason in manifest.missing.items()
     )
     return words + without
+
+
+def page_summary(path: Path) -> str:
+    """The content of a page that was just written."""
+    return tr(
+        "{name} was saved. It contains the prompts, the answers and the results of tools, but no API keys.",
+        name=path.name,
+    )
+
+
+def page_name(events: Sequence[AnyEvent]) -> str:
+    """The proposed name of a page of several runs, of which these events are the first."""
+    return f"{_slug(events)}-compared{PAGE_SUFFIX}"
 
 
 def record_summary(path: Path, events: Sequence[AnyEvent]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -13,9 +13,17 @@ from glyphscope.resources import names, read_bytes
 from glyphscope.sessions import History, Record, atomic_write
 from glyphscope.sessions.bundle import SUFFIX, read_run, redacted, write_bundle
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
+from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.records import encode_record, header_of, parse_record
 from glyphscope_gui.runs.copy_menu import copied_words
-from glyphscope_gui.runs.export_formats import Exported, bundle_summary, exported, record_summary
+from glyphscope_gui.runs.export_formats import (
+    PAGE_SUFFIX,
+    Exported,
+    bundle_summary,
+    exported,
+    page_summary,
+    record_summary,
+)
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import copy_text
@@ -102,6 +110,18 @@ class Recorder(QObject):
 
         self._background.start("export", work, then, self.failed.emit)
 
+    def write_page(self, path: Path, runs: Sequence[tuple[AnyEvent, ...]]) -> None:
+        """Write these runs side by side into an HTML page, without details of this computer."""
+
+        def work() -> str:
+            page = html_page([RecordedRun(redacted(events)) for events in runs])
+            atomic_write(path, page.encode("utf-8", "replace"))
+            return page_summary(path)
+
+        self._background.start(
+            f"write {path}", work, lambda w: self.written.emit(str(path), w), self.failed.emit
+        )
+
     def copy(self, events: tuple[AnyEvent, ...], form: ExportForm) -> None:
         """Put the run in that form on the clipboard; where that is not possible, `noticed` says why."""
 
@@ -124,10 +144,17 @@ class Recorder(QObject):
         mark.
         """
         data = text.encode("utf-8", "replace")
+
+        def done(_: None) -> None:
+            if path.suffix == PAGE_SUFFIX:
+                self.written.emit(str(path), page_summary(path))
+            else:
+                self.noticed.emit(tr("{name} was saved", name=path.name))
+
         self._background.start(
             f"write {path}",
             lambda: atomic_write(path, data),
-            lambda _: self.noticed.emit(tr("{name} was saved", name=path.name)),
+            done,
             self.failed.emit,
         )
 

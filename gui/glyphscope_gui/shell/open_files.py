@@ -17,7 +17,7 @@ from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.context import AppContext, FilePlace
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu
-from glyphscope_gui.runs.export_formats import RECORD_SUFFIX, Exported, file_name
+from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, RECORD_SUFFIX, Exported, file_name
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
@@ -152,8 +152,11 @@ class OpenFiles(QObject):
         )
 
     def _announce_file(self, path: str, words: str) -> None:
-        folder = QUrl.fromLocalFile(str(Path(path).parent))
-        self._context.offer(words, tr("Open folder"), lambda: _open(folder))
+        is_page = Path(path).suffix == PAGE_SUFFIX
+        place = QUrl.fromLocalFile(path if is_page else str(Path(path).parent))
+        self._context.offer(
+            words, tr("Open the page") if is_page else tr("Open folder"), lambda: _open(place)
+        )
         if self._context.navigator.current is not PageId.PLAYGROUND:
             note = tr("{name} was saved; the playground shows its contents", name=Path(path).name)
             self._context.status.set_note(note)
@@ -181,5 +184,5 @@ class OpenFiles(QObject):
         self._exports.setEnabled(ready)
 
 
-def _open(folder: QUrl) -> None:
-    QDesktopServices.openUrl(folder)
+def _open(place: QUrl) -> None:
+    QDesktopServices.openUrl(place)
