@@ -7,7 +7,9 @@ unchanged. `_rule` decides where a rule is broken into lines, `_between` the tex
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from glyphscope.grammar.gbnf.parse.syntax import (
@@ -69,38 +71,25 @@ def _gap(space: str, pieces: list[str], in_line: str) -> str:
 
 
 class _Token(NamedTuple):
-    """A piece of a body: its text, where it ended in the source, and for a group's parentheses where the other is."""
+    """A piece of a body: its text, and where it ends in the source."""
 
     text: str
     end: int
-    other: int = 0
 
 
 def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
+    """A rule formatted. Alternatives get a line each if they are too long together, or a group has a comment in it."""
     tokens = list(_tokens(rule.body, text))
-    opened: list[int] = []
-    for place, token in enumerate(tokens):
-        if token.text == "(":
-            opened.append(place)
-        elif token.text == ")":
-            start = opened.pop()
-            tokens[start] = token._replace(text="(", end=tokens[start].end, other=place)
-    # how much is before each token, in characters and in comments
-    width, before, length, count = [], [], 0, 0
-    for token in tokens:
-        while count < len(comments) and comments[count].start < token.end - len(token.text):
-            count += 1
-        width.append(length)
-        before.append(count)
-        length += len(token.text) + 1
+    closers = _closers(tokens)
+    widths = [0, *accumulate(len(token.text) + 1 for token in tokens)]  # of the tokens before each
+    starts = [comment.start for comment in comments]
+    before = [bisect_left(starts, token.end - len(token.text)) for token in tokens]  # comments before each
     head = f"{rule.name} ::="
-    broken = len(head) + length > MAX_LINE and any(_top_bars(tokens))
+    broken = len(head) + widths[-1] > MAX_LINE and any(_top_bars(tokens))
     out = [head, "\n" + _STEP if broken else " "]
-    levels = [
-        (broken, _STEP)
-    ]  # for each open group: are its alternatives on separate lines, and their indent
+    levels = [(broken, _STEP)]  # of each open group: has each alternative its own line, and the indent
     commented = 0  # comments so far
-    last = ""
+    last = ""  # the last token; "\n" after a line end or `|`
     for place, token in enumerate(tokens):
         while commented < before[place]:
             _comment(out, text, comments[commented], levels[-1][1])
@@ -123,8 +112,9 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
                 out.append(" ")
             out.append(piece)
             if piece == "(":
-                inside = width[token.other] - width[place]
-                long = len(levels[-1][1]) + inside > MAX_LINE or before[token.other] > before[place]
+                closer = closers[place]
+                inside = widths[closer] - widths[place]
+                long = len(levels[-1][1]) + inside > MAX_LINE or before[closer] > before[place]
                 indent = levels[-1][1] + _STEP if long else levels[-1][1]
                 levels.append((long, indent))
                 if long:
@@ -145,6 +135,17 @@ def _comment(out: list[str], text: str, comment: Comment, indent: str) -> None:
         gap = f"\n{indent}" if after_comment else gap
     out.append(f"{gap}{text[comment.start : comment.end].rstrip()}")
     out.append(f"\n{indent}")
+
+
+def _closers(tokens: list[_Token]) -> dict[int, int]:
+    """For the place of each `(` that of its `)`."""
+    closers, opened = {}, []
+    for place, token in enumerate(tokens):
+        if token.text == "(":
+            opened.append(place)
+        elif token.text == ")":
+            closers[opened.pop()] = place
+    return closers
 
 
 def _top_bars(tokens: list[_Token]) -> Iterator[bool]:
