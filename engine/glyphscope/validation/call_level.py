@@ -90,7 +90,7 @@ class CallLevel(ObjectLevel):
 
     def why_no_key(self, prefix: str, *, whole: bool = False) -> Reason:
         name = self._keys.name
-        named_again = self.named and name.startswith(prefix or " ") and not (whole and prefix != name)
+        named_again = self.named and (prefix == name if whole else bool(prefix) and name.startswith(prefix))
         if self._keys.arguments is not None or named_again:
             return self._why_no_own_key(prefix, whole=whole)
         if self._tools.allowed:
@@ -99,6 +99,7 @@ class CallLevel(ObjectLevel):
         return Reason("UNKNOWN_ARGUMENT", "no tool is allowed, so there are no arguments", "", viable)
 
     def _why_no_own_key(self, prefix: str, *, whole: bool) -> Reason:
+        """The same where the arguments are not beside the name, or the key is the name's again."""
         own = [key for key in (self._keys.name, self._keys.arguments) if key]
         given = [key for key in own if (self.named if key == self._keys.name else key in self.used)]
         viable = one_of(f"'{key}'" for key in own if key not in given) or "the end of the call"

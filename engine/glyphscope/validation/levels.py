@@ -226,13 +226,9 @@ class ObjectLevel(Level):
 
     def separator(self) -> Reason | None:
         fitting = [c for c in self.candidates if members.another_possible(c.schemas, c.spec, self.used)]
-        reason = None if fitting else self.why_no_member()
+        reason = None if fitting else self.why_no_key("")
         self.candidates = fitting or unjudged(self.candidates)
         return reason
-
-    def why_no_member(self) -> Reason:
-        """Why no further member is possible."""
-        return self.why_no_key("")
 
     def _lack(self, spec: Spec) -> Reason | None:
         for name, rule in spec.required.items():

@@ -242,7 +242,7 @@ class _Walk:
         others = [place for place in range(last + 1) if place not in required and lengths[place] is not None]
         others.sort(key=lambda place: lengths[place] or 0)
         more = max(0, node.low - len(required))
-        picked = [place for place in (forced,) if place in others and place is not None]
+        picked = [forced] if forced in others else []
         if free:
             self.choices -= 1
             affordable = [place for place in others if self._affordable(node.entry(place)) is not None]
