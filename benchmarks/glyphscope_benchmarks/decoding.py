@@ -20,7 +20,7 @@ from glyphscope.strategies.request import generate_request, render_prompt
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import Baseline
 from glyphscope_benchmarks.figures import Figure, Row, at_least, at_most
-from glyphscope_benchmarks.timing import Plan, Stamped, interleaved, rates, ratios
+from glyphscope_benchmarks.timing import Plan, Stamped, interleaved, interleaved_by_prompt, rates, ratios
 
 _TIMED = "greedy, from the evaluation of the prompt's last token, the others being cached, to the last token's arrival"
 
@@ -69,7 +69,7 @@ def throughput(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
         runs["grammar", number] = partial(_by_baseline, baseline, masked.prompt, schema, plan.call_tokens)
         runs["none", number] = partial(stamped, model, free)
     interleaved(dict(list(runs.items())[:4]), 1)  # what is made once for each model and grammar is made here
-    results = interleaved(runs, plan.call_rounds)
+    results = interleaved_by_prompt(runs, plan.call_rounds)
     speed = {
         way: rates([times for (name, _), times in results.items() if name == way])
         for way in ("bare mask", "mask", "grammar", "none")

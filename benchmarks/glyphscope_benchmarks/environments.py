@@ -18,6 +18,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+from glyphscope.cli.output import print_note
 from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions.places import places
 from glyphscope.text.figures import duration
@@ -27,6 +28,7 @@ TOOLS = ("llama-server", "llama-bench")
 _ROOT = Path(__file__).parents[2]
 _PATIENCE = 1800.0
 """Seconds for a step: packages over a slow network, or llama.cpp compiled on a slow machine."""
+_NOT_COMPILED = "llama.cpp's own programs cannot be compiled"
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,20 @@ class Environment:
 
     def python(self) -> Path:
         """Its Python, after installing what it needs. Raises GlyphscopeError with the reason why there is none."""
+        try:
+            return self._installed()
+        except OSError as error:  # the folder may not be written, or the disk is full
+            reason = error.strerror or error
+            raise GlyphscopeError(f"the packages of {self.name} cannot be installed: {reason}") from error
+
+    def _installed(self) -> Path:
         wheel = _wheel()
         named = f"llama-cpp-python[{self.extra}]" if self.extra else "llama-cpp-python"
         requirements = (f"{named} @ {wheel.as_uri()}", *self.packages)
         folder = _folder(self.name, *requirements, sys.version)
         python, done = folder / "bin" / "python", folder / "ready"
         if not done.is_file():
+            print_note(f"installing {self.name} once, in {folder}", "dim")
             shutil.rmtree(folder, ignore_errors=True)
             for command in _installing(folder, python, requirements):
                 _run(command, f"the packages of {self.name} cannot be installed")
@@ -57,21 +67,32 @@ def llama_tools() -> Path:
 
     Raises GlyphscopeError with the reason why they cannot be.
     """
+    try:
+        return _compiled()
+    except OSError as error:
+        raise GlyphscopeError(f"{_NOT_COMPILED}: {error.strerror or error}") from error
+
+
+def _compiled() -> Path:
     setup, wheel = _setup(), _wheel()
     options = setup.build_options()
     folder = _folder("llama.cpp", wheel.parent.name, options)
     if all((folder / tool).is_file() for tool in TOOLS):
         return folder
-    failing = "llama.cpp's own programs cannot be compiled"
     python = Environment("build", ("cmake", "ninja")).python()
+    print_note(f"compiling {' and '.join(TOOLS)} once, for minutes, in {folder}", "dim")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
         by_name = ("--no-deps", "--no-binary", "llama-cpp-python", "-d", unfinished, setup.LLAMA)
-        _run([sys.executable, "-m", "pip", "download", "--quiet", *by_name], failing)
+        _run([sys.executable, "-m", "pip", "download", "--quiet", *by_name], _NOT_COMPILED)
         source, build = _unpacked(Path(unfinished)), Path(unfinished, "build")
-        _run([str(python.with_name("cmake")), *_configured(source, build, options.split())], failing, python)
+        _run(
+            [str(python.with_name("cmake")), *_configured(source, build, options.split())],
+            _NOT_COMPILED,
+            python,
+        )
         compiling = ["--build", str(build), "--parallel", str(os.cpu_count() or 1), "--target", *TOOLS]
-        _run([str(python.with_name("cmake")), *compiling], failing, python)
+        _run([str(python.with_name("cmake")), *compiling], _NOT_COMPILED, python)
         for tool in TOOLS:
             (build / "bin" / tool).replace(folder / tool)
     return folder

@@ -24,7 +24,7 @@ from glyphscope_benchmarks.baseline_process import Baseline, running
 from glyphscope_benchmarks.decoding import beginning_with, convertible, request_for, stamped
 from glyphscope_benchmarks.environments import Environment, llama_tools, package_versions
 from glyphscope_benchmarks.figures import Figure, Row
-from glyphscope_benchmarks.timing import Plan, Stamped, interleaved, rates, ratios
+from glyphscope_benchmarks.timing import Plan, Stamped, interleaved_by_prompt, rates, ratios
 
 PROMPTS = 3
 """Of the seven: most baselines evaluate the whole prompt for each call."""
@@ -91,7 +91,7 @@ def figures(model: Model, plan: Plan) -> Iterator[Figure]:
             runs["ours", number] = partial(stamped, model, request)
             for name, (process, _) in found.items():
                 runs[name, number] = partial(_asked, process, request.prompt, schema, plan.call_tokens)
-        taken = interleaved(runs, plan.rounds) if found else {}
+        taken = interleaved_by_prompt(runs, plan.rounds) if found else {}
     for baseline in BASELINES:
         if baseline.name in reasons:
             yield baseline.row.missing(reasons[baseline.name])

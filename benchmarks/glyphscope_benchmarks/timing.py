@@ -42,6 +42,19 @@ def interleaved(runs: Mapping[K, Callable[[], T]], rounds: int) -> dict[K, list[
     return results
 
 
+def interleaved_by_prompt(
+    runs: Mapping[tuple[str, int], Callable[[], T]], rounds: int
+) -> dict[tuple[str, int], list[T]]:
+    """`interleaved` runs of several ways, given by way and prompt: all rounds of a prompt before those of the next.
+
+    So a side that caches a prompt evaluates it once.
+    """
+    results: dict[tuple[str, int], list[T]] = {}
+    for prompt in dict.fromkeys(number for _, number in runs):
+        results |= interleaved({key: run for key, run in runs.items() if key[1] == prompt}, rounds)
+    return results
+
+
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """One by the other, round by round: both were disturbed alike."""
     return [one / other for one, other in zip(ours, theirs, strict=True)]

@@ -121,6 +121,15 @@ def test_a_step_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) ->
         environments._run([sys.executable, "-c", "import time; time.sleep(9)"], "cannot be made")
 
 
+def test_a_folder_that_cannot_be_written_is_the_reason(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "_run", lambda *_: None)
+    monkeypatch.setattr(environments, "_setup", lambda: SimpleNamespace(build_options=lambda: ""))
+    (home / "home").write_text("a file where the folder would be", encoding="utf-8")
+    for install in (Environment("a").python, environments.llama_tools):
+        with pytest.raises(GlyphscopeError, match="cannot be installed: "):
+            install()
+
+
 def test_without_the_wheel_of_the_setup_no_environment_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(environments, "_setup", lambda: SimpleNamespace(wheel_folder=lambda: Path("/none")))

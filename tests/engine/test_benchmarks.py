@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,15 @@ from glyphscope_benchmarks import command, documents, grammars, large, report, s
 from glyphscope_benchmarks.baseline_process import started
 from glyphscope_benchmarks.decoding import convertible, stamped
 from glyphscope_benchmarks.figures import Row, Target, at_least, at_most
-from glyphscope_benchmarks.timing import QUICK, Plan, Stamped, interleaved, rates, ratios
+from glyphscope_benchmarks.timing import (
+    QUICK,
+    Plan,
+    Stamped,
+    interleaved,
+    interleaved_by_prompt,
+    rates,
+    ratios,
+)
 from untrained_models import Pair, model_file
 
 Measuring = Callable[..., Any]
@@ -87,6 +96,14 @@ def test_interleaved_work_alternates_its_order() -> None:
     seen: list[str] = []
     interleaved({"a": lambda: seen.append("a"), "b": lambda: seen.append("b")}, 2)
     assert seen == ["a", "b", "b", "a"]
+
+
+def test_all_rounds_of_a_prompt_come_before_those_of_the_next() -> None:
+    seen: list[tuple[str, int]] = []
+    keys = [(way, prompt) for prompt in (0, 1) for way in "ab"]
+    results = interleaved_by_prompt({key: partial(seen.append, key) for key in keys}, 2)
+    assert seen == [(way, prompt) for prompt in (0, 1) for way in "abba"]
+    assert list(results) == keys and all(len(rounds) == 2 for rounds in results.values())
 
 
 def test_a_rate_covers_all_generations_of_a_round() -> None:
