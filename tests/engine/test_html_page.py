@@ -37,6 +37,8 @@ from glyphscope.runs import run_state
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.html_page import MOST_RUNS, html_page
 from glyphscope.sessions.records import encode_record, parse_record
+from glyphscope.text.figures import byte_size, duration_ms, percent
+from glyphscope.visible import visible
 from page_runs import BROWSERS, BUILT, SOURCE, dump, dumps_of_page, node
 
 RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
@@ -144,6 +146,58 @@ _EVENTS = st.one_of(
 def test_the_page_reduces_any_order_of_events_as_the_engine_does(runs):
     whole = [(events, [len(events)]) for events in runs]
     assert [found[0] for found in dumps_of_page(whole)] == [dump(run_state(events)) for events in runs]
+
+
+_WORDS = """
+require(process.argv[1]);
+const [figures, texts] = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+const { bytes, milliseconds, percent, visible } = glyphscope.words;
+const found = figures.map((n) => [milliseconds(n), percent(n / 1e6), bytes(Math.floor(n))]);
+console.log(JSON.stringify([found, texts.map(visible)]));
+"""
+
+
+def test_figures_and_invisible_characters_are_written_as_in_the_program():
+    figures = [
+        0,
+        0.004,
+        0.4,
+        0.996,
+        4.2,
+        9.96,
+        412,
+        999.6,
+        3_200,
+        119_960,
+        125_000,
+        999_400,
+        999_600,
+        7_500_000,
+    ]
+    texts = [
+        "a\u202eb",
+        "x\x00y\x1b",
+        "é\u200b",
+        "tab\tnl\n",
+        "\u2800",
+        "👩\u200d👧",
+        "क्\u200dष",
+        "\u0600",
+        "❤\ufe0f",
+        "a\ufe0f",
+    ]
+    done = subprocess.run(
+        [node(), "-e", _WORDS, str(BUILT / "page.js")],
+        input=json.dumps([figures, texts]),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout) == [
+        [[duration_ms(n), percent(n / 1e6), byte_size(int(n))] for n in figures],
+        [visible(text, lines=True) for text in texts],
+    ]
 
 
 # the file

@@ -56,7 +56,19 @@ function decimals(value: number, digits: number): string {
   return text;
 }
 
-const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2800\uFFFC]/gu;
+// As visible.py, but for scripts whose joining types a browser does not know: there, joiners stay between letters.
+const JOINS = [
+  String.raw`(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}])\uFE0F`,
+  String.raw`(?<=[0-9#*])\uFE0F(?=\u20E3)`,
+  String.raw`(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}]\uFE0F?)\u200D(?=\p{Extended_Pictographic})`,
+  String.raw`(?<=[\u094D\u09CD\u0A4D\u0ACD\u0B4D\u0BCD\u0C4D\u0CCD\u0D4D\u0DCA\u1039\u17D2])[\u200C\u200D](?=\p{L})`,
+  String.raw`(?<=\p{Script=Arabic})\u200C(?=\p{Script=Arabic})`,
+].join("|");
+const MARKS = String.raw`[\u0600-\u0605\u06DD\u070F\u0890\u0891\u08E2]`;
+const UNSEEN = new RegExp(
+  String.raw`(${JOINS}|${MARKS})|[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2800\uFFFC]`,
+  "gu",
+);
 const SPACES: Record<string, string> = { " ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽" };
 
 function sign(character: string): string {
@@ -68,8 +80,8 @@ function sign(character: string): string {
 
 /** The text with a sign for each character that cannot be seen; line ends and tabs stay. */
 export function visible(text: string): string {
-  return text.replace(UNSEEN, (character) =>
-    character === "\n" || character === "\t" ? character : sign(character),
+  return text.replace(UNSEEN, (found, joins?: string) =>
+    joins || found === "\n" || found === "\t" ? found : sign(found),
   );
 }
 
@@ -83,7 +95,9 @@ export function excerpt(text: string, most = 80): string {
 }
 
 function seen(text: string): string {
-  return text.replace(/[ \n\t\r\u00a0]/g, (space) => SPACES[space]!).replace(UNSEEN, sign);
+  return text
+    .replace(/[ \n\t\r\u00a0]/g, (space) => SPACES[space]!)
+    .replace(UNSEEN, (found, joins?: string) => joins ?? sign(found));
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
