@@ -93,8 +93,7 @@ def _compiled() -> Path:
         )
         compiling = ["--build", str(build), "--parallel", str(os.cpu_count() or 1), "--target", *TOOLS]
         _run([str(python.with_name("cmake")), *compiling], _NOT_COMPILED, python)
-        for tool in TOOLS:
-            (build / "bin" / tool).replace(folder / tool)
+        shutil.copytree(build / "bin", folder, symlinks=True, dirs_exist_ok=True)
     return folder
 
 
@@ -106,9 +105,9 @@ def package_versions(python: Path) -> dict[str, str]:
 
 
 def _configured(source: Path, build: Path, options: list[str]) -> list[str]:
-    """As the wheel, but with programs; static, so that a program is one file. The later of two options counts."""
-    off = ("BUILD_SHARED_LIBS", "LLAMA_BUILD_APP", "LLAMA_BUILD_UI", "LLAMA_USE_PREBUILT_UI", "LLAMA_OPENSSL")
-    on = ("LLAMA_BUILD_COMMON", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_SERVER")
+    """As the wheel, but with programs, in a folder that can be moved. The later of two options counts."""
+    off = ("LLAMA_BUILD_APP", "LLAMA_BUILD_UI", "LLAMA_USE_PREBUILT_UI", "LLAMA_OPENSSL")
+    on = ("LLAMA_BUILD_COMMON", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_SERVER", "CMAKE_BUILD_RPATH_USE_ORIGIN")
     more = [*(f"-D{part}=OFF" for part in off), *(f"-D{part}=ON" for part in on)]
     return ["-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", *options, *more]
 
