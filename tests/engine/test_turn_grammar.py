@@ -252,7 +252,7 @@ def test_a_changed_turn_is_a_violation_where_its_grammar_rejects_it(llama_data: 
             states = list(accumulate(body, State.feed, initial=starts[key]))
             if not body or not states[-1].accepted:
                 continue  # a text before a call, which this request does not allow
-            for _ in range(4):
+            for _ in range(rounds(4, 1)):
                 at, changed = _changed(body, drawn)
                 after = accumulate(changed[at:], State.feed, initial=states[at])
                 expected = next((at + n - 1 for n, state in enumerate(after) if not state.alive), None)
