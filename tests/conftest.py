@@ -58,7 +58,7 @@ PATIENCE = 60_000
 
 
 EVERY_PROCESS = Path(__file__).parent / "support" / "every_process"
-"""On the path of each process that a test starts: its `sitecustomize` lets models save their prompts."""
+"""On the path of each process that a test starts: its `sitecustomize` saves prompts and imports."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -71,15 +71,19 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make one folder of saved prompts for all processes of the session; the workers find it in their environment.
+    """Make one folder of saved prompts for all processes of the session, and one of the servers that fork them.
 
-    A nightly run reads every prompt by itself.
+    The workers find both in their environment. A nightly run reads every prompt by itself, and starts every process.
     """
     here = "GLYPHSCOPE_SAVED_PROMPTS" not in os.environ and EVERY_PROCESS.is_dir()
     if here and settings().max_examples < DEEP:
-        folder = tempfile.mkdtemp(prefix="glyphscope-prompts-")
+        folder = tempfile.mkdtemp(prefix="glyphscope-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        os.environ["GLYPHSCOPE_SAVED_PROMPTS"] = folder
+        for name in ("prompts", "forks"):
+            (Path(folder) / name).mkdir()
+        os.environ["GLYPHSCOPE_SAVED_PROMPTS"] = f"{folder}/prompts"
+        if hasattr(os, "pidfd_open"):  # Linux
+            os.environ["GLYPHSCOPE_FORKS"] = f"{folder}/forks:{os.getpgrp()}:{os.getpid()}"
         path = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = os.pathsep.join([str(EVERY_PROCESS), *([path] if path else [])])
 
@@ -147,6 +151,12 @@ def home_of_the_test(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     monkeypatch.setenv("GLYPHSCOPE_HOME", str(home))
     monkeypatch.setenv("GLYPHSCOPE_PROMPT_CACHE_MB", "0")  # tests count the tokens that are evaluated
     return home
+
+
+@pytest.fixture
+def unforked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start the processes of the test without a fork of a server: for what only the process itself shows."""
+    monkeypatch.delenv("GLYPHSCOPE_FORKS", raising=False)
 
 
 @pytest.fixture

@@ -96,6 +96,7 @@ def test_a_prompt_longer_than_the_context_is_counted_and_not_decoded():
     assert not [event for event in events if event["type"] == "token"]
 
 
+@pytest.mark.usefixtures("unforked")  # it looks for the model among its children
 def test_a_killed_model_ends_the_command_with_its_last_event():
     process = subprocess.Popen(
         [

@@ -18,7 +18,7 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.models.opening import embedded_path, open_model, prepare_model
 from glyphscope.processes.pipe import Pipe
 
-pytestmark = [pytest.mark.slow, pytest.mark.model]
+pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.usefixtures("unforked")]
 
 LARK = r"""
 start: "{action=\"" ("search" | "browse") "\" query=\"" /[A-Za-z0-9 é]{1,20}/ "\" max_results=" /[0-9]{1,3}/ "}"

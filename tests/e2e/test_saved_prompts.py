@@ -1,7 +1,11 @@
-"""The prompts that tests save for one another (tests/support/every_process) change nothing but the time."""
+"""Prompts and imports that tests share (tests/support/every_process) change nothing but the time."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -56,3 +60,49 @@ def test_a_cached_prompt_gives_the_same_figures_as_a_new_one(folder: Path) -> No
     assert next(reported for reported in writing if isinstance(reported, int)) == 0, (
         "a new process has an empty cache"
     )
+
+
+COMMAND = [sys.executable, "-P", "-m", "glyphscope"]
+PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+needs_forks = pytest.mark.skipif("GLYPHSCOPE_FORKS" not in os.environ, reason="processes are not forked here")
+
+
+@needs_forks
+def test_a_forked_command_has_the_result_of_one_that_imports_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "call.txt").write_text('{action="search" query="Größe"}')
+
+    def results() -> list[tuple[int, bytes, bytes]]:
+        found = []
+        for arguments, given in (
+            (["check", "--json", "call.txt"], b""),
+            (["check", "-"], '{action="find" query="Größe"}'.encode()),
+            (["check", "missing.txt"], b""),
+            (["grammar"], b""),
+        ):
+            done = subprocess.run(
+                [*COMMAND, *arguments], input=given, cwd=tmp_path, capture_output=True, check=False
+            )
+            found.append((done.returncode, done.stdout, done.stderr))
+        return found
+
+    forked = results()
+    assert any(Path(os.environ["GLYPHSCOPE_FORKS"].rsplit(":", 2)[0]).iterdir()), "there is a server"
+    monkeypatch.delenv("GLYPHSCOPE_FORKS")
+    assert forked == results()
+    assert {code for code, _, _ in forked} == {0, 1, 2}
+
+
+@needs_forks
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_a_fork_and_the_process_that_represents_it(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "mcp", "serve-verbs"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as process:
+        assert process.stdin and process.stdout
+        process.stdin.write(PING)
+        assert b'"id":1' in process.stdout.readline()
+        process.send_signal(number)
+        assert process.stdout.read() == b"", "the fork has closed it too"
+        assert process.wait() == -number

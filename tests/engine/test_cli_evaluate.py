@@ -8,18 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("resource", reason="forks")
-
 from typer.testing import CliRunner
 
 from eval_suite import SUITE, suite_file
-from forked_commands import ForkedCommands
 from glyphscope.cli.app import app
 
 FILES = {
@@ -42,20 +38,20 @@ class Ended:
 Glyphscope = Callable[..., Ended]
 
 
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCommands]:
-    commands = ForkedCommands(tmp_path_factory.mktemp("streams"), ["glyphscope.cli.evaluate"])
-    yield commands
-    commands.close()
-
-
 @pytest.fixture
-def glyphscope(commands: ForkedCommands, tmp_path: Path) -> Glyphscope:
+def glyphscope(tmp_path: Path) -> Glyphscope:
     """Run `glyphscope eval …` in a separate process and check its exit code."""
 
     def run(*arguments: str | Path, code: int = 0) -> Ended:
-        done = commands.run(["eval", *map(str, arguments)], cwd=tmp_path)
-        ended = Ended(done.stdout.decode(), done.stderr.decode())
+        done = subprocess.run(
+            command(*arguments),
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        ended = Ended(done.stdout, done.stderr)
         assert done.returncode == code, ended
         return ended
 

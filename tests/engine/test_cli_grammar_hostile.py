@@ -8,15 +8,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("resource", reason="needs limits for processes")
-
-from forked_commands import ForkedCommands
+resource = pytest.importorskip("resource", reason="needs limits for processes")
 
 pytestmark = pytest.mark.slow
 
@@ -27,18 +26,13 @@ SECONDS = 40
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCommands]:
-    names = ("build", "check", "diff", "match", "sample")
-    commands = ForkedCommands(
-        tmp_path_factory.mktemp("streams"), [f"glyphscope.cli.grammar.{name}" for name in names]
-    )
-    yield commands
-    commands.close()
+def limit() -> None:
+    for limited, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, SECONDS)):
+        resource.setrlimit(limited, (most, most))
 
 
 @pytest.fixture
-def run(tmp_path: Path, commands: ForkedCommands) -> Run:
+def run(tmp_path: Path) -> Run:
     """`run(command, …, grammar=bytes)`: arguments that are named become files of that name with that content."""
 
     def run_it(
@@ -47,8 +41,9 @@ def run(tmp_path: Path, commands: ForkedCommands) -> Run:
         for name, content in files.items():
             data = content.encode() if isinstance(content, str) else content
             (tmp_path / name.replace("_", ".")).write_bytes(data)
-        done = commands.run(
-            ["grammar", *arguments], given=given, cwd=tmp_path, memory=MEMORY, seconds=SECONDS
+        command = [sys.executable, "-P", "-m", "glyphscope", "grammar", *arguments]
+        done = subprocess.run(
+            command, input=given, cwd=tmp_path, preexec_fn=limit, capture_output=True, check=False
         )
         assert done.returncode in (0, 1, 2), (done.returncode, done.stderr[-500:])
         assert b"Traceback" not in done.stderr, done.stderr[-500:]

@@ -131,6 +131,7 @@ def test_a_call_without_a_result_is_explained(tool, code, words):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unforked")  # it looks for the server among the command's children
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_an_interrupted_command_leaves_no_server(number):
     words = [sys.executable, "-m", "glyphscope", "mcp", "call", f"{PLAIN} ignore-signals", "silent"]
@@ -146,6 +147,7 @@ def test_an_interrupted_command_leaves_no_server(number):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unforked")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_run_stopped_while_its_server_starts_leaves_no_server(config, number):
     file = config(slow={"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]})

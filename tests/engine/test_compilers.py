@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,16 @@ from glyphscope.validation.checker import Checker
 from schema_mutants import try_mutants
 
 HOSTILE = "a" * 60 + "!"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compilers_that_are_no_forks() -> Iterator[None]:
+    """Start them without a fork: these tests look at their processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GLYPHSCOPE_FORKS", raising=False)
+        service.close()
+        yield
+        service.close()
 
 
 def chain(rules: int, name: str = "r") -> str:

@@ -31,10 +31,13 @@ from docs_pages import Command, ShownFile, pages, parts_of, plain, same_output, 
 
 REPOSITORY = Path(__file__).parents[2]
 ROOTS = ("engine", "gui", "assets")
-SAVED_PROMPTS = (
-    (str(Path(__file__).parent / "every_process"),) if "GLYPHSCOPE_SAVED_PROMPTS" in os.environ else ()
-)
-"""In a test, the commands also share their prompts."""
+SHARED = {
+    name: value
+    for name, value in os.environ.items()
+    if name in ("GLYPHSCOPE_SAVED_PROMPTS", "GLYPHSCOPE_FORKS")
+}
+"""In a test, the commands also share their prompts and imports."""
+EVERY_PROCESS = (str(Path(__file__).parent / "every_process"),) if SHARED else ()
 SECONDS = 900
 _BETWEEN = ("|", "||", "&&", ";")
 
@@ -173,7 +176,7 @@ class Clone:
         subprocess.run(["git", "clone", "--quiet", str(repository), str(self.root)], check=True)
         for each in (self._bin, self.scratch):
             each.mkdir()
-        path = os.pathsep.join([*(str(self.root / each) for each in ROOTS), *SAVED_PROMPTS])
+        path = os.pathsep.join([*(str(self.root / each) for each in ROOTS), *EVERY_PROCESS])
         python = f"PYTHONPATH={shlex.quote(path)} exec {shlex.quote(sys.executable)}"  # servers receive no variables
         for name, more in (("glyphscope", " -m glyphscope"), ("python", ""), ("pytest", " -m pytest")):
             script = self._bin / name
@@ -187,7 +190,7 @@ class Clone:
             "LANG": "C.UTF-8",
             "COLUMNS": "100",
             "GLYPHSCOPE_PROMPT_CACHE_MB": "0",
-            **{name: value for name, value in os.environ.items() if name == "GLYPHSCOPE_SAVED_PROMPTS"},
+            **SHARED,
         }
 
     def sh(self, text: str, folder: Path, *, together: bool = False) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,7 @@
-"""Start-up code of each Python process that a test starts: the model's takes its prompts from `saved_prompts`."""
+"""Start-up code of each Python process that a test starts.
+
+The model's process takes its prompts from `saved_prompts`; this and the program are forks of `forks`' servers.
+"""
 
 from __future__ import annotations
 
@@ -37,3 +40,8 @@ class EngineFinder(MetaPathFinder):
 
 if FOLDER and MODEL in sys.orig_argv:
     sys.meta_path.insert(0, EngineFinder())
+
+if (servers := os.environ.get("GLYPHSCOPE_FORKS", "")) and "-m" in sys.orig_argv[1:3]:
+    from forks import continue_in_fork
+
+    continue_in_fork(servers)
