@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PROMPT ?= Search for AI news, 10 results
 CODE := engine gui assets benchmarks tests packaging
-# Two at a time, each on a core of its own (tests/conftest.py).
-PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q -n 2
+PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q
+LINT := $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check $(CODE) && $(BIN)/mypy
 
 # Bytecode is kept whatever the shell says: reading the tests anew each time takes a fifth of `make check`.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,20 +24,22 @@ run: setup
 	fi
 
 # Everything: 2,000 examples for each law of the validator, hundreds for other properties (`at_most`), and whole programs
-# with the embedded model. Each file stays in one of the two: what it makes of the model is made once.
+# with the embedded model. Two workers on each of two cores (tests/conftest.py), as a window's test often waits for its
+# timers; each file stays in one worker, so what it makes of the model is made once. The linters run beside them, and end
+# them with their errors: without a cache the types take half a minute.
 test: export GLYPHSCOPE_EXAMPLES ?= full
-test: setup lint
-	$(PYTEST) --dist loadfile --no-loadscope-reorder
+test: setup
+	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder & tests=$$!; \
+	errors=$$({ $(LINT); } 2>&1) || { kill $$tests; wait $$tests; echo "$$errors"; exit 1; }; \
+	wait $$tests
 
 # What a change needs before it is committed, in under a minute: of every feature the quick tests.
 check: export GLYPHSCOPE_EXAMPLES ?= quick
 check: setup lint
-	$(PYTEST) --dist worksteal -m "not slow and not model"
+	$(PYTEST) -n 2 --dist worksteal -m "not slow and not model"
 
 lint:
-	$(BIN)/ruff check $(CODE)
-	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/mypy
+	$(LINT)
 
 # Figures beside their targets; BENCH=--quick for a first look. What a vocabulary of 262,144 tokens costs is measured on
 # an untrained model around one of llama.cpp's (packaging/untrained.py).
