@@ -1,4 +1,4 @@
-"""Two prompts on the same seeds: their sources, the result of each seed, and the conclusion."""
+"""The page of an A/B test of two prompts on the same seeds: their sources, each seed's results, the conclusion."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AbTableModel(TableModel[AbRow]):
     figures = frozenset({SEED})
 
     def show_rows(self, rows: Sequence[AbRow]) -> None:
-        """Rows that are there stay, so that the chosen one stays chosen."""
+        """Show the rows; those that exist are updated, so that the selected one stays selected."""
         if len(rows) != len(self._rows):
             super().show_rows(list(rows))
             return
@@ -54,7 +54,7 @@ class AbTableModel(TableModel[AbRow]):
 
 
 def trial_words(trial: Trial | None) -> str:
-    """The trial with a sign in front: right, wrong, or not judged."""
+    """The trial with a sign in front: correct, wrong, or without an expectation."""
     if trial is None:
         return _NOT_RUN
     if trial.ok is None:
@@ -63,7 +63,7 @@ def trial_words(trial: Trial | None) -> str:
 
 
 def _both_called(row: AbRow) -> bool:
-    """Whether both trials have a call: without a difference, it is the same one."""
+    """Whether both trials have a call, which is the same if there is no difference."""
     return bool(row.first and row.second and row.first.call and row.second.call)
 
 
@@ -71,7 +71,7 @@ class AbPage(QWidget):
     """The settings of the A/B, its table and its conclusion. Prompts are counted from 0: A is 0, B is 1.
 
     `sourceChosen` carries a prompt and the key of its source (`ab_prompts.Source`), `openRequested` the prompt and the
-    row of the run that is to be opened.
+    row of a run to open.
     """
 
     sourceChosen = Signal(object, object)
@@ -103,7 +103,7 @@ class AbPage(QWidget):
             tr("Stop"), self, name="abStopButton", tip=tr("Stop and keep the finished runs (Esc)")
         )
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        """The run that is made now, or why none could be."""
+        """Shows the current run, or why none could start."""
         self.words = named(FittedLabel(self), "abWords")
         self.words.setText(_FIRST_WORDS)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -130,7 +130,7 @@ class AbPage(QWidget):
         self.about[place].setAccessibleName(about)
 
     def show_words(self, lines: Sequence[str]) -> None:
-        """The result of the pairs."""
+        """Show the conclusion from the pairs; without one, how to use the page."""
         self.words.setText("\n".join(lines) if lines else _FIRST_WORDS)
 
     def show_running(self, *, running: bool, free: bool) -> None:
@@ -141,7 +141,7 @@ class AbPage(QWidget):
         self.stop_button.setEnabled(running)
 
     def show_choice(self) -> None:
-        """Enable the buttons that open the runs of the chosen row, if these have ended."""
+        """Enable the buttons that open the runs of the selected row, if these have ended."""
         row = self.model.row(self.table.currentIndex().row())
         for which, button in enumerate(self.open_buttons):
             button.setEnabled(row is not None and (row.first, row.second)[which] is not None)

@@ -1,4 +1,4 @@
-"""The presenter of the Evaluate page: set-up, the running evaluation, results, and opening a single run."""
+"""The presenter of the Evaluate page: set-up, the running evaluation, results, and opening a sample's run."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.slices import Slices, Steps
 
 PRICE_MS = 150
-"""After the last change of the set-up its price is asked for."""
+"""Milliseconds after the last change of the set-up until its price is computed."""
 MOST_LINES = 6
 """Lines of a suite's problems in the banner."""
 
 
 class EvaluatePresenter(Page):
     """Connects the page with its parts: `reading` (files, prices, results), `evaluations` (the running one),
-    `result_presenter` (the result that is shown), `comparing` and `suite_editing`.
+    `result_presenter` (the shown result), `comparing` and `suite_editing`.
 
-    The contents of the view, and the last three with them, are made by `making` when the page is first shown.
+    The contents of the view, with the last three parts, are made in slices, by `making`, when the page is first shown.
     """
 
     id = PageId.EVALUATE
@@ -64,7 +64,7 @@ class EvaluatePresenter(Page):
         self._priced: Priced | None = None
         """The price of the set-up; None while it is computed."""
         self._is_made = False
-        """Whether the page was shown, and so has contents."""
+        """Whether the contents of the page are made."""
         self.making = Slices(self)
         self._run_shown: OpenedRun | None = None
         """The run of a sample that the playground is about to show."""
@@ -77,16 +77,16 @@ class EvaluatePresenter(Page):
         context.navigator.shown.connect(self._page_shown)
 
     def run(self) -> None:
-        """Run the evaluation that is set up, if the set-up is shown."""
+        """Start the evaluation, if the set-up is shown."""
         if self._is_made and self.view.setup.isVisible():
             self.view.setup.go.click()
 
     def complete(self) -> None:
-        """Load the modules that take long: the page is made in slices, but a module is loaded in one piece."""
+        """Load the charts' modules in the background, as a module's import cannot be sliced."""
         self.reading.load_charts()
 
     def close(self) -> None:
-        """Stop an evaluation that runs; it can be resumed."""
+        """Stop the running evaluation, which can be resumed."""
         self.making.stop()
         self.evaluations.close()
         super().close()
@@ -110,7 +110,7 @@ class EvaluatePresenter(Page):
         self._connect_evaluations()
         self._connect_reading()
         page.setup.show_matrix({**PRESETS[0].changes, "trials": 1, "seed": 1, "jobs": 1, "savings": 0.0})
-        if page.window().focusWidget() in (page, None):  # else the user has chosen another
+        if page.window().focusWidget() in (page, None):  # else the user has moved the focus
             page.setFocus()
         self._is_made = True
         self._look_again()

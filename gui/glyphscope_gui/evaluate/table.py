@@ -1,4 +1,4 @@
-"""The heat map: each cell's colour shows its figure's size, the number its value, the bar its interval."""
+"""The heat map of a result: a cell's colour and number show its figure, the bar its confidence interval."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import smaller
 
 NARROWEST, WIDEST = 96, 190
-"""Pixels of a column at the usual font size."""
+"""The widths of a column, in pixels at the usual font size."""
 MOST_TITLE = 240
-"""Pixels of a column that is made wider for its title, at the usual font size."""
+"""The width up to which a column grows for its title, in pixels at the usual font size."""
 SIDE = 9
-"""Pixels between the edge of a cell and its words."""
+"""Pixels between the edge of a cell and its text."""
 INDENT = 14
 """Pixels by which each level of rows is indented."""
 NAMES = (150, 300)
-"""The least and the most width of the rows' names, in pixels."""
+"""The smallest and largest width of the rows' names, in pixels."""
 NARROW, NARROW_NAMES = 760, 200
-"""Pixels of width below which the table is narrow, and the most width of the rows' names then."""
+"""The width below which the table is narrow, and the largest width of the rows' names then, in pixels."""
 MOST_MEASURED = 400
-"""Rows whose names are measured."""
-LARGEST = 0.94
-"""How much of the chart's colour a full cell has."""
+"""Rows whose names are measured for that width: measuring takes time."""
+LEAST_STRENGTH, MOST_STRENGTH = 0.05, 0.94
+"""The share of the chart's colour in an empty and in a full cell."""
 
 
 class EvalTable(FollowsSize, QTableView):
-    """`cellChosen` carries row and column of the current cell, `openRequested` asks for the focus on its runs;
-    `armsChosen` the columns that are selected as a whole, when there are two.
+    """`cellChosen` carries the row and column of the current cell, `openRequested` asks to show its runs, `armsChosen`
+    carries two columns that are selected as a whole.
     """
 
     cellChosen = Signal(int, int)
@@ -83,7 +83,7 @@ class EvalTable(FollowsSize, QTableView):
         head.setHighlightSections(False)
         head.setSectionsClickable(True)
         head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
-        head.setTextElideMode(Qt.TextElideMode.ElideNone)  # Qt shortens each of several lines by the longest
+        head.setTextElideMode(Qt.TextElideMode.ElideNone)  # Qt would shorten every line like the longest
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().sectionClicked.connect(self._name_clicked)
         self.doubleClicked.connect(lambda _index: self.openRequested.emit())
@@ -93,7 +93,7 @@ class EvalTable(FollowsSize, QTableView):
         self._fit()
 
     def choose(self, row: int, column: int) -> None:
-        """Make that cell the current one."""
+        """Make a cell the current one."""
         self.setCurrentIndex(self._model.index(row, column))
 
     def toggle(self, row: int) -> None:
@@ -116,7 +116,7 @@ class EvalTable(FollowsSize, QTableView):
         super().mousePressEvent(event)
         index = self.indexAt(event.position().toPoint())
         if index.isValid() and index == self.currentIndex():
-            self.cellChosen.emit(index.row(), index.column())  # again: another list may be shown by now
+            self.cellChosen.emit(index.row(), index.column())  # again, as another list of runs may be shown
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
@@ -144,7 +144,7 @@ class EvalTable(FollowsSize, QTableView):
         self.choose(row, column)
 
     def _fit(self) -> None:
-        """Fit the rows to the bar; columns share the width, between the least and the most that they can use."""
+        """Set the sizes of rows and columns: columns share the width, between their narrowest and widest."""
         metrics, model = QFontMetrics(self.font()), self._model
         names = self.verticalHeader()
         names.setDefaultSectionSize(metrics.height() + 16)
@@ -163,7 +163,7 @@ class EvalTable(FollowsSize, QTableView):
 
 
 class _Names(QHeaderView):
-    """The rows' names: suites bold, their rows indented, with a sign for collapsed and expanded."""
+    """The header with the rows' names: suites bold, their rows indented, a sign for collapsed and expanded."""
 
     def __init__(self, parent: QTableView) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
@@ -220,7 +220,7 @@ class _Names(QHeaderView):
 
 
 class _CellDelegate(QStyledItemDelegate):
-    """Number and n, and below them the interval as a bar with a mark where the figure is."""
+    """Paints a cell: its number and note, and below them the interval as a bar, with a mark at the figure."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         shown: CellShown = index.data(SHOWN_ROLE)
@@ -273,15 +273,15 @@ def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor)
 
 
 def ground(strength: float) -> QColor:
-    """Return the colour of a cell: from the panel's to the chart's, in perceptually even steps of lightness."""
+    """The colour of a cell: a mixture of the panel's and the chart's, by a strength of 0 to 1."""
     panel, full = _rgb(theme().color("panel")), _rgb(theme().color("chart-main"))
-    share = 0.05 + strength * (LARGEST - 0.05)
+    share = LEAST_STRENGTH + strength * (MOST_STRENGTH - LEAST_STRENGTH)
     mixed = (a + (b - a) * share for a, b in zip(panel, full))
     return QColor.fromRgbF(*mixed)
 
 
 def ink(on: QColor) -> QColor:
-    """Black or white: on any ground one of them has 4.5:1, which the theme's own colours of text have not."""
+    """Black or white: one of them has a contrast of 4.5:1 on any colour, unlike the theme's text colours."""
     return max((QColor("black"), QColor("white")), key=lambda colour: contrast(colour, on))
 
 

@@ -1,7 +1,6 @@
-"""The computations of the grammar page: which one is made again after which change, always off the GUI thread.
+"""The computations of the grammar page: which ones a change repeats, always outside of the GUI thread.
 
-Every answer belongs to a text, and an answer about an older text is dropped. Nothing is computed before the page is
-shown for the first time.
+Results for an older text are dropped. Nothing is computed before the page is shown for the first time.
 """
 
 from __future__ import annotations
@@ -28,30 +27,30 @@ from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import mono_families
 
 DEBOUNCE_MS = 120
-"""After the last key; a pause that short is not felt."""
+"""Milliseconds after the last key, too short to be noticed."""
 SAMPLES = 8
 """Random texts of the grammar that are shown."""
 MOST_CHARACTERS = 300_000
-"""Of a grammar that is compared, sampled and enforcementTested on the tools' constraints after each edit."""
+"""The largest grammar that is compared, sampled and tested for enforcement after each edit."""
 _TOO_LARGE = tr("Not computed: the grammar is too large.")
 _HAS_ERRORS = tr("Available when the errors are fixed.")
 PROOF_DELAY_MS = 600
-"""After the last edit of the tools: proofs start processes, and no one waits for them."""
+"""Milliseconds after the last edit of the tools: proofs start processes, and are not urgent."""
 PROOF_SHOWN_MS = 150
-"""How often proofs are shown while they come."""
+"""Milliseconds between two displays of the proofs so far."""
 _SLOW_SLOTS = frozenset({"samples", "compare", "enforcement", "prove"})
-"""The slots whose answers may come later than those that answer typing."""
+"""The slots that do not delay those that respond to typing."""
 
 
 class GrammarBench(QObject):
     """`generated` carries the tools' grammar, `notGenerated` the error of tools that have none.
 
     `checked` carries a Checked, `drawn` a RailroadDrawing or None, `judged` a Judged or None (the grammar is
-    invalid), `stepped` a StepView or None with words that say why not, `sampled` and `compared` likewise. `proved`
-    carries the Proofs made so far, and whether that is all of them; `enforcementTested` the EnforcementRows of a custom
-    grammar; `crashed` the exception of a job.
+    invalid), `stepped` a StepView, or None and the reason in words, `sampled` and `compared` likewise. `proved` carries
+    the Proofs made so far, and whether these are all; `enforcementTested` the EnforcementRows of a custom grammar;
+    `crashed` the exception of a job.
 
-    Each job has a slot (`grammar/jobs.py`): of two jobs in a slot only the newer one's answer is shown.
+    Each job has a slot (`grammar/jobs.py`): of two jobs in a slot only the newer one's result is shown.
     """
 
     generated = Signal(object)
@@ -76,16 +75,18 @@ class GrammarBench(QObject):
         self._jobs = LatestJobs(self)
         self._active = False
         self._checks = 0
-        """Checks begun so far: one that is not the newest is cancelled."""
+        """The number of checks begun; all but the newest are cancelled."""
         self._options = RunRequest(prompt="", registry={})
         self.last: Checked | None = None
-        """The newest answer there is."""
+        """The newest check's result."""
         self.origins: dict[str, Origin] = {}
-        """Of the rules of the tools' grammar; a rule of the user's own text may have the same name."""
+        """The origins of the rules of the tools' grammar; a custom grammar may have rules of the same names."""
         self._verdicts: dict[str, ExampleVerdict] = {}
+        """Of the examples under the last grammar, by text."""
         self._rule = ""
+        """The rule whose diagram is shown."""
         self._step = ("", 0)
-        """The text that is stepped through, and the characters of it that are read."""
+        """The text that is stepped through, and how many of its characters are read."""
         self._seed = 0
         self._later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._later.timeout.connect(self._check)
@@ -93,7 +94,7 @@ class GrammarBench(QObject):
         self._tools_later.timeout.connect(self._generate)
         self._proofs: list[Proof] = []
         self._round = 0
-        """Rounds of proofs begun so far: an older one is cancelled."""
+        """The number of rounds of proofs begun; all but the newest are cancelled."""
         self._prove_later = QTimer(self, singleShot=True, interval=PROOF_DELAY_MS)
         self._prove_later.timeout.connect(self._prove)
         self._proof_ticks = QTimer(self, interval=PROOF_SHOWN_MS)
@@ -106,7 +107,7 @@ class GrammarBench(QObject):
     # -- what the page shows -----------------------------------------------------------------------------------
 
     def activate(self) -> None:
-        """Keep the answers up to date from now on: the page is shown."""
+        """Keep the results up to date from now on, as the page is shown."""
         if not self._active:
             self._active = True
             self._generate()
@@ -135,7 +136,7 @@ class GrammarBench(QObject):
         self._do_step()
 
     def sample_again(self) -> None:
-        """Make other samples than before."""
+        """Make other samples."""
         self._seed += 1
         self._sample()
 
@@ -155,7 +156,7 @@ class GrammarBench(QObject):
         )
 
     def _prove(self) -> None:
-        """Older proofs are stopped: they are of other tools."""
+        """Prove the enforcement of the tools' constraints; an older round, of other tools, is cancelled."""
         self._round += 1
         mine = self._round
         registry, options = self._registry.registry, self._options
@@ -204,7 +205,6 @@ class GrammarBench(QObject):
         text = self._document.text
         self._checks += 1
         mine = self._checks
-
         self.checking.emit()
         self._start(
             "check",
@@ -226,10 +226,9 @@ class GrammarBench(QObject):
         self._test_enforcement()
 
     def draw(self) -> None:
-        """The diagram of the rule, in the current theme."""
-        rule = self.last.rules.get(self._rule) if self.last else None
-        if rule is None and self.last is not None:
-            rule = self.last.rules.get("root")
+        """Draw the diagram of the rule, or of the root, in the current theme."""
+        rules = self.last.rules if self.last is not None else {}
+        rule = rules.get(self._rule, rules.get("root"))
         if rule is None:
             self.drawn.emit(None)
             return
@@ -299,8 +298,8 @@ class GrammarBench(QObject):
     def _grammar_for(
         self, slot: str, refuse: Callable[[str], object], *, bounded: bool = False
     ) -> Grammar | None:
-        """The grammar that was checked last. None where its text has errors or, if that is `bounded`, is too large:
-        `refuse` is called with the reason.
+        """The grammar that was checked last. None where its text has errors or, if `bounded`, is too large: `refuse` is
+        called with the reason.
         """
         found = self.last
         if found is None:
@@ -312,16 +311,13 @@ class GrammarBench(QObject):
         return found.grammar
 
     def _answer(self, slot: str, work: Callable[[], Any], signal: SignalInstance) -> None:
-        """The signal carries the answer and "", or None and the error in words."""
+        """Start a job whose `signal` carries its result and "", or None and the error in words."""
         self._start(
-            slot,
-            work,
-            lambda answer: signal.emit(answer, ""),
-            lambda error: signal.emit(None, str(error)),
+            slot, work, lambda found: signal.emit(found, ""), lambda error: signal.emit(None, str(error))
         )
 
     def _superseded(self, found: Checked | None) -> Callable[[], bool]:
-        """Whether another text was checked since."""
+        """A function: whether another text was checked since."""
         return lambda: self._jobs.is_closed or self.last is not found
 
     # -- inside ------------------------------------------------------------------------------------------------

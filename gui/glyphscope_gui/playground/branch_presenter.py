@@ -1,4 +1,4 @@
-"""The presenter of branches: from the tokens of the shown run to the runs that branch from it, and their tree."""
+"""The presenter of branches: starts runs that branch from a token of the shown run, and shows their tree."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ _ONLY_SPECIAL = partial(pieces_of, typed=Typed(b"", ""))
 
 
 class BranchPresenter(QObject):
-    """Shows why alternatives were masked, as a branch can take them anyway. `actions` are for the menu of
-    runs.
-    """
+    """Also shows why alternatives were masked, as a branch can take them anyway. `actions` are for the menu Run."""
 
     def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
         super().__init__(view)
@@ -68,11 +66,11 @@ class BranchPresenter(QObject):
         self._why_not = ""
         """Why the shown run cannot have branches; "" where it can."""
         self._select: int | None = None
-        """The token to choose once the run that was requested here is shown."""
+        """The token to select once the run that was requested here is shown."""
         self._refusal: Refusal | None = None
         """Why the grammar masked alternatives at the shown token, once it is known."""
         self._cost_of = ""
-        """The run whose cost is shown, or computed."""
+        """The run whose cost is shown or being computed."""
         self._background = Background(self)
         self._typing = TypedTextPresenter(context, view, self._bar)
         self.branches = Branches(context.services.history, self)
@@ -97,7 +95,7 @@ class BranchPresenter(QObject):
         self._ended(applied)
 
     def show_token(self, index: int | None) -> None:
-        """Show the actions at a token of the shown stage; None for none."""
+        """Show the actions at the selected token of the shown stage; None: no token is selected."""
         token = self._page.current_token() if index is not None else None
         self._refusal = None
         self._bar.show_token(token)
@@ -215,7 +213,7 @@ class BranchPresenter(QObject):
             self.branches.show(run)
 
     def _show_run(self, events: Events) -> None:
-        """Show a finished run, at the token where it and the run shown before diverge."""
+        """Show a finished run, at the token where it diverges from the run that was shown before."""
         if self._runs.is_busy:
             return
         started = events[0]
@@ -259,7 +257,7 @@ class BranchPresenter(QObject):
     # -- one token of the shown run ----------------------------------------------------------------------------
 
     def _is_own_model(self, started: RunStarted | None) -> bool:
-        """Whether the open model is the one that wrote that run: its ids are those of the run's tokens."""
+        """Whether the open model wrote that run, so that its token ids are those of the run."""
         status = self._runs.model
         if started is None or status.phase != "ready" or status.info is None:
             return False

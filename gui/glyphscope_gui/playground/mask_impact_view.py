@@ -1,7 +1,5 @@
-"""Mask impact: how much of each field the constraint changed, by which keyword, and the part of the prompt about it.
-
-`glyphscope.explain.mask_impact` computes it. The view has the list of fields, the words about the selected one, and the
-places where the text is not in the model's own tokens.
+"""The view of the mask impact (`glyphscope.explain.mask_impact`) and of token boundaries: the list of fields, the
+explanation of the selected one, and the places where the text is not in the model's own tokens.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ class MaskImpactModel(TableModel[FieldImpact]):
     figures = frozenset({TAKEN})
 
     def worst(self) -> int | None:
-        """The row with the greatest masked mass, fields before the text around them; None if nothing was masked."""
+        """The row with the greatest masked mass, a field before the text outside; None if nothing was masked."""
         masked = [place for place, impact in enumerate(self._rows) if impact.worst is not None]
         return max(
             masked, key=lambda place: (bool(self._rows[place].path), self._rows[place].lost), default=None
@@ -95,8 +93,8 @@ class MaskImpactTable(WholeTable):
 
 
 class MaskImpactView(QWidget):
-    """`tokenChosen` carries a token's index, `placeChosen` a tool and an argument (or None) whose description could be
-    changed, `promptChosen` that the prompt could.
+    """`tokenChosen` carries a token's index; `placeChosen` a tool and an argument, or None for the tool itself, whose
+    description could be changed; `promptChosen` asks for the prompt.
     """
 
     tokenChosen = Signal(int)
@@ -134,7 +132,7 @@ class MaskImpactView(QWidget):
         self.clear()
 
     def clear(self) -> None:
-        """Clear the view: nothing is known yet."""
+        """Clear the view until the run has finished."""
         self.model.show_rows(())
         for part in (self.table, *self._parts, self.boundaries_heading, self.boundaries):
             part.hide()
@@ -154,11 +152,11 @@ class MaskImpactView(QWidget):
 
     def show_boundaries(self, boundaries: Boundaries) -> None:
         """Show where the text is not in the model's own tokens, or why that is unknown."""
-        lines = [boundary_words(boundaries)]
-        lines += [
-            tr("Token {index}: {about}", index=one.first, about=boundary_diff_words(one))
-            for one in boundaries.differences[:_MOST_BOUNDARIES]
-        ]
+        listed = boundaries.differences[:_MOST_BOUNDARIES]
+        about = (
+            tr("Token {index}: {about}", index=one.first, about=boundary_diff_words(one)) for one in listed
+        )
+        lines = [boundary_words(boundaries), *about]
         if len(boundaries.differences) > _MOST_BOUNDARIES:
             lines.append(tr("All of them are marked in the token table."))
         self.boundaries.setText("\n".join(lines))

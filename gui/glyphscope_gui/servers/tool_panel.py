@@ -1,4 +1,4 @@
-"""The chosen tool of a server: manual calls, its enforcement, and its schema. Also a resource or a prompt."""
+"""The panel of a server's selected tool, resource or prompt: manual calls, the enforcement, and the schema."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ VIEWS = (
     ("schema", tr("Schema"), tr("The input schema from the server, normalised to draft 2020-12")),
 )
 FORM_SHARE, ALONE_SHARE = 0.55, 0.85
-"""Of the height, at most for the arguments: beside a result, and without one."""
+"""The largest shares of the height for the arguments: beside a result, and without one."""
 LEAST_FORM = 64
 """Pixels of height that the arguments keep beside a long result."""
 LEAST_WIDTH = 340
@@ -58,7 +58,7 @@ LONGEST_SCHEMA = 200_000
 
 
 class PanelWords(NamedTuple):
-    """The words of a panel for tools, resources or prompts."""
+    """The texts and names of a panel, which is for tools, resources or prompts."""
 
     noun: str
     verb: str
@@ -88,7 +88,7 @@ PROMPT = PanelWords(
 
 
 class ToolPanel(FollowsSize, Card):
-    """`callRequested` carries the arguments, a dict; `edited`: they may have changed."""
+    """Shows one tool. `callRequested` carries the arguments, a dict; `edited` is emitted when they may have changed."""
 
     callRequested = Signal(object)
     edited = Signal()
@@ -100,9 +100,9 @@ class ToolPanel(FollowsSize, Card):
         super().__init__(words.noun, body, actions=(self.views,), parent=parent)
         self.views.setVisible(words.has_schema)
         self.tool: Tool | None = None
-        self._busy = False
+        self._busy = False  # a call is running
         self._server_ready = False
-        self._fitted_height = 0
+        self._fitted_height = 0  # the form's preferred height when its size was last set
         self.about = PlainLabel(body, wordWrap=True)
         self.annotations = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.problem = words_label(role="problem", parent=body)
@@ -126,9 +126,9 @@ class ToolPanel(FollowsSize, Card):
         *,
         again: bool = True,
     ) -> bool:
-        """Show a tool, the server's annotations of it (`claims`), and arguments typed before.
+        """Show a tool, the server's annotations of it (`claims`), and arguments that were typed before.
 
-        Return False where nothing changed: the tool is shown already, with the same schema, and not `again`.
+        Returns False where nothing changes: without `again`, a tool that is shown already, with the same schema.
         """
         tool = row.tool if row else None
         if not again and row is not None and tool is not None and self.tool == tool:
@@ -170,12 +170,12 @@ class ToolPanel(FollowsSize, Card):
         self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))
 
     def set_ready(self, ready: bool) -> None:
-        """Whether the server can be called now."""
+        """Set whether the server can be called now."""
         self._server_ready = ready
         self.show_state()
 
     def show_check(self, check: ArgumentCheck) -> None:
-        """Show the verdicts on the current arguments: those of a field beside it, the others beside the button."""
+        """Show the violations of the current arguments: a field's beside it, the others beside the button."""
         self.form.show_check(check)
         self._refit()
         if self.form.is_empty and not check.ok:
@@ -183,34 +183,30 @@ class ToolPanel(FollowsSize, Card):
             self._notify(tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True)
         else:
             words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
-            verdict = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
-            self._notify(
-                verdict
-                if check.ok
-                else tr("{problems} The server may reject the call.", problems=verdict).strip()
-            )
+            problems = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
+            warning = tr("{problems} The server may reject the call.", problems=problems).strip()
+            self._notify(problems if check.ok else warning)
         fits = check.ok or self.form.is_empty
         self.call_button.setText(self._panel_words.verb if fits else self._panel_words.verb_anyway)
 
     def show_unreadable(self, words: str) -> None:
+        """Show why the arguments cannot be parsed; they cannot be sent."""
         self.form.show_unreadable()
         self._refit()
         self._notify(words)
         self.call_button.setEnabled(False)
 
     def show_progress(self, progressed: Progressed, other: str = "") -> None:
-        """How far the call is, of an `other` tool than the one that is shown."""
+        """Show the progress of the call; `other` names its tool if another one is shown."""
         known = progressed.done is not None and bool(progressed.total)
         self.bar.setRange(0, 1000 if known else 0)
         if progressed.done is not None and progressed.total:
             self.bar.setValue(round(1000 * min(max(progressed.done / progressed.total, 0), 1)))
         parts = [tr("calling {tool}", tool=other[:60]) if other else "", progressed.message[:200]]
-        if progressed.done is not None:
-            parts.append(
-                tr("{done:g} of {total:g}", done=progressed.done, total=progressed.total)
-                if progressed.total
-                else f"{progressed.done:g}"
-            )
+        if progressed.done is not None and progressed.total:
+            parts.append(tr("{done:g} of {total:g}", done=progressed.done, total=progressed.total))
+        elif progressed.done is not None:
+            parts.append(f"{progressed.done:g}")
         parts.append(duration(progressed.seconds) if progressed.seconds >= 1 else "")
         self.progress.setText(" · ".join(part for part in parts if part) or tr("Waiting for the answer…"))
 
@@ -227,7 +223,7 @@ class ToolPanel(FollowsSize, Card):
         self._fit()
 
     def show_state(self) -> None:
-        """Enable and show what can be done with the tool now: call it, cancel the call, or edit its arguments."""
+        """Show the possible actions: call the tool or cancel the call, and edit its arguments."""
         can = self.tool is not None
         self.call_button.setEnabled(can and self._server_ready)
         buttons = (self.call_button, self.cancel_button)
@@ -239,16 +235,13 @@ class ToolPanel(FollowsSize, Card):
         self.bar.setVisible(self._busy)
         self.progress.setVisible(self._busy)
         self.words.setVisible(not self._busy)
-        takes = self._panel_words.has_schema or (
-            self.tool is not None and bool(self.tool.parameters["properties"])
-        )
-        self.example_button.setVisible(takes)
-        self.json_button.setVisible(takes)
-        self.example_button.setEnabled(can and not self._busy)
-        self.json_button.setEnabled(can and not self._busy)
+        has_arguments = self.tool is not None and bool(self.tool.parameters["properties"])
+        for button in (self.example_button, self.json_button):
+            button.setVisible(self._panel_words.has_schema or has_arguments)
+            button.setEnabled(can and not self._busy)
 
     def show_subscription(self, updates: Updates | None, *, can: bool) -> None:
-        """Show whether the server has subscriptions, and the updates of the shown resource."""
+        """Show the updates of the shown resource, None: not subscribed; `can`: the server has subscriptions."""
         self.subscribe_box.setVisible(can)
         self.subscribe_box.setChecked(updates is not None)
         self.updates.setVisible(can)
@@ -258,7 +251,7 @@ class ToolPanel(FollowsSize, Card):
         return super().minimumSizeHint().expandedTo(QSize(LEAST_WIDTH, 0))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Parts that were hidden get their sizes after this event."""
+        """Fit the parts after this event, as those that were hidden have no size yet."""
         super().showEvent(event)
         QTimer.singleShot(0, self, self._fit)
 
@@ -321,7 +314,7 @@ class ToolPanel(FollowsSize, Card):
         self._split.setSizes([upper, max(height - upper, 1)])
 
     def _refit(self) -> None:
-        """Fit the form after a reason has appeared or disappeared; otherwise the user's sizes stay."""
+        """Fit the form if its preferred height has changed, as by a message; else the user's sizes stay."""
         if self.form.preferred_height != self._fitted_height:
             self._fit()
 
