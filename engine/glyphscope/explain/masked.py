@@ -7,6 +7,7 @@ each alternative only where the text is short.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -66,20 +67,29 @@ def _by_grammar(request: RunRequest, registry: ToolRegistry, stage: StageState) 
             texts = tuple(_refused(state, one, rest, registry) for one in step.alternatives)
             if place or any(texts):
                 found[step.index] = Reasons(place, texts)
-        state = _after(state, token)
+        state = state_after(state, token)
     return found
 
 
-def _after(state: State, token: Token) -> State:
-    spelled = state.feed(token.step.text)
-    if spelled.alive or not state.token_matches():
+def state_after(state: State, token: Token, cancel: Callable[[], bool] | None = None) -> State:
+    """The state after a token: by its characters, or where they do not fit, as a token of the grammar.
+
+    Raises MatchLimit and MatchCancelled.
+    """
+    spelled = state.feed(token.step.text, cancel=cancel)
+    if spelled.alive or not state.alive or not state.token_matches():
         return spelled
     return state.feed_token(token.step.id, token.step.text)
 
 
+def begins_inside_character(one: Alternative) -> bool:
+    """Whether its first byte continues a character of several bytes."""
+    return bool(one.data) and 0x80 <= one.data[0] < 0xC0
+
+
 def _refused(state: State, one: Alternative, rest: bytes, registry: ToolRegistry) -> str | None:
     """The reason of one alternative, by the text that was generated in its place."""
-    if one.allowed is not False or not one.data or 0x80 <= one.data[0] < 0xC0:
+    if one.allowed is not False or not one.data or begins_inside_character(one):
         return None
     text = one.data.decode(errors="ignore")
     if is_control_token(text):

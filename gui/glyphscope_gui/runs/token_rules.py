@@ -16,6 +16,7 @@ from typing import TypeAlias
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.constraint_attribution import Attribution, Attributor, Unrelated
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin
+from glyphscope.explain.masked import begins_inside_character, state_after
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import ActiveRule, Limits, MatchLimit, State
 from glyphscope.grammar.match.report import compile_grammar
@@ -131,7 +132,7 @@ class RuleReader:
         """Why the grammar rejects the masked alternatives of the token after `before`. Raises as `read` does."""
         state = self._start
         for token in before:
-            state = _after(state, token, cancelled)
+            state = state_after(state, token, cancelled)
         if not state.alive:
             return Refusal(len(before), "", ("",) * len(alternatives), (None,) * len(alternatives))
         place = self._expected(state)
@@ -166,7 +167,7 @@ class RuleReader:
             if depth >= deepest:
                 best, deepest = (rule, origin), depth
         if not state.alive:
-            state = _after(self._state, token, cancelled)
+            state = state_after(self._state, token, cancelled)
             best = _reading(state) if state.alive else None
         self._state, self._last = state, best
         return self._token_rule(best) if state.alive else TokenRule(words=LEFT)
@@ -195,7 +196,7 @@ class RuleReader:
         self, before: str, one: Alternative, cancelled: Callable[[], bool]
     ) -> Attribution | Unrelated | None:
         """The constraint that blocks it, or the reason outside the schema."""
-        if not is_masked(one) or _starts_inside(one):
+        if not is_masked(one) or begins_inside_character(one):
             return None
         text = one.data.decode(errors="ignore")
         try:
@@ -205,7 +206,7 @@ class RuleReader:
             return None
 
     def _refused(self, state: State, place: str, one: Alternative) -> str:
-        if not is_masked(one) or _starts_inside(one):
+        if not is_masked(one) or begins_inside_character(one):
             return ""
         text = one.data.decode(errors="ignore")
         after = state.feed_token(one.id, text)
@@ -240,19 +241,6 @@ class RuleReader:
         return tr("{name} expects {expected}", name=name, expected=listed) + (
             f": {rule_there.constraint}" if rule_there.constraint else ""
         )
-
-
-def _starts_inside(one: Alternative) -> bool:
-    """Whether it begins inside a character."""
-    return bool(one.data) and 0x80 <= one.data[0] < 0xC0
-
-
-def _after(state: State, token: Token, cancelled: Callable[[], bool]) -> State:
-    """The state after a token: by its characters, or where they do not fit, as a token of the grammar."""
-    spelled = state.feed(token.step.text, cancel=cancelled)
-    if spelled.alive or not state.alive or not state.token_matches():
-        return spelled
-    return state.feed_token(token.step.id, token.step.text)
 
 
 def _reading(state: State) -> _Place:
