@@ -198,7 +198,8 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     if request.repair.attempts:
         yield "Repairs", f"at most {request.repair.attempts}"
     try:
-        yield "Registry", f"{pluralize(len(run.registry.tools), 'tool')}, SHA-256 {run.registry.digest[:12]}…"
+        digest = shorten(run.registry.digest, 13)
+        yield "Registry", f"{pluralize(len(run.registry.tools), 'tool')}, SHA-256 {digest}"
     except GlyphscopeError as error:
         yield "Registry", f"unusable: {one_line(str(error))}"
 

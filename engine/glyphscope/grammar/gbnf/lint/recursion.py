@@ -75,7 +75,9 @@ def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagno
     rule = analysis.rules[first]
     place = _beginning(analysis.document.text, rule, second)
     start, end = (place.start, place.end) if place else rule.name_span
-    shown = cycle if len(cycle) <= 6 else [*cycle[:3], "…", *cycle[-2:]]
+    shown = cycle
+    if len(cycle) > 6:
+        shown = [*cycle[:3], "…", *cycle[-2:]]
     how = (
         f"{first} begins with itself"
         if len(cycle) == 2
