@@ -33,7 +33,7 @@ from glyphscope_gui.compare.variants import MOST, OWN, PRESETS, Variant, next_va
 from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Aside, Phase
+from glyphscope_gui.runs.run_controller import BackgroundEvents, Phase
 from glyphscope_gui.shared.page_ids import PageId
 
 
@@ -279,8 +279,8 @@ def test_late_events_of_an_older_comparison_are_ignored(make, qtbot):
     page = make()
     columns = run_all(qtbot, page)
     events = list(columns[0].events)
-    page.context.runs.aside.emit(Aside(page.comparison.queue.job - 1, tuple(events)))
-    page.context.runs.aside.emit(Aside(page.comparison.queue.job, tuple(events), ended=True))
+    page.context.runs.background.emit(BackgroundEvents(page.comparison.queue.job - 1, tuple(events)))
+    page.context.runs.background.emit(BackgroundEvents(page.comparison.queue.job, tuple(events), ended=True))
     assert columns[0].events == events
     assert pills(page) == ["✓ valid", "✓ valid"]
 

@@ -20,7 +20,7 @@ from glyphscope_gui.prompt.presenter import PromptPresenter
 from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import PromptWatch
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Applied, Aside
+from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
@@ -176,8 +176,8 @@ def watch(qapp, qtbot):
             request=RunRequest(prompt="", registry={}), model=ModelInfo(name="m"), versions={}, time=""
         )
         done = PromptEvaluated(done=len(tokens), total=len(tokens), ms=ms)
-        if kind == "aside":
-            watch.note(Aside(1, (started, prompt, done)))
+        if kind == "background":
+            watch.note(BackgroundEvents(1, (started, prompt, done)))
             return None
         watch.apply(Applied(RunState(), (started, prompt, done), kind))
         qtbot.waitUntil(
@@ -215,7 +215,7 @@ def test_changes_and_their_cost_are_compared_with_the_previous_run(watch):
 def test_a_background_run_that_took_the_cache_counts_as_the_cause(watch):
     _, feed, _ = watch
     feed(BEFORE)
-    feed(["q"], kind="aside")
+    feed(["q"], kind="background")
     second = feed(BEFORE, cached=0)
     assert second.changes.is_same and second.loss.why == "changed" and second.loss.common == 0
 

@@ -323,8 +323,8 @@ def test_the_saving_is_measured_and_the_aborted_run_stays(qtbot, make):
     assert (saving.decoded, saving.whole) == (aborted.tokens_decoded, whole)
     assert controller.state.text == text
     assert not controller.can_continue
-    with qtbot.waitSignal(controller.aside, check_params_cb=lambda aside: aside.ended):
-        controller.run_aside(request())
+    with qtbot.waitSignal(controller.background, check_params_cb=lambda background: background.ended):
+        controller.run_in_background(request())
     assert not controller.can_continue, "a background run does not change the shown one"
 
 
@@ -484,8 +484,8 @@ def test_the_instructions_of_a_loop_are_counted_with_the_tools_that_it_may_use(q
 
 def test_a_background_run_with_an_invalid_registry_fails_as_a_run(qtbot, make):
     controller, reported = make(ScriptedModel(GOOD)), []
-    controller.aside.connect(reported.append)
-    controller.run_aside(request(registry={"t": 1}))
+    controller.background.connect(reported.append)
+    controller.run_in_background(request(registry={"t": 1}))
     qtbot.waitUntil(lambda: bool(reported) and reported[-1].ended)
     events = [event for each in reported for event in each.events]
     assert isinstance(events[-1], RunFailed) and controller.state.started is None

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Place, Trial, place_of
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
-from glyphscope_gui.compare.aside_queue import AsideRun, AsideRuns
+from glyphscope_gui.compare.background_queue import BackgroundRun, BackgroundRuns
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.shared.language import tr
 
@@ -23,7 +23,7 @@ class AbRow(NamedTuple):
     difference: str = ""
 
 
-class AbRuns(AsideRuns):
+class AbRuns(BackgroundRuns):
     """`report` counts the pairs that are there; None before the first of them."""
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
@@ -73,7 +73,7 @@ class AbRuns(AsideRuns):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _count(self, run: AsideRun) -> None:
+    def _count(self, run: BackgroundRun) -> None:
         at: Place = run.key
         assert self.results is not None
         self.results.add(at, run.state)

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest, RunState
-from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun
+from glyphscope_gui.compare.background_queue import BackgroundQueue, BackgroundRun
 from glyphscope_gui.compare.variants import FEWEST, MOST, Variant, next_variant, variant_names
 from glyphscope_gui.runs.run_controller import Applied, RunController
 from glyphscope_gui.shared.language import tr
@@ -81,7 +81,7 @@ class Comparison(QObject):
         self._models: list[str] = []
         """The model of each column in the last comparison."""
         self.columns: list[Column] = []
-        self.queue = AsideQueue(runs, self)
+        self.queue = BackgroundQueue(runs, self)
         self.queue.began.connect(self._begin)
         self.queue.grew.connect(lambda applied: self.grew.emit(Grown(self.queue.key, applied)))
         self.queue.ended.connect(self._end)
@@ -160,7 +160,7 @@ class Comparison(QObject):
         column.phase, column.state, column.events = ColumnPhase.RUNNING, self.queue.state, self.queue.events
         self.changed.emit(place)
 
-    def _end(self, run: AsideRun) -> None:
+    def _end(self, run: BackgroundRun) -> None:
         place: int = run.key
         column = self.columns[place]
         cut = run.stopped and run.state.outcome in ("running", "cancelled")

@@ -13,7 +13,7 @@ from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.ab_prompts import MOST_SEEDS
-from glyphscope_gui.compare.aside_queue import AsideRun, AsideRuns
+from glyphscope_gui.compare.background_queue import BackgroundRun, BackgroundRuns
 from glyphscope_gui.compare.comparison import Comparison
 from glyphscope_gui.compare.seeds_page import SeedsPage
 from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, settings_of, variant_of
@@ -25,7 +25,7 @@ from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import PageId
 
 
-class SeedRuns(AsideRuns):
+class SeedRuns(BackgroundRuns):
     """`result` is the distribution of the answers that are there."""
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
@@ -52,7 +52,7 @@ class SeedRuns(AsideRuns):
         self.changed.emit()
         return True
 
-    def _count(self, run: AsideRun) -> None:
+    def _count(self, run: BackgroundRun) -> None:
         self._seed_runs.append(seed_run(run.key, run.state))
         self.events[run.key] = run.events
         self.result = distribution(self._seed_runs)

@@ -27,7 +27,7 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
-from glyphscope_gui.runs.run_controller import Aside
+from glyphscope_gui.runs.run_controller import BackgroundEvents
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
@@ -146,12 +146,12 @@ class LessonExperiment(QFrame):
         self.notice.set_words("")
         self._set_running(True)
 
-    def take(self, aside: Aside) -> None:
+    def take(self, background: BackgroundEvents) -> None:
         """New events of the live run."""
-        if aside.events:
-            self._events.extend(aside.events)
-            self.run.player.grow(aside.events)
-        if aside.ended:
+        if background.events:
+            self._events.extend(background.events)
+            self.run.player.grow(background.events)
+        if background.ended:
             self.is_running = False
             self._set_running(False)
             self._show_difference()

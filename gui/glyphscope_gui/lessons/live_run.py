@@ -14,7 +14,7 @@ from glyphscope.lessons.reading import varied
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.opened import Opened
-from glyphscope_gui.runs.run_controller import Aside
+from glyphscope_gui.runs.run_controller import BackgroundEvents
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
@@ -29,7 +29,7 @@ class LiveRun(QObject):
         self._background = background
         self._card: LessonExperiment | None = None
         self._job = 0
-        self._runs.aside.connect(self._take)
+        self._runs.background.connect(self._take)
 
     @property
     def is_running(self) -> bool:
@@ -57,7 +57,7 @@ class LiveRun(QObject):
 
     def stop(self) -> None:
         """Forget the experiment, which is no longer shown, and stop its run."""
-        if self.is_running and self._runs.is_aside:
+        if self.is_running and self._runs.is_in_background:
             self._runs.stop()
         self._card, self._job = None, 0
 
@@ -67,7 +67,7 @@ class LiveRun(QObject):
         if self._card is not None and not self._runs.is_busy:
             request = msgspec.structs.replace(request, model=self._context.project.model)
             self._card.begin(request)
-            self._job = self._runs.run_aside(request)
+            self._job = self._runs.run_in_background(request)
 
     def _refuse(self, error: BaseException) -> None:
         if not isinstance(error, GlyphscopeError):
@@ -76,10 +76,10 @@ class LiveRun(QObject):
             problems = "; ".join(problem.message for problem in getattr(error, "problems", ()))
             self._card.refuse(f"{error.message} {problems}".rstrip())
 
-    def _take(self, aside: Aside) -> None:
+    def _take(self, background: BackgroundEvents) -> None:
         card = self._card
-        if card is None or aside.job != self._job:
+        if card is None or background.job != self._job:
             return
-        if aside.ended:
+        if background.ended:
             self._card, self._job = None, 0
-        card.take(aside)
+        card.take(background)

@@ -248,7 +248,7 @@ class PlaygroundPresenter(Page):
         self.evidence.add_saving(saving)
 
     def _show_phase(self, phase: Phase) -> None:
-        if self._phase is Phase.IDLE and phase is not Phase.IDLE and not self._runs.is_aside:
+        if self._phase is Phase.IDLE and phase is not Phase.IDLE and not self._runs.is_in_background:
             self.view.notice.hide()  # the error of the last start
         self._phase = phase
         actions, recorded = self.context.actions, phase is Phase.IDLE and bool(self._runs.events)

@@ -91,11 +91,11 @@ class TimelineDelegate(QStyledItemDelegate):
         side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
         words = str(index.data() or "") if right else row.words
         text = paint_words(painter, box, words, painter.font(), role, side)
-        if row.aside and not right:
+        if row.detail and not right:
             width = painter.fontMetrics().horizontalAdvance(text)
             beside = box.adjusted(width + (12 if text else 0), 0, 0, 0)
             if beside.width() > painter.fontMetrics().horizontalAdvance("…") + 1:
-                paint_words(painter, beside, row.aside, painter.font(), "text-faint")
+                paint_words(painter, beside, row.detail, painter.font(), "text-faint")
         if share is not None:
             paint_share(painter, QRectF(box.left() + 8, box.bottom() - 2, box.width() - 8, 2), share)
 

@@ -93,7 +93,7 @@ class TimelineModel(TableModel[TimelineRow]):
         if column == STAGE:
             return row.title
         if column == WORDS:
-            return " · ".join(part for part in (row.words, row.aside) if part)
+            return " · ".join(part for part in (row.words, row.detail) if part)
         if column == PROMPT:
             return row.prompt
         spent = _spent(row, column)

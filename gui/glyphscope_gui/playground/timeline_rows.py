@@ -82,13 +82,13 @@ class TimelineRow:
 
     `stage` is the place of its stage in the run. `events` are the events that it shows; a stage's own row has
     none, nor has that of a `part` of its text. `prompt` is how much of the stage's prompt was in the cache,
-    `aside` a less prominent text beside `words`.
+    `detail` a less prominent text beside `words`.
     """
 
     stage: int
     title: str
     words: str = ""
-    aside: str = ""
+    detail: str = ""
     mark: Mark = "note"
     events: tuple[AnyEvent, ...] = ()
     tokens: Spent | None = None
@@ -168,7 +168,7 @@ class StageRows:
     def _fill_prompt(self, row: TimelineRow, stage: StageState) -> None:
         total, cached = prompt_tokens(stage)
         row.prompt = tr("{cached:,} of {total:,}", cached=cached, total=total) if total else ""
-        row.aside = mask_words(stage)
+        row.detail = mask_words(stage)
 
     def _mark(self, stage: StageState, over: bool) -> Mark:
         waiting = any(row.mark == "waits" for row in self.rows[1:])
@@ -271,7 +271,7 @@ class StageRows:
     def _answer(self, row: TimelineRow, event: ApprovalGiven | QuestionAnswered) -> None:
         """Put a person's answer into the row of the question, with the time that the run waited for it."""
         waited = max(event.t - row.events[0].t, 0.0) * 1000
-        row.ms, row.aside = Spent(waited), tr("waited {time}", time=duration_ms(waited))
+        row.ms, row.detail = Spent(waited), tr("waited {time}", time=duration_ms(waited))
         row.events, row.tip = (
             (*row.events, event),
             tr("Time spent waiting for you; limits do not include it."),

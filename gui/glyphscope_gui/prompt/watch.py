@@ -17,7 +17,7 @@ from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss,
 from glyphscope.prompting.costs import prompt_costs
 from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope_gui.prompt.costs_model import CostRows
-from glyphscope_gui.runs.run_controller import Applied, Aside
+from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents
 from glyphscope_gui.shared.background import Background
 
 Origin: TypeAlias = Literal["run", "record", "now"]
@@ -77,7 +77,7 @@ class PromptWatch(QObject):
             elif isinstance(event, PromptEvaluated) and event.done == event.total:
                 self._evaluated(event)
 
-    def note(self, other: Aside | ReadAhead) -> None:
+    def note(self, other: BackgroundEvents | ReadAhead) -> None:
         """The events of another evaluation by the same model: it takes the cache."""
         self._note(other.events)
 

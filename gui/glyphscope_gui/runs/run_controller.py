@@ -100,7 +100,7 @@ class NotStarted:
 
 
 @dataclass(frozen=True)
-class Aside:
+class BackgroundEvents:
     """Events of a background run; `ended` after the last, `stopped` if another run needed the model."""
 
     job: int
@@ -140,7 +140,7 @@ class RunController(QObject):
     `began` carries a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a stopped run),
     `measured` a Measured, `saved` a Saving, `modelStatusChanged` a ModelStatus, `phaseChanged` a Phase, `crashed` an
     exception that is a bug, `asked` the Asked that the run waits for, then None. For a background run, which the
-    playground does not show, only `phaseChanged` and `aside` (with an `Aside`) are emitted.
+    playground does not show, only `phaseChanged` and `background` (with `BackgroundEvents`) are emitted.
     """
 
     began = Signal(object)
@@ -152,7 +152,7 @@ class RunController(QObject):
     phaseChanged = Signal(object)
     crashed = Signal(object)
     asked = Signal(object)
-    aside = Signal(object)
+    background = Signal(object)
     notStarted = Signal(object)
     _runRequested = Signal(object)
     _openRequested = Signal(str)
@@ -211,9 +211,9 @@ class RunController(QObject):
         return self.state.aborted is not None and len(self.state.stages) == 1
 
     @property
-    def is_aside(self) -> bool:
+    def is_in_background(self) -> bool:
         """Whether the present job is a background run."""
-        return isinstance(self._job, RunJob) and self._job.aside
+        return isinstance(self._job, RunJob) and self._job.background
 
     @property
     def is_asking(self) -> bool:
@@ -224,12 +224,12 @@ class RunController(QObject):
         """Run the request; the present run is stopped first."""
         self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
 
-    def run_aside(self, request: PreparedRequest | RunRequest) -> int:
+    def run_in_background(self, request: PreparedRequest | RunRequest) -> int:
         """Run the request in the background: the playground keeps the run that it shows. Returns the job's id.
 
-        Called in a slot of `aside` for the end of another one, it follows without a pause.
+        Called in a slot of `background` for the end of another one, it follows without a pause.
         """
-        job = RunJob(self._id(), request, aside=True)
+        job = RunJob(self._id(), request, background=True)
         self._after_stop(lambda: self._start(job))
         return job.id
 
@@ -318,7 +318,7 @@ class RunController(QObject):
     def _start(self, job: Job) -> None:
         self.queries.interrupt()
         self._job = job
-        if not self.is_aside:
+        if not self.is_in_background:
             self._continuation = []
             if isinstance(job, RunJob) and any(map(_begins, self.events)):
                 self._pending = []
@@ -354,8 +354,8 @@ class RunController(QObject):
                 self._end(post)
 
     def _apply(self, events: tuple[AnyEvent, ...]) -> None:
-        if self.is_aside and self._job is not None:
-            self.aside.emit(Aside(self._job.id, events))
+        if self.is_in_background and self._job is not None:
+            self.background.emit(BackgroundEvents(self._job.id, events))
             return
         if self._pending is not None and self._job is not None:
             self._pending.extend(events)
@@ -373,7 +373,7 @@ class RunController(QObject):
         self.applied.emit(Applied(self.state, events, kind))
 
     def _ask(self, asked: Asked) -> None:
-        if self.is_aside:
+        if self.is_in_background:
             self._worker.reply(asked, None)
         elif self.phase is not Phase.STOPPING:
             self._asked = asked
@@ -386,8 +386,8 @@ class RunController(QObject):
 
     def _end(self, ended: Ended) -> None:
         self._no_longer_asked()
-        if self.is_aside:
-            self._end_aside(ended)
+        if self.is_in_background:
+            self._end_in_background(ended)
             return
         job, self._job = self._job, None
         waiting, self._waiting = self._waiting, None
@@ -409,14 +409,14 @@ class RunController(QObject):
         if waiting is not None:
             waiting()
 
-    def _end_aside(self, ended: Ended) -> None:
+    def _end_in_background(self, ended: Ended) -> None:
         """Emit the end before the phase changes, so that the next job may follow at once."""
         self._job = None
         stopped = self.phase is Phase.STOPPING
         waiting, self._waiting = self._waiting, None
         if ended.error is not None:
             self.crashed.emit(ended.error)
-        self.aside.emit(Aside(ended.job, (), ended=True, stopped=stopped))
+        self.background.emit(BackgroundEvents(ended.job, (), ended=True, stopped=stopped))
         if self._job is None:
             self._set_phase(Phase.IDLE)
             if waiting is not None:

@@ -38,7 +38,7 @@ class ReadAheadPresenter(QObject):
             signal.connect(lambda _change=None: self._pause.start())
         runs.modelStatusChanged.connect(self._model_changed)
         runs.began.connect(self._run_began)
-        runs.aside.connect(self._forget)
+        runs.background.connect(self._forget)
 
     def _model_changed(self, status: ModelStatus) -> None:
         self._forget()

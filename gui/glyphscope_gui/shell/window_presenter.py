@@ -188,7 +188,7 @@ class WindowPresenter(QObject):
         actions.stop.setEnabled(phase not in (Phase.IDLE, Phase.STOPPING))
 
     def _show_figures(self) -> None:
-        if self._runs.is_aside:  # what runs is not the run that is shown
+        if self._runs.is_in_background:  # what runs is not the run that is shown
             return
         state: RunState = self._runs.state
         if state.tokens and self._runs.phase is Phase.RUNNING and not self._runs.is_asking:

@@ -20,13 +20,13 @@ ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
 class RunJob:
     """Run `request`; `stepping` waits for a press of Step before each decoding step.
 
-    A run `aside` is a background run: its sizes are not measured, and its questions are not answered.
+    A `background` run is not shown: its sizes are not measured, and its questions are not answered.
     """
 
     id: int
     request: RunRequest | PreparedRequest
     stepping: bool = False
-    aside: bool = False
+    background: bool = False
 
 
 @dataclass(frozen=True)

@@ -189,8 +189,8 @@ class RunWorker(QObject):
                 if isinstance(job, ReplayJob):
                     return
                 self._keeper.cancel()  # again, for a generation that began after the first cancellation
-        is_aside = isinstance(job, RunJob) and job.aside
-        if started is None or not calls or calls[-1].stage == CONTINUATION or is_aside:
+        is_in_background = isinstance(job, RunJob) and job.background
+        if started is None or not calls or calls[-1].stage == CONTINUATION or is_in_background:
             return
         prepared = job.request if isinstance(job, RunJob) else started.request
         measured = self._measure(job.id, started, calls, prepared)

@@ -10,17 +10,17 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.runs import PreparedRequest, RunState, reduce_event
-from glyphscope_gui.runs.run_controller import Applied, Aside, RunController
+from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents, RunController
 from glyphscope_gui.shared.language import tr
 
-AsideJob: TypeAlias = tuple[Any, PreparedRequest | RunRequest]
+BackgroundJob: TypeAlias = tuple[Any, PreparedRequest | RunRequest]
 """A key of the owner's, and the request."""
 _HOPELESS = ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED")
 """Codes of failures that do not depend on the seed."""
 
 
 @dataclass(frozen=True)
-class AsideRun:
+class BackgroundRun:
     """A run that ended; `stopped` where it or the whole queue was stopped."""
 
     key: Any
@@ -34,9 +34,9 @@ class AsideRun:
         return self.state.started is None and self.state.failed is not None
 
 
-class AsideQueue(QObject):
-    """`began` carries the key of the run that begins, `grew` an Applied, `ended` an AsideRun, `runningChanged` whether
-    anything runs. An owner that hears `ended` may `drop` runs that have not begun.
+class BackgroundQueue(QObject):
+    """`began` carries the key of the run that begins, `grew` an Applied, `ended` a BackgroundRun, `runningChanged`
+    whether anything runs. An owner that hears `ended` may `drop` runs that have not begun.
     """
 
     began = Signal(object)
@@ -47,7 +47,7 @@ class AsideQueue(QObject):
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._runs = runs
-        self._waiting: list[AsideJob] = []
+        self._waiting: list[BackgroundJob] = []
         self.job = 0
         """The run controller's id of the run that is running."""
         self.key: Any = None
@@ -55,9 +55,9 @@ class AsideQueue(QObject):
         self.state = RunState()
         self.events: list[AnyEvent] = []
         self.is_running = False
-        runs.aside.connect(self._take)
+        runs.background.connect(self._take)
 
-    def begin(self, jobs: Sequence[AsideJob]) -> bool:
+    def begin(self, jobs: Sequence[BackgroundJob]) -> bool:
         """Begin the first of these runs. Return False while the model is in use: the other run continues."""
         if self._runs.is_busy or not jobs:
             return False
@@ -82,23 +82,23 @@ class AsideQueue(QObject):
         prepared = request if isinstance(request, PreparedRequest) else None
         self.state, self.events = RunState(prepared=prepared), []
         self.began.emit(self.key)
-        self.job = self._runs.run_aside(request)
+        self.job = self._runs.run_in_background(request)
 
-    def _take(self, aside: Aside) -> None:
-        if not self.is_running or aside.job != self.job:
+    def _take(self, background: BackgroundEvents) -> None:
+        if not self.is_running or background.job != self.job:
             return  # late news of an older queue
-        if aside.events:
-            self.events.extend(aside.events)
-            for event in aside.events:
+        if background.events:
+            self.events.extend(background.events)
+            for event in background.events:
                 reduce_event(self.state, event)
-            self.grew.emit(Applied(self.state, aside.events, "run"))
-        if aside.ended:
-            self._end(aside.stopped)
+            self.grew.emit(Applied(self.state, background.events, "run"))
+        if background.ended:
+            self._end(background.stopped)
 
     def _end(self, stopped: bool) -> None:
         if stopped:
             self._waiting = []
-        self.ended.emit(AsideRun(self.key, self.state, tuple(self.events), stopped))
+        self.ended.emit(BackgroundRun(self.key, self.state, tuple(self.events), stopped))
         if self._waiting:
             self._start()
             return
@@ -111,7 +111,7 @@ class AsideQueue(QObject):
             self.runningChanged.emit(running)
 
 
-class AsideRuns(QObject):
+class BackgroundRuns(QObject):
     """The outcome of the runs of a queue. `changed` is emitted when a run began or ended, or all were cleared, `grew`
     when the text of a run did; `ended` carries the events of a run that ended. `why` says why no further run begins.
     """
@@ -124,7 +124,7 @@ class AsideRuns(QObject):
     def __init__(self, runs: RunController, stopped_words: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._stopped_words = stopped_words
-        self._queue = AsideQueue(runs, self)
+        self._queue = BackgroundQueue(runs, self)
         self._queue.began.connect(lambda _key: self.changed.emit())
         self._queue.grew.connect(lambda _applied: self.grew.emit())
         self._queue.ended.connect(self._end)
@@ -145,11 +145,11 @@ class AsideRuns(QObject):
         """Stop the current run, and begin no other; the results so far stay."""
         self._queue.stop()
 
-    def _count(self, run: AsideRun) -> None:
+    def _count(self, run: BackgroundRun) -> None:
         """Add a run that ended to the outcome."""
         raise NotImplementedError
 
-    def _end(self, run: AsideRun) -> None:
+    def _end(self, run: BackgroundRun) -> None:
         self._count(run)
         if run.events:
             self.ended.emit(run.events)
@@ -162,7 +162,7 @@ class AsideRuns(QObject):
         self.changed.emit()
 
 
-def is_hopeless(run: AsideRun) -> bool:
+def is_hopeless(run: BackgroundRun) -> bool:
     """Whether the same request would fail with any other seed."""
     failed = run.state.failed
     return failed is not None and (run.is_without_model or failed.code in _HOPELESS)
