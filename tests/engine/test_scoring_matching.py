@@ -107,6 +107,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"any_of": {"unit": ("C", "F")}}, {"unit": "K"}, "/unit", 'unit is "K", not "C" or "F"'),
     ({"any_of": {"unit": ("C",)}}, {"unit": "K"}, "/unit", 'unit is "K", not "C"'),
     ({"any_of": {"n": (1, 2, 3, 4, 5, 6)}}, {"n": 7}, "/n", "n is 7, not 1 or 2 or 3 or 4 or 2 others"),
+    ({"any_of": {"n": (1, 2, 3, 4, 5)}}, {"n": 7}, "/n", "n is 7, not 1 or 2 or 3 or 4 or 1 other"),
     ({"any_of": {"n": (1,)}}, {"n": True}, "/n", "n is true, not 1"),
     ({"any_of": {"n": (1,)}}, {}, "/n", "n is missing"),
     ({"any_of": {"n": (1,)}}, {"n": 1, "m": 1}, "/m", "m is 1, which is not expected"),

@@ -15,11 +15,10 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.checking.service import CheckFailed, call_function
 from glyphscope.evals.results.sample import Failure, Judged
 from glyphscope.evals.scoring.model_judge import ModelJudge, Wrote, discard
-from glyphscope.evals.scoring.outcome import RunReading
-from glyphscope.evals.scoring.paths import subject
+from glyphscope.evals.scoring.paths import subjects
 from glyphscope.evals.scoring.scorer import Verdict, failure
 from glyphscope.evals.suites.sources import split_function
-from glyphscope.evals.suites.suite import Expectation, JudgeCheck, PythonCheck, Scenario, Suite, expectations
+from glyphscope.evals.suites.suite import Expectation, JudgeCheck, PythonCheck, Scenario, Suite
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
 
@@ -61,9 +60,7 @@ def assert_all(
     if not verdict.ok:
         return Asserted(verdict)
     work = _Work(suite, assertors, cancelled, wrote)
-    prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
-    results = [subject(p, RunReading(state), workspace) for p, state in zip(prompts, turns)]
-    expected = list(zip(expectations(scenario), results))
+    expected = [(expect, result) for expect, _, result in subjects(scenario, turns, workspace)]
     failed = next((found for found in work.outcomes(expected) if found is not None), None)
     if failed is not None:
         verdict = replace(verdict, ok=False, failures=(failed,))

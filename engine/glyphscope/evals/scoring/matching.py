@@ -8,14 +8,12 @@ from typing import Any
 from jsonschema.exceptions import ValidationError
 from referencing.exceptions import Unresolvable
 
-from glyphscope.evals.scoring.values import Difference, Values, named, pointer, shown
+from glyphscope.evals.scoring.values import Difference, Values, alternatives, named, pointer, shown
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.text.shorten import shorten
 from glyphscope.validation.checker import Checker
 from glyphscope.visible import visible
 
-_ALTERNATIVES = 4
-"""Of the values that would have been right, named in a sentence."""
 _MOST_WORDS = 200
 
 
@@ -28,7 +26,7 @@ class Matcher:
     def difference(self, expected: ExpectedCall, tool: str, arguments: dict[str, Any]) -> Difference | None:
         """The difference from the expected call, the tool before the arguments; None where there is none."""
         if tool not in expected.tools:
-            return Difference("", f"the call is of {_quoted((tool,))}, not of {_quoted(expected.tools)}")
+            return Difference("", wrong_tool(expected, tool))
         return self.of_arguments(expected, arguments)
 
     def of_arguments(self, expected: ExpectedCall, arguments: dict[str, Any]) -> Difference | None:
@@ -63,6 +61,16 @@ class Matcher:
         if how not in self._values:
             self._values[how] = Values(unordered=expected.unordered, folded=expected.folded)
         return self._values[how]
+
+
+def wrong_tool(expected: ExpectedCall, tool: str) -> str:
+    """The sentence about a call of another tool."""
+    return f"the call is of {quoted(tool)}, not of {alternatives(expected.tools, quoted)}"
+
+
+def quoted(tool: str) -> str:
+    """The name of a tool in a sentence."""
+    return f"'{shorten(visible(tool, spaces=True), 60)}'"
 
 
 def has_all(expected: dict[str, Any], arguments: dict[str, Any]) -> bool:
@@ -162,15 +170,9 @@ def _none_of(values: Values, any_of: Sequence[Any], made: Any, name: str) -> Dif
         return None
     if len(any_of) == 1:
         return values.difference(any_of[0], made, (name,))
-    words = " or ".join([shown(value) for value in any_of[:_ALTERNATIVES]] or ["anything"])
-    more = f" or {len(any_of) - _ALTERNATIVES} others" if len(any_of) > _ALTERNATIVES else ""
-    return Difference(pointer([name]), f"{named([name])} is {shown(made)}, not {words}{more}")
+    words = alternatives(any_of) or "anything"
+    return Difference(pointer([name]), f"{named([name])} is {shown(made)}, not {words}")
 
 
 def _missing(name: str) -> Difference:
     return Difference(pointer([name]), f"{named([name])} is missing")
-
-
-def _quoted(tools: Sequence[str]) -> str:
-    names = " or ".join(f"'{shorten(visible(tool, spaces=True), 60)}'" for tool in tools[:_ALTERNATIVES])
-    return names if len(tools) <= _ALTERNATIVES else f"{names} or {len(tools) - _ALTERNATIVES} others"

@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.sample import Judged
@@ -110,20 +110,15 @@ class ModelJudge:
                 reduce_event(state, event)
                 if isinstance(event, Token):
                     wrote(self.name, state.stages[-1].text)
-        verdict = _verdict(state)
-        return (
-            Judged(
-                turn=turn,
-                model=self.name,
-                rubric=rubric,
-                prompt=shorten(request.prompt, MOST_PROMPT),
-                passed=verdict.passed,
-                reason=verdict.reason,
-                error=verdict.error,
-                tokens=0 if state.finished is None else state.finished.tokens,
-            ),
-            events,
+        judged = Judged(
+            turn=turn,
+            model=self.name,
+            rubric=rubric,
+            prompt=shorten(request.prompt, MOST_PROMPT),
+            tokens=0 if state.finished is None else state.finished.tokens,
+            **_verdict(state),
         )
+        return judged, events
 
     def cancel(self) -> None:
         """Ends a verdict that is being made, from any thread."""
@@ -192,23 +187,15 @@ def _task(request: RunRequest) -> Task:
     )
 
 
-class _Verdict(NamedTuple):
-    """Whether the result passed, and why; or the error in place of both."""
-
-    passed: bool | None = None
-    reason: str = ""
-    error: str = ""
-
-
-def _verdict(state: RunState) -> _Verdict:
-    """The verdict in the text of the judge's run."""
+def _verdict(state: RunState) -> dict[str, Any]:
+    """Members of `Judged`: `passed` and `reason` of the verdict that the run wrote, or the `error`."""
     if state.failed is not None:
-        return _Verdict(error=f"{state.failed.message} {state.failed.detail}".strip())
+        return {"error": f"{state.failed.message} {state.failed.detail}".strip()}
     stage = state.stages[-1]
     if state.finished is None or not state.finished.valid:
-        return _Verdict(error=_no_verdict(state.finished.reason if state.finished else "", stage.violations))
+        return {"error": _no_verdict(state.finished.reason if state.finished else "", stage.violations)}
     verdict = json.loads(stage.text)
-    return _Verdict(verdict["pass"], verdict["reason"])
+    return {"passed": verdict["pass"], "reason": verdict["reason"]}
 
 
 def _no_verdict(reason: str, violations: Sequence[Any]) -> str:

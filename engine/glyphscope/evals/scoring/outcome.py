@@ -179,11 +179,8 @@ class RunReading:
     @property
     def _cut_off(self) -> bool:
         """A call in parts that had no tokens left for the second one."""
-        return self.reason == "length" and not self.in_loop and not self.calls and self._named_only
-
-    @property
-    def _named_only(self) -> bool:
-        return bool(self.texts) and self.texts[-1].kind == "name" and not self.texts[-1].violations
+        named_only = bool(self.texts) and self.texts[-1].kind == "name" and not self.texts[-1].violations
+        return self.reason == "length" and not self.in_loop and not self.calls and named_only
 
     @property
     def fault(self) -> TextFault | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -9,13 +10,14 @@ import msgspec
 from glyphscope.evals.checking.service import select
 from glyphscope.evals.scoring.matching import schema_fault
 from glyphscope.evals.scoring.outcome import MadeCall, RunReading
-from glyphscope.evals.scoring.values import Difference, Values, shown
-from glyphscope.evals.suites.suite import PathCheck
+from glyphscope.evals.scoring.values import Difference, Values, alternatives, shown
+from glyphscope.evals.suites.suite import Expectation, PathCheck, Scenario, expectations
 from glyphscope.grammar.regular import pattern
+from glyphscope.runs import RunState
+from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
-_ALTERNATIVES = 4
 _MOST_PLACE = 200
 
 
@@ -27,7 +29,7 @@ def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
     found = select(check.path, result)
     place = _place(check.path)
     if check.count is not None and found.total != check.count:
-        return Difference(place, f"{place} selects {_values(found.total)}, not {check.count}")
+        return Difference(place, f"{place} selects {pluralize(found.total, 'value')}, not {check.count:,}")
     if not found.total and check.count is None:
         return Difference(place, f"{place} selects nothing")
     values = Values()
@@ -43,7 +45,7 @@ def _fault(check: PathCheck, value: Any, values: Values) -> str:
     if check.equals is not msgspec.UNSET and not values.same(check.equals, value):
         return f"is {shown(value)}, not {shown(check.equals)}"
     if check.any_of and not any(values.same(each, value) for each in check.any_of):
-        return f"is {shown(value)}, not {' or '.join(map(shown, check.any_of[:_ALTERNATIVES]))}"
+        return f"is {shown(value)}, not {alternatives(check.any_of)}"
     if check.pattern is not None and not (isinstance(value, str) and pattern.found(check.pattern, value)):
         return f"is {shown(value)}, and does not match {shown(check.pattern)}"
     if check.schema is not None and (fault := schema_fault(check.schema, value, "the value")) is not None:
@@ -55,8 +57,15 @@ def _place(path: str) -> str:
     return shorten(visible(path, spaces=True), _MOST_PLACE)
 
 
-def _values(count: int) -> str:
-    return "1 value" if count == 1 else f"{count:,} values"
+def subjects(
+    scenario: Scenario, turns: Sequence[RunState], workspace: dict[str, Any] | None
+) -> list[tuple[Expectation, RunReading, dict[str, Any]]]:
+    """Of the run of each turn: the expectations, the reading, and the document for assertions."""
+    prompts = (scenario.prompt, *(turn.prompt for turn in scenario.turns))
+    return [
+        (expect, reading := RunReading(state), subject(prompt, reading, workspace))
+        for expect, prompt, state in zip(expectations(scenario), prompts, turns)
+    ]
 
 
 def subject(prompt: str, reading: RunReading, workspace: dict[str, Any] | None) -> dict[str, Any]:

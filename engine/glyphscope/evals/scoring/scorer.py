@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, NamedTuple
+from functools import cache, cached_property
+from typing import Any, Literal
 
 from glyphscope.evals.checking.service import CheckFailed
 from glyphscope.evals.results.sample import NO_ANSWER, Failure, Made, Reason
-from glyphscope.evals.scoring.matching import Matcher, pair_up, schema_fault
+from glyphscope.evals.scoring.matching import Matcher, pair_up, quoted, schema_fault, wrong_tool
 from glyphscope.evals.scoring.outcome import MadeCall, RunReading
-from glyphscope.evals.scoring.paths import path_fault, subject
-from glyphscope.evals.scoring.values import shown
+from glyphscope.evals.scoring.paths import path_fault, subjects
+from glyphscope.evals.scoring.values import alternatives, shown
 from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario, expectations
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
@@ -61,20 +61,19 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
     Fewer of them are a truncated conversation. `workspace` is the demo tools' at the end, None without
     one. Raises ValueError for no run at all, and for more than there are prompts.
     """
-    expected = expectations(scenario)
-    if not 0 < len(turns) <= len(expected):
-        raise ValueError(f"{len(turns)} runs for {len(expected)} prompts")
+    prompts = len(expectations(scenario))
+    if not 0 < len(turns) <= prompts:
+        raise ValueError(f"{len(turns)} runs for {prompts} prompts")
     matcher = Matcher()
-    prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
     judged = [
-        _TurnScore(expect, RunReading(state), number, matcher, subject(prompt, RunReading(state), workspace))
-        for number, (expect, prompt, state) in enumerate(zip(expected, prompts, turns), 1)
+        _TurnScore(*each, number, matcher)
+        for number, each in enumerate(subjects(scenario, turns, workspace), 1)
     ]
     failures = [each for turn in judged for each in turn.failures]
     # an assertion that could not be evaluated decides only where nothing else does
     failures = [each for each in failures if each.reason != "CHECK_FAILED"] or failures
     failures.sort(key=lambda each: each.reason not in NO_ANSWER)
-    if len(turns) < len(expected) and not failures:
+    if len(turns) < prompts and not failures:
         never = f"turn {len(turns) + 1} of the conversation was not asked"
         failures.append(Failure(reason="MODEL_FAILED", detail=never, turn=len(turns) + 1))
     stops = [stop for turn in judged if (stop := turn.reading.stopped) is not None]
@@ -106,15 +105,6 @@ def _all_given(verdicts: Iterator[bool | None]) -> bool | None:
     return all(given) if given else None
 
 
-class _TextError(NamedTuple):
-    """The error of a text without a result, as the fields of its failure."""
-
-    reason: Reason
-    detail: str
-    code: Code
-    path: str
-
-
 class _TurnScore:
     """One prompt's run against what is expected of it: the verdicts, and the failures in their order.
 
@@ -125,9 +115,9 @@ class _TurnScore:
         self,
         expect: Expectation,
         reading: RunReading,
+        result: dict[str, Any],
         number: int,
         matcher: Matcher,
-        result: dict[str, Any],
     ) -> None:
         self.expect, self.reading = expect, reading
         self._number, self._matcher, self._result = number, matcher, result
@@ -179,7 +169,8 @@ class _TurnScore:
         if prevented is not None:
             yield self._failure(prevented.reason, prevented.detail)
             return
-        yield from self._of_text()
+        if self._fault is not None:
+            yield self._fault
         yield from self._of_choice()
         found = list(self._of_calls())
         yield from found[:MOST_FAILURES]
@@ -190,20 +181,15 @@ class _TurnScore:
         yield from self._of_codes()
         yield from self._of_paths()
 
-    @property
-    def _fault(self) -> _TextError | None:
+    @cached_property
+    def _fault(self) -> Failure | None:
         """The error of the text without a result."""
         fault = self.reading.fault
         if fault is None or self._words_will_do:
             return None
         violation = fault.violation
         reason: Reason = "LENGTH" if fault.cut else "PARSE" if fault.syntax else "SCHEMA"
-        return _TextError(reason, violation.message, violation.code, violation.path)
-
-    def _of_text(self) -> Iterator[Failure]:
-        if self._fault is not None:
-            reason, detail, code, path = self._fault
-            yield self._failure(reason, detail, code=code, path=path)
+        return self._failure(reason, violation.message, code=violation.code, path=violation.path)
 
     def _of_choice(self) -> Iterator[Failure]:
         choice, routed = self.expect.choice, self.reading.routed
@@ -213,7 +199,7 @@ class _TurnScore:
             # a question is a separate choice, even if it was answered and another choice followed
             chosen = {each.choice for each in routed} if choice == "clarify" else {routed[-1].choice}
             if choice not in chosen:
-                tool = f" of '{shorten(routed[-1].tool, 60)}'" if routed[-1].tool else ""
+                tool = f" of {quoted(routed[-1].tool)}" if routed[-1].tool else ""
                 yield self._failure(
                     "WRONG_CHOICE", f"the router chose {routed[-1].choice}{tool}, not {choice}"
                 )
@@ -246,11 +232,12 @@ class _TurnScore:
             elif (failed := self._failed_attempt(at)) is not None:
                 absent.append(failed)
             elif left and not self.expect.extra_calls:
-                wrong.append(self._of_tool(at, counted[left.pop(0)].made.tool))
+                tool = counted[left.pop(0)].made.tool
+                wrong.append(self._failure("WRONG_TOOL", wrong_tool(expected[at], tool)))
             elif self._fault is None:
                 absent.append(self._failure("MISSING_CALL", self._missing(at)))
             elif self.reading.named and self.reading.named not in expected[at].tools:
-                wrong.append(self._of_tool(at, self.reading.named))
+                wrong.append(self._failure("WRONG_TOOL", wrong_tool(expected[at], self.reading.named)))
         yield from (*wrong, *arguments, *absent)
         if not self.expect.extra_calls:
             yield from self._too_many([counted[number].made for number in left])
@@ -258,11 +245,11 @@ class _TurnScore:
     def _too_many(self, left: list[Made]) -> Iterator[Failure]:
         reason: Reason = "EXTRA_CALL" if self.expect.calls else "UNWANTED_CALL"
         for made in (*left, *self._hidden):
-            yield self._failure(reason, f"'{shorten(made.tool, 60)}' was called with {shown(made.arguments)}")
+            yield self._failure(reason, f"{quoted(made.tool)} was called with {shown(made.arguments)}")
 
     def _of_forbidden(self) -> Iterator[Failure]:
         for tool in dict.fromkeys(made.tool for made in self.made if made.tool in self.expect.forbidden):
-            yield self._failure("FORBIDDEN_TOOL", f"'{shorten(tool, 60)}' was called")
+            yield self._failure("FORBIDDEN_TOOL", f"{quoted(tool)} was called")
 
     def _of_end(self, found: list[Failure]) -> Iterator[Failure]:
         """The failure of a conversation ended by a guardrail, or without a required result."""
@@ -339,10 +326,6 @@ class _TurnScore:
             return self._failure("MISSING_CALL", f"{self._missing(at)} in its place: the order is wrong")
         return self._failure("WRONG_ARGUMENTS", f"{call.made.tool}: {found.words}", path=found.pointer)
 
-    def _of_tool(self, at: int, tool: str) -> Failure:
-        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[at].tools[:4])
-        return self._failure("WRONG_TOOL", f"the call is of '{shorten(tool, 60)}', not of {tools}")
-
     def _failed_attempt(self, at: int) -> Failure | None:
         """The expected call was made, and failed each time."""
         if not self.expect.extra_calls:
@@ -358,8 +341,7 @@ class _TurnScore:
         return None
 
     def _missing(self, at: int) -> str:
-        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[at].tools[:4])
-        return f"no call of {tools} was made"
+        return f"no call of {alternatives(self.expect.calls[at].tools, quoted)} was made"
 
     def _failure(
         self, reason: Reason, detail: str, *, code: Code | Literal[""] = "", path: str = ""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.figures import pluralize
 from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
@@ -23,6 +24,8 @@ MOST_SHOWN = 60
 MOST_STEPS = 60
 """Levels down to which a difference is followed: the sentence about a deeper one names the level it is below."""
 MOST_POINTER = 400
+_MOST_ALTERNATIVES = 4
+"""Of the values that would have been right, named in a sentence."""
 _SHOWN_ITEMS, _SHOWN_LEVELS = 4, 3
 _CONTEXT = 20
 
@@ -115,7 +118,8 @@ class Values:
     def _list_difference(self, expected: Sequence[Any], made: Sequence[Any], steps: list[str]) -> Difference:
         name = named(steps)
         if not self._unordered:
-            return Difference(pointer(steps), f"{name} has {_items(len(made))}, not {len(expected)}")
+            words = f"{name} has {pluralize(len(made), 'item')}, not {len(expected):,}"
+            return Difference(pointer(steps), words)
         lacking, surplus = self._bag(expected, made)
         if not surplus:
             return Difference(pointer(steps), f"{name} lacks {shown(expected[lacking[0]])}")
@@ -201,6 +205,13 @@ def shown(value: Any) -> str:
     return shorten(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MOST_SHOWN)
 
 
+def alternatives(values: Sequence[Any], word: Callable[[Any], str] = shown) -> str:
+    """`1 or 2`; of many values, the first ones and how many others there are."""
+    more = len(values) - _MOST_ALTERNATIVES
+    words = [word(value) for value in values[:_MOST_ALTERNATIVES]]
+    return " or ".join([*words, pluralize(more, "other")] if more > 0 else words)
+
+
 def _shown(value: Any, levels: int) -> str:
     if isinstance(value, str):
         return json.dumps(value[: MOST_SHOWN + 1], ensure_ascii=False)
@@ -245,7 +256,3 @@ def _is_container(value: Any) -> bool:
 
 def _kind(value: Any) -> str:
     return "object" if isinstance(value, dict) else "list" if _is_list(value) else "leaf"
-
-
-def _items(count: int) -> str:
-    return "1 item" if count == 1 else f"{count} items"

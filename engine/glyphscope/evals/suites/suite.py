@@ -87,7 +87,7 @@ class Expectation(_Part, frozen=True, kw_only=True):
     others may be made too; calls that failed count only where `extra_calls` is off. `forbidden` tools may not be
     called at all. `choice` is the router's. `workspace` is a JSON Schema for the demo workspace at the end. `seen` are
     codes that must have come up on the way. `paths`, `python` and `judge` are assertions on the result as a document
-    (`checking.subject`); Python functions, then the judge, run only where everything else is right.
+    (`scoring.paths.subject`); Python functions, then the judge, run only where everything else is right.
     """
 
     calls: tuple[ExpectedCall, ...] = ()
