@@ -389,7 +389,7 @@ def test_where_the_constraint_begins_is_compared_in_three_columns_of_one_seed(ma
     assert variant_names(comparison.variants) == [
         "from the first token",
         "after reasoning",
-        "from the call’s marker",
+        "from the call",
     ]
 
 
@@ -449,9 +449,9 @@ def test_columns_cannot_be_changed_while_they_run(make, qtbot):
 
 def test_names_are_what_differs_between_columns():
     assert variant_names([GLYPH_OFF, JSON_OFF, NATIVE_OFF]) == ["GLYPH", "JSON", "native"]
-    assert variant_names([Variant(constraint="off"), Variant()]) == ["unconstrained", "mask"]
+    assert variant_names([Variant(constraint="off"), Variant()]) == ["no constraint", "mask"]
     mixed = [GLYPH_OFF, Variant("json", "tool-args", "mask"), Variant("native", "flat", "mask")]
-    assert variant_names(mixed) == ["GLYPH flat unconstrained", "JSON tool-args mask", "native mask"]
+    assert variant_names(mixed) == ["GLYPH flat no constraint", "JSON tool/args mask", "native mask"]
     assert variant_names([Variant(), Variant()]) == ["GLYPH mask (1)", "GLYPH mask (2)"]
     assert next_variant([GLYPH_OFF]) == JSON_OFF
     assert next_variant([GLYPH_OFF, JSON_OFF]) == Variant("json", "flat", "mask")

@@ -65,7 +65,7 @@ def test_names_are_the_changes_that_differ():
     assert variant_names(warm) == ["temperature 0", "temperature 0.7"]
     assert variant_names([OFF, OFF.changed(top_k=5)]) == ["as the playground", "top-k 5"]
     both = [OFF, Variant().changed(temperature=0.7, top_k=5)]
-    assert variant_names(both) == ["unconstrained", "mask, temperature 0.7, top-k 5"]
+    assert variant_names(both) == ["no constraint", "mask, temperature 0.7, top-k 5"]
     models = [OFF.changed(model=f"/m/Qwen-{quant}.gguf") for quant in ("Q4_K_M", "Q8_0")]
     assert variant_names(models) == ["Qwen Q4_K_M", "Qwen Q8_0"]
     prompts = [OFF.changed(system_prompt=""), OFF.changed(system_prompt="x " * 40)]

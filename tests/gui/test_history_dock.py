@@ -251,9 +251,9 @@ def test_a_stored_run_is_listed_and_opens(context, qtbot):
     [
         ("", "glyph", "GLYPH"),
         ("", "json", "JSON"),
-        ("auto", "json", "Native"),
-        ("template", "json", "Native"),
-        ("hermes", "json", "Native (hermes)"),
+        ("auto", "json", "native"),
+        ("template", "json", "native"),
+        ("hermes", "json", "native (hermes)"),
     ],
 )
 def test_a_run_is_listed_with_its_requested_notation_also_where_it_failed(native, notation, words):

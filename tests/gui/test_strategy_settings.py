@@ -25,9 +25,10 @@ from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import router_preset
 from glyphscope_gui.history.model import outcome_status, outcome_words
 from glyphscope_gui.prompt.dock import PromptDock
-from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
+from glyphscope_gui.run_settings.strategy_settings import StrategySettings
 from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, lines_of, named_lists
 from glyphscope_gui.runs.outcome_text import outcome_words as run_outcome_words
+from glyphscope_gui.shared import run_choices
 
 
 @pytest.fixture
@@ -49,8 +50,8 @@ def choose(field, value):
 
 
 def test_every_strategy_is_in_the_picker():
-    assert tuple(name for name, _, _ in STRATEGY_WORDS) == STRATEGIES
-    assert all(about.endswith(".") and about.count(".") == 1 for _, _, about in STRATEGY_WORDS)
+    assert tuple(name for name, _, _ in run_choices.STRATEGIES) == STRATEGIES
+    assert all(about.endswith(".") and about.count(".") == 1 for _, _, about in run_choices.STRATEGIES)
 
 
 def test_every_setting_of_the_loop_is_in_the_panel(panel):

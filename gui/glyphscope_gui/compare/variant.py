@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,55 +9,20 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from glyphscope_gui.compare.variants import Variant
-from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
+from glyphscope_gui.shared.run_choices import CONSTRAINTS, NOTATIONS, SHAPES, STARTS, STRATEGIES
 
-Choices = Sequence[tuple[str, str, str]]
-"""Value, words and tip of each."""
-
-NOTATIONS: Choices = (
-    ("glyph", "GLYPH", tr("The call is written in GLYPH")),
-    ("json", "JSON", tr("The call is written in JSON")),
-    ("native", tr("Native"), tr("The notation of the model’s chat template, which also defines the shape")),
-)
-CONSTRAINTS: Choices = (
-    (
-        "off",
-        tr("No constraint"),
-        tr("The output is not constrained; the run stops at the deciding character"),
-    ),
-    ("mask", tr("Mask"), tr("Only tokens that can still lead to a valid call are allowed")),
-    ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
-)
-STRATEGIES: Choices = (
-    ("direct", tr("Direct"), tr("One prompt, one answer, one call")),
-    (
-        "two-stage",
-        tr("Two-stage"),
-        tr("First the tool’s name, then its arguments, constrained by that tool’s schema"),
-    ),
-    (
-        "route-execute",
-        tr("Route → execute"),
-        tr(
-            "A router chooses a tool by name; an executor, which sees only that tool, calls it. "
-            "Its questions are not answered here"
-        ),
-    ),
-)
-BEGINNINGS: Choices = (
-    ("start", tr("From the first token"), tr("The mask begins at the first token; open reasoning is closed")),
-    ("reasoning", tr("After reasoning"), tr("The model reasons freely; then the mask begins")),
-    ("call", tr("From the call"), tr("Unconstrained until the model begins a call")),
-)
+_ROUTE, _TITLE, _HINT = STRATEGIES[2]
+_STRATEGIES = (*STRATEGIES[:2], (_ROUTE, _TITLE, f"{_HINT} " + tr("Its questions are not answered here.")))
+"""A column has one call, so there is no tool loop."""
 _FIELDS = (
     ("notation", tr("Notation"), NOTATIONS),
     ("shape", tr("Shape of a call"), SHAPES),
     ("constraint", tr("Constraint"), CONSTRAINTS),
-    ("strategy", tr("Strategy"), STRATEGIES),
-    ("constrain_from", tr("Constrain from"), BEGINNINGS),
+    ("strategy", tr("Strategy"), _STRATEGIES),
+    ("constrain_from", tr("Constrain from"), STARTS),
 )
 
 

@@ -24,17 +24,12 @@ from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.run_choices import WORDS
 from glyphscope_gui.shared.sampling_words import SAMPLING_WORDS
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
 FEWEST, MOST = 2, 4
 """Columns of a comparison: four are as many as a person can keep apart."""
-WORDS = {
-    "glyph": "GLYPH", "json": "JSON", "native": tr("native"), "flat": tr("flat"),
-    "off": tr("unconstrained"), "mask": tr("mask"), "gbnf": "GBNF",
-    "direct": tr("direct"), "two-stage": tr("two-stage"), "route-execute": tr("routed"),
-    "start": tr("from the first token"), "reasoning": tr("after reasoning"), "call": tr("from the call’s marker"),
-}  # fmt: skip
 _LONGEST = 24
 """Characters of a prompt in a column's name."""
 MOST_TEMPERATURE = 5.0
@@ -247,7 +242,7 @@ def _facts(variant: Variant) -> list[str]:
     shape = "" if variant.notation == "native" else variant.shape
     picked = (variant.notation, shape, variant.constraint, variant.strategy, variant.constrain_from)
     return [
-        *(WORDS.get(word, word) for word in picked),
+        *(WORDS.get(word, "") for word in picked),
         *(words(changes[name]) if name in changes else "" for name, words in CHANGEABLE.items()),
     ]
 

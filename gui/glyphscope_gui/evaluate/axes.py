@@ -30,13 +30,13 @@ class EvalAxes(QWidget):
             label = PlainLabel(axis.title, self, role="muted", toolTip=axis.tip)
             flow = Flow(self, gap=16, line_gap=7)
             self._boxes[axis.name] = []
-            for choice in axis.choices:
-                box = named(QCheckBox(choice.words, flow), f"{axis.name}-{choice.value}")
-                box.setAccessibleName(visible(f"{axis.title}: {choice.words}"))
-                named(box, tip=plain_tip(choice.tip), description=visible(choice.tip, lines=True))
+            for value, words, hint in axis.choices:
+                box = named(QCheckBox(words, flow), f"{axis.name}-{value}")
+                box.setAccessibleName(visible(f"{axis.title}: {words}"))
+                named(box, tip=plain_tip(hint), description=visible(hint, lines=True))
                 box.clicked.connect(lambda _on=False: self.changed.emit())
                 flow.add(box)
-                self._boxes[axis.name].append((choice.value, box))
+                self._boxes[axis.name].append((value, box))
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(flow, row, 1)
         grid.setRowStretch(len(axes), 1)

@@ -22,14 +22,16 @@ from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, RunRequest
 from glyphscope.text.figures import estimate
 from glyphscope_gui.shared.language import tr
-
-
-class Choice(NamedTuple):
-    """One value of an axis."""
-
-    value: Any
-    words: str
-    tip: str = ""
+from glyphscope_gui.shared.run_choices import (
+    CONSTRAINTS,
+    NOTATIONS,
+    ORDERS,
+    SHAPES,
+    STARTS,
+    STRATEGIES,
+    THINKING,
+    Choices,
+)
 
 
 class Axis(NamedTuple):
@@ -37,104 +39,59 @@ class Axis(NamedTuple):
 
     name: str
     title: str
-    choices: tuple[Choice, ...]
+    choices: Choices
     tip: str = ""
 
 
 def axes() -> tuple[Axis, ...]:
     """All axes but suites and models, in the order in which they are offered."""
     return (
-        Axis(
-            "notations",
-            tr("Notation"),
-            (
-                Choice("glyph", "GLYPH"),
-                Choice("json", "JSON"),
-                Choice(
-                    "native", tr("Native"), tr("The notation that the model was trained on, if it has one")
-                ),
-            ),
-        ),
-        Axis(
-            "constraints",
-            tr("Constraint"),
-            (
-                Choice("off", tr("Off"), tr("The output is not constrained")),
-                Choice("mask", tr("Mask"), tr("Tokens that cannot continue a valid call are masked")),
-                Choice("gbnf", "GBNF", tr("llama.cpp’s grammar sampler")),
-            ),
-        ),
+        Axis("notations", tr("Notation"), NOTATIONS),
+        Axis("constraints", tr("Constraint"), CONSTRAINTS),
         Axis(
             "strategies",
             tr("Strategy"),
-            (
-                Choice(None, tr("As in the suite"), tr("The strategy that each suite defines")),
-                Choice("direct", tr("Direct")),
-                Choice("two-stage", tr("Two-stage"), tr("First the tool's name, then its arguments")),
-                Choice("route-execute", tr("Route"), tr("A router chooses the tool, an executor calls it")),
-                Choice("loop", tr("Loop"), tr("The tool loop, with its limits")),
-            ),
+            ((None, tr("As in the suite"), tr("The strategy that each suite defines")), *STRATEGIES),
         ),
         Axis(
             "shapes",
             tr("Shape"),
-            (
-                Choice("flat", tr("Flat")),
-                Choice("tool-args", tr("Tool + args")),
-                Choice("name-arguments", tr("Name + arguments")),
-            ),
+            SHAPES,
             tr("The position of name and arguments in the call; a native notation has its own shape"),
         ),
         Axis(
             "repairs",
             tr("Repair"),
             (
-                Choice(0, tr("None")),
-                Choice(1, tr("Once"), tr("An invalid call is sent back once, with the error")),
-                Choice(2, tr("Twice")),
+                (0, tr("None"), ""),
+                (1, tr("Once"), tr("An invalid call is sent back once, with the error")),
+                (2, tr("Twice"), ""),
             ),
         ),
         Axis(
             "profiles",
             tr("Sampling"),
-            tuple(Choice(p.name, p.name.replace("_", " "), p.about) for p in profiles()),
+            tuple((each.name, each.name.replace("_", " "), each.about) for each in profiles()),
         ),
         Axis(
             "workarounds",
             tr("Workarounds"),
             (
-                Choice("production", tr("With"), tr("Apply the workarounds recommended for the model")),
-                Choice("baseline", tr("Without")),
+                ("production", tr("With"), tr("Apply the workarounds recommended for the model")),
+                ("baseline", tr("Without"), ""),
             ),
         ),
         Axis(
             "thinking",
             tr("Thinking"),
-            (
-                Choice("auto", tr("Template default"), tr("Not set: the chat template decides")),
-                Choice("on", tr("On"), tr("The model reasons before it answers")),
-                Choice("off", tr("Off"), tr("The model answers without reasoning")),
-            ),
+            THINKING,
             tr("For models whose chat template has a thinking switch"),
         ),
-        Axis(
-            "constrain_from",
-            tr("Constrain from"),
-            (
-                Choice("start", tr("First token"), tr("No reasoning: the call comes first")),
-                Choice("reasoning", tr("After reasoning"), tr("The model reasons freely, then calls")),
-                Choice("call", tr("The call"), tr("Unconstrained until the model begins a call")),
-            ),
-            tr("Where the constraint begins"),
-        ),
+        Axis("constrain_from", tr("Constrain from"), STARTS, tr("Where the constraint begins")),
         Axis(
             "orders",
             tr("Order of arguments"),
-            (
-                Choice(None, tr("Default"), tr("Any order with Mask, the schema’s order with GBNF")),
-                Choice("any", tr("Any")),
-                Choice("schema", tr("As in the schema")),
-            ),
+            ((None, tr("Default"), tr("Any order with Mask, the schema’s order with GBNF")), *ORDERS),
             tr("The order of arguments that the constraint allows"),
         ),
     )

@@ -15,6 +15,7 @@ from glyphscope.events import DEFAULT_LOAD
 from glyphscope.text.figures import duration_ms, plain_number
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name, opened_name
+from glyphscope_gui.shared.run_choices import WORDS
 
 MeasureName: TypeAlias = Literal[
     "ok", "parsed", "valid", "right_tool", "right_arguments", "decoded", "first_token_ms", "total_ms", "saved"
@@ -68,24 +69,8 @@ MEASURES = (
 )
 BY_NAME = {measure.name: measure for measure in MEASURES}
 
-NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": tr("Native")}
-CONSTRAINTS = {"off": tr("no constraint"), "mask": tr("mask"), "gbnf": "GBNF", "endpoint": tr("endpoint")}
-SHAPES = {"flat": tr("flat"), "tool-args": tr("tool + args"), "name-arguments": tr("name + arguments")}
-STRATEGIES = {
-    None: tr("as in the suite"),
-    "direct": tr("direct"),
-    "two-stage": tr("two-stage"),
-    "route-execute": tr("route, then execute"),
-    "loop": tr("loop"),
-}
 WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
 THINKING = {"auto": tr("thinking auto"), "on": tr("thinking on"), "off": tr("thinking off")}
-BEGINNINGS = {
-    "start": tr("from the first token"),
-    "reasoning": tr("after reasoning"),
-    "call": tr("from the call"),
-}
-ORDERS = {"schema": tr("the schema’s order"), "any": tr("any order")}
 PART_TITLES = {
     "model": tr("Model"),
     "notation": tr("Notation"),
@@ -107,17 +92,17 @@ def arm_parts(arm: Arm) -> dict[str, str]:
     """Return the words for each axis of an arm."""
     return {
         "model": model_name(arm.model).name,
-        "notation": NOTATIONS[arm.notation],
-        "shape": SHAPES.get(arm.shape, arm.shape),
-        "constraint": CONSTRAINTS[arm.constraint],
-        "strategy": STRATEGIES[arm.strategy],
+        "notation": WORDS[arm.notation],
+        "shape": WORDS.get(arm.shape, arm.shape),
+        "constraint": WORDS[arm.constraint],
+        "strategy": WORDS[arm.strategy] if arm.strategy else tr("as in the suite"),
         "repair": tr("%n repair(s)", "", arm.repair) if arm.repair else tr("no repair"),
         "profile": arm.profile,
         "workarounds": WORKAROUNDS.get(arm.workarounds, arm.workarounds),
         "preset": tr("prompt {preset}", preset=arm.preset),
         "thinking": THINKING.get(arm.thinking, arm.thinking),
-        "constrain_from": BEGINNINGS.get(arm.constrain_from, arm.constrain_from),
-        "order": ORDERS.get(arm.order, arm.order),
+        "constrain_from": WORDS.get(arm.constrain_from, arm.constrain_from),
+        "order": WORDS.get(arm.order, arm.order),
     }
 
 

@@ -26,8 +26,7 @@ from glyphscope_gui.grammar.work import Checked, Comparison, Judged, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
-
-_NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
+from glyphscope_gui.shared.run_choices import WORDS
 
 
 class GrammarPresenter(Page):
@@ -176,7 +175,7 @@ class GrammarPresenter(Page):
         page.add_run_link.setEnabled(bool(self.context.runs.state.text))
         options = self._project.options
         source = tr(
-            "Tools · {notation} · {shape}", notation=_NOTATIONS[options.notation], shape=options.shape
+            "Tools · {notation} · {shape}", notation=WORDS[options.notation], shape=WORDS[options.shape]
         )
         page.edit_card.heading.hint.setText(
             source if generated else Path(work.path).name or tr("your grammar")

@@ -8,19 +8,12 @@ from PySide6.QtCore import Qt
 
 from glyphscope.sessions import HistoryRow
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.run_choices import WORDS
 from glyphscope_gui.shared.sampling_words import sampling_words
 from glyphscope_gui.shared.table_model import ListModel
 
 ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 """The HistoryRow."""
-
-_NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": tr("Native")}
-_CONSTRAINTS = {
-    "off": tr("no constraint"),
-    "mask": tr("mask"),
-    "gbnf": "GBNF",
-    "endpoint": tr("the endpoint’s"),
-}
 
 
 class HistoryModel(ListModel[HistoryRow]):
@@ -82,16 +75,16 @@ def outcome_words(outcome: str) -> str:
 
 
 def notation_words(notation: str) -> str:
-    """`GLYPH`, `Native (hermes)`."""
+    """`GLYPH`, `native (hermes)`."""
     kind, _, form = notation.partition(" ")
-    words = _NOTATIONS.get(kind, kind)
+    words = WORDS.get(kind, kind)
     return f"{words} ({form})" if form else words
 
 
 def facts(row: HistoryRow) -> str:
     """Tool, tokens and the way of writing in a line."""
     tokens = tr("%n token(s)", "", row.tokens)
-    notation = f"{notation_words(row.notation)}, {_CONSTRAINTS.get(row.constraint, row.constraint)}"
+    notation = f"{notation_words(row.notation)}, {WORDS.get(row.constraint, row.constraint)}"
     branch = tr("branch") if row.parent else ""
     said = " ".join(part for part in ("★" * row.score, *(f"#{tag}" for tag in row.tags)) if part)
     return " · ".join(part for part in (said, branch, row.tool, tokens, notation) if part)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.evals.align import align, difference_words
-from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
+from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.lessons.asking import MOST_TOKENS, value_at
 from glyphscope.lessons.lesson import Experiment
 from glyphscope.runs import RunState, run_state
@@ -28,19 +28,25 @@ from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import BackgroundEvents
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.run_choices import CONSTRAINTS, NOTATIONS, SHAPES, STARTS, THINKING, Choices
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
 
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "notation": (*NOTATIONS, "native"),
+_CHOICES: dict[str, Choices] = {
+    "notation": NOTATIONS,
     "shape": SHAPES,
-    "constraint": ("off", "mask", "gbnf"),
-    "constrain_from": ("start", "reasoning", "call"),
-    "thinking": ("auto", "on", "off"),
-    "stop_on": ("error", "unknown-tool", "never"),
+    "constraint": CONSTRAINTS,
+    "constrain_from": STARTS,
+    "thinking": THINKING,
+    "stop_on": (
+        ("error", tr("error"), ""),
+        ("unknown-tool", tr("unknown tool"), ""),
+        ("never", tr("never"), ""),
+    ),
 }
 _FOR_LIVE = tr("Changes apply to live runs; the recording uses the settings of the lesson.")
 _WORDS = {
@@ -55,21 +61,6 @@ _WORDS = {
     "temperature": tr("temperature"),
     "max_tokens": tr("max tokens"),
 }
-_CHOICE_WORDS = {
-    "flat": tr("flat"),
-    "off": tr("off"),
-    "mask": tr("mask"),
-    "native": tr("native"),
-    "start": tr("from the first token"),
-    "reasoning": tr("after reasoning"),
-    "call": tr("from the call’s marker"),
-    "auto": tr("template default"),
-    "on": tr("on"),
-    "error": tr("error"),
-    "unknown-tool": tr("unknown-tool"),
-    "never": tr("never"),
-}
-"""Of the choices; the others are the same in every language."""
 
 
 class LessonExperiment(QFrame):
@@ -226,9 +217,7 @@ class LessonExperiment(QFrame):
     def _field(self, name: str) -> QWidget:
         value = self._value(name)
         if name in _CHOICES:
-            box = QComboBox(self)
-            for choice in _CHOICES[name]:
-                box.addItem(_CHOICE_WORDS.get(choice, choice), choice)
+            box = choice_box(self, choices=_CHOICES[name])
             box.setCurrentIndex(max(box.findData(value), 0))
             return box
         if name == "temperature":

@@ -9,21 +9,13 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import RunRequest
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.run_choices import ORDERS, STARTS
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
 
 _CHOICES = (
     ("required", tr("Required"), tr("The answer must call a tool")),
     ("auto", tr("Auto"), tr("The model decides whether to call a tool or answer in text")),
     ("none", tr("None"), tr("The answer is text without calls")),
-)
-_BEGINNINGS = (
-    ("start", tr("First token"), tr("The call comes first; reasoning that the prompt opened is closed")),
-    ("reasoning", tr("After reasoning"), tr("The model reasons freely, then calls under the constraint")),
-    ("call", tr("The call"), tr("Unconstrained until the model begins a call")),
-)
-_ORDERS = (
-    ("any", tr("Any"), tr("The model chooses the order of the arguments")),
-    ("schema", tr("As in the schema"), tr("Arguments have the order of the schema")),
 )
 _MOST_CALLS, _MOST_TOKENS = 1000, 100_000
 _NO_LIMIT = -1
@@ -52,8 +44,8 @@ class AnswerForm(SettingsGrid):
         self.choice = ChoiceSetting(_CHOICES)
         self.calls = NumberSetting(0, _MOST_CALLS)
         self.calls.setSpecialValueText(tr("no limit"))
-        self.begin = ChoiceSetting(_BEGINNINGS)
-        self.order = ChoiceSetting(_ORDERS)
+        self.begin = ChoiceSetting(STARTS)
+        self.order = ChoiceSetting(ORDERS)
         self.budget = NumberSetting(_NO_LIMIT, _MOST_TOKENS, tr(" tokens"))
         self.budget.setSpecialValueText(tr("no limit"))
         for name, words, field, tip in (

@@ -11,13 +11,13 @@ from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
-from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
-from glyphscope_gui.shared.call_shapes import SHAPES
+from glyphscope_gui.run_settings.strategy_settings import StrategySettings
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
+from glyphscope_gui.shared.run_choices import CONSTRAINTS, NOTATIONS, SHAPES, STRATEGIES
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
@@ -143,22 +143,7 @@ class Header(FollowsSize, QFrame):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_pickers(self) -> None:
-        self.notation = named(
-            Segmented(
-                (
-                    ("glyph", "GLYPH", tr("Calls are written in GLYPH")),
-                    ("json", "JSON", tr("Calls are written in JSON")),
-                    (
-                        "native",
-                        tr("Native"),
-                        tr("The notation of the model’s chat template, which also defines the shape"),
-                    ),
-                ),
-                parent=self,
-            ),
-            "notationPicker",
-            tr("Notation"),
-        )
+        self.notation = named(Segmented(NOTATIONS, parent=self), "notationPicker", tr("Notation"))
         self.notation.chosen.connect(self._choose_notation)
         tip = tr("Shape of a call: the keys for the tool's name and its arguments")
         self.shape = choice_box(self, "shapePicker", tr("Shape of a call"), tip=tip, choices=SHAPES)
@@ -166,23 +151,10 @@ class Header(FollowsSize, QFrame):
             lambda place: self.optionsChosen.emit({"shape": self.shape.itemData(place)})
         )
         self.constraint = named(
-            Segmented(
-                (
-                    (
-                        "off",
-                        tr("Off"),
-                        tr("The output is not constrained; the run stops at the deciding character"),
-                    ),
-                    ("mask", tr("Mask"), tr("Only tokens that can still lead to a valid call are allowed")),
-                    ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
-                ),
-                parent=self,
-            ),
-            "constraintPicker",
-            tr("Constraint on tokens"),
+            Segmented(CONSTRAINTS, parent=self), "constraintPicker", tr("Constraint on tokens")
         )
         self.constraint.chosen.connect(lambda value: self.optionsChosen.emit({"constraint": value}))
-        self.strategy = choice_box(self, "strategyPicker", tr("Strategy"), choices=STRATEGY_WORDS)
+        self.strategy = choice_box(self, "strategyPicker", tr("Strategy"), choices=STRATEGIES)
         self.strategy.view().setMinimumWidth(self.fontMetrics().horizontalAdvance(tr("Route → execute")) + 40)
         self.strategy.activated.connect(
             lambda place: self.optionsChosen.emit({"strategy": self.strategy.itemData(place)})

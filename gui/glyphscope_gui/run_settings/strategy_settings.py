@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Strategy
+from glyphscope.events import ApprovalRule, ModelInfo, RunRequest
 from glyphscope.tools.approval import ApprovalError
 from glyphscope_gui.run_settings.answer_form import AnswerForm
 from glyphscope_gui.run_settings.loop_form import LoopForm
@@ -20,6 +19,7 @@ from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.run_choices import STRATEGIES, THINKING
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
     FlagSetting,
@@ -28,24 +28,6 @@ from glyphscope_gui.shared.settings_grid import (
     TextSetting,
 )
 
-STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
-    ("direct", tr("Direct"), tr("One prompt, one answer, one call.")),
-    (
-        "two-stage",
-        tr("Two-stage"),
-        tr("First the tool’s name, then its arguments, constrained by that tool’s schema."),
-    ),
-    (
-        "route-execute",
-        tr("Route → execute"),
-        tr("A router chooses a tool by name; an executor, which sees only that tool, calls it."),
-    ),
-    (
-        "loop",
-        tr("Tool loop"),
-        tr("Calls are executed and their results sent back to the model, turn by turn, until it answers."),
-    ),
-)
 THINKING_TIP = tr("Whether the model reasons first, for chat templates with a thinking switch.")
 
 
@@ -76,7 +58,7 @@ class StrategySettings(SettingsPopup):
         """Show the options of the project, without a signal."""
         self._options = options
         strategy = options.strategy
-        self.about.setText(next((about for name, _, about in STRATEGY_WORDS if name == strategy), ""))
+        self.about.setText(next((about for name, _, about in STRATEGIES if name == strategy), ""))
         self.loop_box.setVisible(strategy == "loop")
         self.router_box.setVisible(strategy == "route-execute")
         self.dispatch.setVisible(strategy != "loop")
@@ -105,16 +87,7 @@ class StrategySettings(SettingsPopup):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_common(self) -> None:
-        self.thinking = named(
-            ChoiceSetting(
-                (
-                    ("auto", tr("Template default"), tr("Not set: the chat template decides")),
-                    ("on", tr("On"), tr("The model reasons before it answers")),
-                    ("off", tr("Off"), tr("The model answers without reasoning")),
-                )
-            ),
-            "thinkingPicker",
-        )
+        self.thinking = named(ChoiceSetting(THINKING), "thinkingPicker")
         self.attempts = NumberSetting(0, 20, tr(" times"))
         self.attempts.setSpecialValueText(tr("off"))
         self.extract = FlagSetting(tr("Extract a call from surrounding text"))

@@ -11,18 +11,12 @@ from glyphscope.sessions import Settings
 from glyphscope.sessions.settings import bounds
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
-from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.run_choices import CONSTRAINTS, NOTATIONS, SHAPES
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, DecimalSetting, FlagSetting, NumberSetting
 from glyphscope_gui.theme.fonts import MONO_FAMILIES, fixed_families
 
 THEMES = (("system", tr("System")), ("light", tr("Light")), ("dark", tr("Dark")))
-_NOTATIONS = (("glyph", "GLYPH", ""), ("json", "JSON", ""))
-_CONSTRAINTS = (
-    ("off", tr("Off"), tr("The model writes anything; violations are reported")),
-    ("mask", tr("Mask"), tr("Only tokens that can continue a valid call are sampled")),
-    ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
-)
 
 
 def appearance(store: SettingsStore) -> SettingSection:
@@ -71,12 +65,12 @@ def new_projects(store: SettingsStore) -> SettingSection:
             row(
                 "notation",
                 tr("Notation"),
-                ChoiceSetting(_NOTATIONS),
+                ChoiceSetting(NOTATIONS[:2]),
                 tr("Notation of calls in new projects."),
             ),
             row("shape", tr("Shape of a call"), ChoiceSetting(SHAPES)),
             row(
-                "constraint", tr("Constraint"), ChoiceSetting(_CONSTRAINTS), tr("Constraint of new projects.")
+                "constraint", tr("Constraint"), ChoiceSetting(CONSTRAINTS), tr("Constraint of new projects.")
             ),
             row("seed", tr("Seed"), _number("seed"), tr("The same seed samples the same tokens.")),
             row(
