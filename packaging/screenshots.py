@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from PySide6.QtCore import QEventLoop, QObject, QTimer
+from PySide6.QtCore import QEventLoop, QObject, QTimer, SignalInstance
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 from scenes import (
@@ -116,9 +116,9 @@ def _picture(app: QApplication, scene: Scene, scheme: Choice, size: tuple[int, i
         window.fit_sides()
         window.start()
         _settle()
-        _wait_for_end(window, lambda: window.runs.replay(events, 0))
+        _wait_for(window.runs.ended, lambda: window.runs.replay(events, 0))
         if window.runs.can_continue:
-            _wait_for_end(window, window.actions_.continue_aborted.trigger)
+            _wait_for(window.runs.saved, window.actions_.continue_aborted.trigger)
         scene.prepare(window)
         _wait_until(lambda: not _is_busy(window))
         _settle()
@@ -136,13 +136,13 @@ def _is_busy(window: Window) -> bool:
     return pages or window.runs.is_busy or window.context.rules.is_busy
 
 
-def _wait_for_end(window: Window, begin: Callable[[], None]) -> None:
+def _wait_for(signal: SignalInstance, begin: Callable[[], None]) -> None:
     loop = QEventLoop()
-    window.runs.ended.connect(loop.quit)
+    signal.connect(loop.quit)
     QTimer.singleShot(TIMEOUT_MS, loop.quit)
     begin()
     loop.exec()
-    window.runs.ended.disconnect(loop.quit)
+    signal.disconnect(loop.quit)
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:

@@ -20,7 +20,7 @@ from glyphscope_gui.prompt.presenter import PromptPresenter
 from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import PromptWatch
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents
+from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
@@ -177,7 +177,7 @@ def watch(qapp, qtbot):
         )
         done = PromptEvaluated(done=len(tokens), total=len(tokens), ms=ms)
         if kind == "background":
-            watch.note(BackgroundEvents(1, (started, prompt, done)))
+            watch.note((started, prompt, done))
             return None
         watch.apply(Applied(RunState(), (started, prompt, done), kind))
         qtbot.waitUntil(

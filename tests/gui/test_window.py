@@ -140,7 +140,6 @@ def test_an_abort_is_explained_with_its_saving(qtbot, make_playground):
     assert "100" in banner.message.text()
     with qtbot.waitSignal(runs.saved):
         banner.button.click()
-    qtbot.waitUntil(lambda: not runs.is_busy)
     assert "tokens saved" in banner.saving.text()
     assert page.evidence.savings_section.isVisibleTo(page.evidence)
     runs.replay(tuple(runs.events), 0)

@@ -316,9 +316,13 @@ def test_the_saving_is_measured_and_the_aborted_run_stays(qtbot, make):
     aborted, text = controller.state.aborted, controller.state.text
     assert aborted.code == "CONSTRAINT_MAX"
     assert controller.can_continue
-    with qtbot.waitSignal(controller.saved) as saved:
-        finish(qtbot, controller, controller.continue_aborted)
+    continued = []
+    controller.continued.connect(continued.extend)
+    unchanged = qtbot.assertNotEmitted(controller.applied)
+    with unchanged, qtbot.assertNotEmitted(controller.ended), qtbot.waitSignal(controller.saved) as saved:
+        controller.continue_aborted()
     saving = saved.args[0]
+    assert "".join(event.step.text for event in continued if isinstance(event, Token)) == BAD[len(text) :]
     whole = sum(isinstance(e, Token) for e in run(request(stop_on="never"), ScriptedModel(BAD)))
     assert (saving.decoded, saving.whole) == (aborted.tokens_decoded, whole)
     assert controller.state.text == text
@@ -326,6 +330,15 @@ def test_the_saving_is_measured_and_the_aborted_run_stays(qtbot, make):
     with qtbot.waitSignal(controller.background, check_params_cb=lambda background: background.ended):
         controller.run_in_background(request())
     assert not controller.can_continue, "a background run does not change the shown one"
+
+
+def test_a_continuation_that_was_stopped_can_be_repeated(qtbot, make):
+    controller = make(Slow(BAD))
+    finish(qtbot, controller, lambda: controller.run(request()))
+    controller.continued.connect(lambda _events: controller.stop())
+    with qtbot.waitSignal(controller.saved) as saved:
+        controller.continue_aborted()
+    assert saved.args == [None] and controller.can_continue
 
 
 @pytest.mark.parametrize("rate", [0, 2000.0])

@@ -92,7 +92,20 @@ class BranchPresenter(QObject):
 
     def finish(self, applied: Applied) -> None:
         self.branches.finish(applied)
-        self._ended(applied)
+        started = self._runs.state.started
+        self._why_not = "" if started is not None else tr("The run has no tokens to continue from.")
+        self._forget()
+        self._show_special()
+        if started is not None:
+            self.branches.why_not(applied.events, self._show_refusal)
+            if started.request.branch_of is not None:
+                self._panel.show_paid(paid_words(self._runs.state))
+                self._evidence.verticalScrollBar().setValue(0)  # its cost is at the top
+        self._show_tree()
+        self._show_why_not()
+        if self._select is not None:
+            token, self._select = self._select, None
+            self._page.tokens.choose(min(token, self._page.tokens_model.rowCount() - 1))
 
     def show_token(self, index: int | None) -> None:
         """Show the actions at the selected token of the shown stage; None: no token is selected."""
@@ -302,24 +315,6 @@ class BranchPresenter(QObject):
         self._card.forward_action.setEnabled(idle and bool(self.branches.child_run))
 
     # -- events of runs ----------------------------------------------------------------------------------------
-
-    def _ended(self, applied: Applied) -> None:
-        if applied.kind == "continuation":
-            return
-        started = self._runs.state.started
-        self._why_not = "" if started is not None else tr("The run has no tokens to continue from.")
-        self._forget()
-        self._show_special()
-        if started is not None:
-            self.branches.why_not(applied.events, self._show_refusal)
-            if started.request.branch_of is not None:
-                self._panel.show_paid(paid_words(self._runs.state))
-                self._evidence.verticalScrollBar().setValue(0)  # its cost is at the top
-        self._show_tree()
-        self._show_why_not()
-        if self._select is not None:
-            token, self._select = self._select, None
-            self._page.tokens.choose(min(token, self._page.tokens_model.rowCount() - 1))
 
     def _not_started(self, _attempt: object) -> None:
         """The shown run stays, and its chosen token too."""

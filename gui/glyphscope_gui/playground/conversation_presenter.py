@@ -37,8 +37,6 @@ class ConversationPresenter(QObject):
 
     def finish(self, applied: Applied) -> None:
         """A run without any answer cannot be continued."""
-        if applied.kind == "continuation":
-            return
         self._is_own = applied.kind == "run"
         started = self._state.started
         self._view.show_reply(started is not None and bool(answer_messages(self._state, started.request)))

@@ -120,8 +120,6 @@ class EvidenceDock(ScrollArea):
         self.size_section.hide()
 
     def apply(self, applied: Applied) -> None:
-        if applied.kind == "continuation":
-            return
         if isinstance(applied.events[0], RunStarted):
             self._started = applied.events[0]
             self._registry = applied.state.registry
@@ -140,9 +138,8 @@ class EvidenceDock(ScrollArea):
             self._show_turn(stage)
         self.step_chart.append(event for event in events if isinstance(event, Token))
 
-    def finish(self, applied: Applied) -> None:
-        if applied.kind != "continuation":
-            self.step_chart.finish()
+    def finish(self) -> None:
+        self.step_chart.finish()
 
     def show_token(self, state: StageState, index: int | None) -> None:
         """Show the alternatives of one token of the stage, with the reasons why some cannot be in a valid call."""

@@ -15,7 +15,6 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.runs.model_queries import Answered, Cut, cut_of
-from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
@@ -63,10 +62,9 @@ class ExplainPresenter(QObject):
         self._view.clear()
         self._evidence.mask_impact_section.hide()
 
-    def finish(self, applied: Applied) -> None:
-        if applied.kind != "continuation":
-            self._over = True
-            self._explain(self._choice.stage)
+    def finish(self) -> None:
+        self._over = True
+        self._explain(self._choice.stage)
 
     def _stage_shown(self, stage: StageState) -> None:
         if self._over:

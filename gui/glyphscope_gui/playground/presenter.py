@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import RunFailed, RunStarted
+from glyphscope.events import AnyEvent, RunFailed, RunStarted, Token
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
@@ -99,7 +99,7 @@ class PlaygroundPresenter(Page):
         self.stages.choice.apply(applied)
         self.context.rules.apply(applied)
         self.branches.branches.apply(applied)
-        if isinstance(failed := applied.events[-1], RunFailed) and applied.kind != "continuation":
+        if isinstance(failed := applied.events[-1], RunFailed):
             self._show_failure(failed, applied.state.started)
 
     def not_started(self, failure: NotStarted) -> None:
@@ -111,15 +111,13 @@ class PlaygroundPresenter(Page):
 
     def finish(self, applied: Applied) -> None:
         self.view.finish(applied)
-        self.evidence.finish(applied)
-        if applied.kind == "continuation" and self._runs.can_continue:
-            self.view.banner.show_stopped()
+        self.evidence.finish()
         if applied.kind == "run":
             self.context.recorder.keep(applied.events)
         self.stages.finish()
-        self.context.rules.finish(applied)
+        self.context.rules.finish()
         self.branches.finish(applied)
-        self.explain.finish(applied)
+        self.explain.finish()
         self.conversation.finish(applied)
         if applied.kind == "run" and (end := end_of(applied.state)) is not None and end.hint:
             self._show_end(end, applied.state)
@@ -135,6 +133,7 @@ class PlaygroundPresenter(Page):
         runs.ended.connect(self.finish)
         runs.notStarted.connect(self.not_started)
         runs.measured.connect(self._show_sizes)
+        runs.continued.connect(self._show_continuation)
         runs.saved.connect(self._show_saving)
         runs.modelStatusChanged.connect(self._model_changed)
         runs.phaseChanged.connect(self._show_phase)
@@ -243,9 +242,17 @@ class PlaygroundPresenter(Page):
         called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
         self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
 
-    def _show_saving(self, saving: Saving) -> None:
-        self.view.banner.show_saving(saving)
-        self.evidence.add_saving(saving)
+    def _show_continuation(self, events: tuple[AnyEvent, ...]) -> None:
+        text = "".join(event.step.text for event in events if isinstance(event, Token))
+        self.view.stream.append_continuation(text)
+
+    def _show_saving(self, saving: Saving | None) -> None:
+        self.stages.finish()
+        if saving is None:
+            self.view.banner.show_stopped()
+        else:
+            self.view.banner.show_saving(saving)
+            self.evidence.add_saving(saving)
 
     def _show_phase(self, phase: Phase) -> None:
         if self._phase is Phase.IDLE and phase is not Phase.IDLE and not self._runs.is_in_background:

@@ -114,10 +114,6 @@ class RunPage(FollowsSize, QWidget):
 
     def apply(self, applied: Applied) -> None:
         """Show the run's new events; those of the shown stage come through `grow_stage`."""
-        if applied.kind == "continuation":
-            text = "".join(event.step.text for event in applied.of(Token))
-            self.stream.append_continuation(text)
-            return
         for event in applied.of(RunStarted, PromptRendered):
             match event:
                 case RunStarted():
@@ -130,8 +126,6 @@ class RunPage(FollowsSize, QWidget):
         self._show_notes()
 
     def finish(self, applied: Applied) -> None:
-        if applied.kind == "continuation":
-            return
         self.timeline.finish(applied)
         self._show_notes()
         if not self._ended:

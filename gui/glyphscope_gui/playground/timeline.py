@@ -205,13 +205,10 @@ class Timeline(Card):
         self.hide()
 
     def apply(self, applied: Applied) -> None:
-        if applied.kind == "continuation":
-            return
         self._show(applied.state, applied.events[-1].t, over=False)
 
     def finish(self, applied: Applied) -> None:
-        if applied.kind != "continuation":
-            self._show(applied.state, applied.events[-1].t if applied.events else 0.0, over=True)
+        self._show(applied.state, applied.events[-1].t if applied.events else 0.0, over=True)
 
     def _show(self, state: RunState, now: float, *, over: bool) -> None:
         if not has_details(state):  # a plain run costs nothing here; later events are read from its beginning

@@ -37,7 +37,8 @@ class PromptPresenter(QObject):
         self._ask.timeout.connect(self._ask_price)
         runs, project = context.runs, context.project
         runs.applied.connect(self.watch.apply)
-        runs.background.connect(self.watch.note)
+        runs.continued.connect(self.watch.note)
+        runs.background.connect(lambda background: self.watch.note(background.events))
         runs.modelStatusChanged.connect(self._model_changed)
         project.prompt.rendered.connect(lambda _messages: self._ask.start())
         project.optionsChanged.connect(lambda _options: self._ask.start())

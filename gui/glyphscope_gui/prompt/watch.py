@@ -15,9 +15,8 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunStarted, Thinking
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, in_common, prompt_changes
 from glyphscope.prompting.costs import prompt_costs
-from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope_gui.prompt.costs_model import CostRows
-from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents
+from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.background import Background
 
 Origin: TypeAlias = Literal["run", "record", "now"]
@@ -47,7 +46,6 @@ class _Job:
     evaluated: PromptEvaluated | None = None
     previous: PromptRendered | None = None
     read: PromptRendered | None = None
-    first: bool = False
     thinking: Thinking = "auto"
 
 
@@ -62,7 +60,7 @@ class PromptWatch(QObject):
         self._previous: dict[str, PromptRendered] = {}
         self._last: dict[str, PromptRendered] = {}
         self._read: PromptRendered | None = None
-        self._has_read = False
+        """The prompt that the model evaluated last; None where its cache is empty."""
         self._job: _Job | None = None
         self._thinking: Thinking = "auto"
 
@@ -73,17 +71,19 @@ class PromptWatch(QObject):
                 self._previous, self._last = self._last or self._previous, {}
                 self._thinking = event.request.thinking
             elif isinstance(event, PromptRendered):
-                self._rendered(event, applied.kind)
+                self._rendered(event, is_record=applied.kind == "replay")
             elif isinstance(event, PromptEvaluated) and event.done == event.total:
                 self._evaluated(event)
 
-    def note(self, other: BackgroundEvents | ReadAhead) -> None:
+    def note(self, events: tuple[AnyEvent, ...]) -> None:
         """The events of another evaluation by the same model: it takes the cache."""
-        self._note(other.events)
+        for event in events:
+            if isinstance(event, PromptRendered):
+                self._read = event
 
     def forget(self) -> None:
         """Another model is opened: its cache is empty."""
-        self._read, self._has_read = None, False
+        self._read = None
 
     def show_next(self, prompt: PromptRendered, thinking: Thinking = "auto") -> None:
         """Show the prompt of the next run; the last one sent stays in sight as long as it is the same.
@@ -102,21 +102,13 @@ class PromptWatch(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _note(self, events: tuple[AnyEvent, ...]) -> None:
-        for event in events:
-            if isinstance(event, PromptRendered):
-                self._read, self._has_read = event, True
-
-    def _rendered(self, event: PromptRendered, kind: str) -> None:
-        if kind == "replay":
+    def _rendered(self, event: PromptRendered, *, is_record: bool) -> None:
+        if is_record:
             self._start(_Job(event, "record"))
             return
-        read, first = self._read, not self._has_read
-        self._read, self._has_read = event, True
-        if kind == "run":
-            self._last[event.stage] = event
-            previous = self._previous.get(event.stage)
-            self._start(_Job(event, "run", None, previous, read, first, self._thinking))
+        previous, read = self._previous.get(event.stage), self._read
+        self._last[event.stage] = self._read = event
+        self._start(_Job(event, "run", None, previous, read, self._thinking))
 
     def _evaluated(self, event: PromptEvaluated) -> None:
         job = self._job
@@ -132,7 +124,8 @@ def _worked_out(job: _Job) -> ShownPrompt:
     prompt = job.prompt
     loss = None
     if job.origin != "now":
-        loss = cache_loss(prompt, job.evaluated, job.read, first=job.first)
+        first = job.origin == "run" and job.read is None
+        loss = cache_loss(prompt, job.evaluated, job.read, first=first)
     return ShownPrompt(
         prompt=prompt,
         origin=job.origin,

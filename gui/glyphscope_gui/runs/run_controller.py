@@ -45,7 +45,7 @@ from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf, usual_optio
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 from glyphscope_gui.shared.labels import named
 
-Kind: TypeAlias = Literal["run", "replay", "continuation"]
+Kind: TypeAlias = Literal["run", "replay"]
 _E = TypeVar("_E", bound=RunEvent)
 
 
@@ -66,10 +66,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Applied:
-    """Events that are already part of `state`, except those of a continuation: the aborted run stays unchanged.
-
-    `at` is the token to select once all of a record is shown.
-    """
+    """Events that are already part of `state`. `at` is the token to select once all of a record is shown."""
 
     state: RunState
     events: tuple[AnyEvent, ...]
@@ -126,8 +123,6 @@ def _begins(event: AnyEvent) -> bool:
 
 
 def _kind_of(job: Job | None) -> Kind:
-    if isinstance(job, ContinueJob):
-        return "continuation"
     return "replay" if isinstance(job, ReplayJob) else "run"
 
 
@@ -138,15 +133,19 @@ class RunController(QObject):
     NotStarted, and no other signal but `phaseChanged` is emitted.
 
     `began` carries a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a stopped run),
-    `measured` a Measured, `saved` a Saving, `modelStatusChanged` a ModelStatus, `phaseChanged` a Phase, `crashed` an
-    exception that is a bug, `asked` the Asked that the run waits for, then None. For a background run, which the
-    playground does not show, only `phaseChanged` and `background` (with `BackgroundEvents`) are emitted.
+    `measured` a Measured, `modelStatusChanged` a ModelStatus, `phaseChanged` a Phase, `crashed` an exception that is a
+    bug, `asked` the Asked that the run waits for, then None.
+
+    The continuation of an aborted run does not change the shown one: `continued` carries its next events, and at its
+    end `saved` its Saving, None where it was stopped. For a background run, which the playground does not show, only
+    `phaseChanged` and `background` (with `BackgroundEvents`) are emitted.
     """
 
     began = Signal(object)
     applied = Signal(object)
     ended = Signal(object)
     measured = Signal(object)
+    continued = Signal(object)
     saved = Signal(object)
     modelStatusChanged = Signal(object)
     phaseChanged = Signal(object)
@@ -357,20 +356,20 @@ class RunController(QObject):
         if self.is_in_background and self._job is not None:
             self.background.emit(BackgroundEvents(self._job.id, events))
             return
+        if isinstance(self._job, ContinueJob):
+            self._continuation.extend(events)
+            self.continued.emit(events)
+            return
         if self._pending is not None and self._job is not None:
             self._pending.extend(events)
             if not any(map(_begins, events)):
                 return
             events = tuple(self._pending)
             self._begin(self._job)
-        kind = _kind_of(self._job)
-        if kind == "continuation":
-            self._continuation.extend(events)
-        else:
-            self.events.extend(events)
-            for event in events:
-                reduce_event(self.state, event)
-        self.applied.emit(Applied(self.state, events, kind))
+        self.events.extend(events)
+        for event in events:
+            reduce_event(self.state, event)
+        self.applied.emit(Applied(self.state, events, _kind_of(self._job)))
 
     def _ask(self, asked: Asked) -> None:
         if self.is_in_background:
@@ -391,21 +390,19 @@ class RunController(QObject):
             return
         job, self._job = self._job, None
         waiting, self._waiting = self._waiting, None
-        kind = _kind_of(job)
-        if kind == "continuation":
-            self._report_saving()
+        saving = self._measured_saving() if isinstance(job, ContinueJob) else None
         self._set_phase(Phase.IDLE)
         if ended.error is not None:
             self.crashed.emit(ended.error)
-        if self._pending is not None:
+        if isinstance(job, ContinueJob):
+            self.saved.emit(saving)
+        elif self._pending is not None:
             outcome, self._pending = NotStarted(tuple(self._pending)), None
             self.notStarted.emit(outcome)
-            if waiting is not None:
-                waiting()
-            return
-        events = tuple(self._continuation if kind == "continuation" else self.events)
-        at = job.at if isinstance(job, ReplayJob) and events == job.events else None
-        self.ended.emit(Applied(self.state, events, kind, at))
+        else:
+            events = tuple(self.events)
+            at = job.at if isinstance(job, ReplayJob) and events == job.events else None
+            self.ended.emit(Applied(self.state, events, _kind_of(job), at))
         if waiting is not None:
             waiting()
 
@@ -422,13 +419,13 @@ class RunController(QObject):
             if waiting is not None:
                 waiting()
 
-    def _report_saving(self) -> None:
-        continued = run_state(self._continuation)
-        aborted = self.state.aborted
-        if aborted is None or continued.finished is None or continued.finished.reason == "cancelled":
+    def _measured_saving(self) -> Saving | None:
+        """The saving that the continuation measured; None if it was stopped, after which it can be repeated."""
+        aborted, finished = self.state.aborted, run_state(self._continuation).finished
+        if aborted is None or finished is None or finished.reason == "cancelled":
             self._continuation = []
-            return
-        self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, continued.finished.tokens))
+            return None
+        return Saving(aborted.code, aborted.tokens_decoded, finished.tokens)
 
     def _model_changed(self, status: ModelStatus) -> None:
         self.model = status

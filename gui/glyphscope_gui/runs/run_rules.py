@@ -105,9 +105,7 @@ class RunRules(QObject):
         return self._run.request.grammar if self._run is not None else None
 
     def apply(self, applied: Applied) -> None:
-        """Take the new tokens; those of a continuation are not read."""
-        if applied.kind == "continuation":
-            return
+        """Take the new tokens."""
         for event in applied.events:
             if isinstance(event, RunStarted):
                 self._begin(event.request, applied.state)
@@ -116,8 +114,8 @@ class RunRules(QObject):
         if self._run is not None and not self._later.isActive():
             self._later.start()
 
-    def finish(self, applied: Applied) -> None:
-        if applied.kind != "continuation" and self._run is not None:
+    def finish(self) -> None:
+        if self._run is not None:
             self._run.over = True
             self._next()
 

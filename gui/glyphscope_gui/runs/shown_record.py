@@ -56,7 +56,7 @@ class ShownRecord(QObject):
         self.state = state
 
     def _apply(self, applied: Applied) -> None:
-        if applied.kind == "continuation" or not (began := applied.of(RunStarted)):
+        if not (began := applied.of(RunStarted)):
             return
         started = began[0]
         # a branch of a record is made with the settings of that record

@@ -41,8 +41,6 @@ class StageChoice(QObject):
 
     def apply(self, applied: Applied) -> None:
         """Events of the run, each of the stage that it names."""
-        if applied.kind == "continuation":
-            return
         places = {stage.name: place for place, stage in enumerate(self._state.stages)}
         before, last = self.place, len(self._state.stages) - 1
         mine: list[AnyEvent] = []

@@ -263,7 +263,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self.models = ModelPresenter(context, self.picker)
         self.settings = SettingsPresenter(context)
         self.prompts = PromptPresenter(context, panels.prompt)
-        self.reading.ended.connect(self.prompts.watch.note)
+        self.reading.ended.connect(lambda read: self.prompts.watch.note(read.events))
         self.help = HelpPresenter(context, self._bar)
         self.models.welcomed.connect(self.help.show_tour)
         self.history = HistoryPresenter(context, panels.history)

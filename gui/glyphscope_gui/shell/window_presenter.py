@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMessageBox
 
-from glyphscope.events import PromptEvaluated
+from glyphscope.events import AnyEvent, PromptEvaluated
 from glyphscope.runs import RunState
 from glyphscope.strategies.read_ahead import ReadAhead
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.runs.outcome_text import figures, model_words, outcome_words
-from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase
+from glyphscope_gui.runs.run_controller import NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.dialogs import open_once
 from glyphscope_gui.shared.language import tr
@@ -67,8 +69,10 @@ class WindowPresenter(QObject):
 
     def _connect_runs(self) -> None:
         runs = self._runs
-        runs.applied.connect(self._applied)
-        runs.ended.connect(self._ended)
+        runs.applied.connect(lambda applied: self._show_evaluated(applied.of(PromptEvaluated)))
+        runs.continued.connect(self._show_evaluated)
+        for ended in (runs.ended, runs.saved):
+            ended.connect(self._show_outcome)
         runs.notStarted.connect(self._show_not_started)
         runs.modelStatusChanged.connect(self._show_model)
         runs.phaseChanged.connect(self._show_phase)
@@ -118,16 +122,16 @@ class WindowPresenter(QObject):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def _applied(self, applied: Applied) -> None:
-        for event in applied.of(PromptEvaluated):
-            if event.done < event.total:
+    def _show_evaluated(self, events: Iterable[AnyEvent]) -> None:
+        for event in events:
+            if isinstance(event, PromptEvaluated) and event.done < event.total:
                 words = tr(
                     "Reading the prompt: {done:,} of {total:,} tokens", done=event.done, total=event.total
                 )
                 self._status.set_state("busy", words)
 
-    def _ended(self, applied: Applied) -> None:
-        self._status.set_note(outcome_words(applied.state))
+    def _show_outcome(self, _ended: object) -> None:
+        self._status.set_note(outcome_words(self._runs.state))
         self._header.sampling.show_run(self._runs.state)
         self._show_figures()
 

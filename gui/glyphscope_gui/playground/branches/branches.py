@@ -104,15 +104,12 @@ class Branches(QObject):
 
     def apply(self, applied: Applied) -> None:
         """Add a run to the tree at its beginning, or begin another tree with it."""
-        if applied.kind == "continuation":
-            return
         for event in applied.of(RunStarted):
             self._begin(event, is_new=applied.kind == "run")
 
     def finish(self, applied: Applied) -> None:
-        if applied.kind == "continuation" or not applied.events or not self.shown:
-            return
-        if not isinstance(applied.events[0], RunStarted) or applied.events[0].run != self.shown:
+        first = applied.events[0] if applied.events else None
+        if not self.shown or not isinstance(first, RunStarted) or first.run != self.shown:
             return
         if applied.kind == "run":
             self._saved_requests.add(self.shown)  # the recorder of runs saves it now
