@@ -149,7 +149,7 @@ class ApprovalCard(Card):
         self.setAccessibleName(
             tr("Allow this tool call? {call}. {claims}", call=self.title.text(), claims=self.claims.text())
         )
-        self._judge()
+        self._check()
         self.show()
 
     def dismiss(self) -> None:
@@ -177,7 +177,7 @@ class ApprovalCard(Card):
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Once its call is judged the card keeps its height: what an edit adds scrolls, so no button moves away."""
+        """Once its call is checked the card keeps its height: what an edit adds scrolls, so no button moves away."""
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize) and not self._settled:
             self._fit()
         return super().eventFilter(watched, event)
@@ -312,10 +312,10 @@ class ApprovalCard(Card):
         for row in self._rows:
             row.edited.setVisible(row.field.is_edited)
             set_role(row.field, row.field.is_edited, key="edited")
-        self._judge()
+        self._check()
 
-    def _judge(self) -> None:
-        """Judge what the fields mean now; until it is known, nothing can be allowed."""
+    def _check(self) -> None:
+        """Check the arguments as edited; until the result is known, the call cannot be allowed."""
         self._set_allowable(False)
         broken = False
         for row in self._rows:

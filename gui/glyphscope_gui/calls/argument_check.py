@@ -1,4 +1,4 @@
-"""The arguments of a call that waits for a person, judged again as they are edited: by argument, and as a whole."""
+"""The arguments of a call that waits for a person, checked again as they are edited: by argument, and as a whole."""
 
 from __future__ import annotations
 

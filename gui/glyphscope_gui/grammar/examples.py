@@ -1,4 +1,4 @@
-"""The examples of a grammar: edited in place, judged as one types."""
+"""The examples of a grammar: edited in place, checked as one types."""
 
 from __future__ import annotations
 

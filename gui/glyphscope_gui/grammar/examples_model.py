@@ -42,7 +42,7 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         document.examplesChanged.connect(self._follow)
 
     def show_verdicts(self, verdicts: Mapping[str, ExampleVerdict]) -> None:
-        """Show the verdicts, by text; a text without one has not been judged."""
+        """Show the verdicts, by text; a text without one has not been checked."""
         self._verdicts = verdicts
         self._changed(0, len(self.examples))
 

@@ -22,7 +22,7 @@ from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.railroad_drawing import RailroadDrawing
 from glyphscope_gui.grammar.run_rules_presenter import RunRulesPresenter
-from glyphscope_gui.grammar.work import Checked, Comparison, Judged, StepView
+from glyphscope_gui.grammar.work import Checked, CheckedExamples, Comparison, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
@@ -114,7 +114,7 @@ class GrammarPresenter(Page):
         bench.generated.connect(lambda _made: self._show_trouble(""))
         bench.notGenerated.connect(lambda error: self._show_trouble(str(error)))
         bench.drawn.connect(self._show_drawing)
-        bench.judged.connect(self._show_judged)
+        bench.examplesChecked.connect(self._show_examples)
         bench.stepped.connect(self._show_step)
         bench.sampled.connect(self._show_samples)
         bench.compared.connect(self._show_comparison)
@@ -265,15 +265,15 @@ class GrammarPresenter(Page):
         hint = tr("%n part(s) omitted", "", drawing.left_out) if drawing and drawing.left_out else ""
         page.rule_card.heading.hint.setText(hint)
 
-    def _show_judged(self, judged: Judged | None) -> None:
+    def _show_examples(self, checked: CheckedExamples | None) -> None:
         page, count = self.view, len(self.examples.examples)
-        self.examples.show_verdicts(judged.verdicts if judged else {})
+        self.examples.show_verdicts(checked.verdicts if checked else {})
         if not count:
             words = ""
-        elif judged is None:
+        elif checked is None:
             words = tr("fix the errors first")
         else:
-            words = judged.trouble or tr(
+            words = checked.trouble or tr(
                 "{right} of {count} pass", right=self.examples.passing(), count=count
             )
         page.example_card.heading.hint.setText(words)

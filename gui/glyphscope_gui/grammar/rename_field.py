@@ -25,13 +25,13 @@ class RenameField(LineEdit):
         self.setProperty("role", "mono")
         self._editor = parent
         self._old = ""
-        self.textEdited.connect(self._judge)
+        self.textEdited.connect(self._mark_invalid)
         self.hide()
 
     def begin(self, name: str, place: QRect) -> None:
         self._old = name
         self.setText(name)
-        self._judge(name)
+        self._mark_invalid(name)
         width = max(self.fontMetrics().horizontalAdvance("m") * (len(name) + 8), 140)
         box = QRect(place.left(), place.top() - 4, width, self.sizeHint().height())
         room = self._editor.rect()
@@ -60,5 +60,5 @@ class RenameField(LineEdit):
         self.hide()
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _judge(self, text: str) -> None:
+    def _mark_invalid(self, text: str) -> None:
         set_role(self, not is_name(text), key="refused")

@@ -61,7 +61,7 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Judged:
+class CheckedExamples:
     """Verdicts by text; `trouble` says why a text has none."""
 
     verdicts: Mapping[str, ExampleVerdict]
@@ -110,9 +110,9 @@ def check(text: str, cancel: Callable[[], bool]) -> Checked:
     return Checked(text, to_problems(text, found.diagnostics), counts, rules, grammar, seconds)
 
 
-def judge(
+def check_examples(
     grammar: Grammar, texts: tuple[str, ...], known: Mapping[str, ExampleVerdict], cancel: Callable[[], bool]
-) -> Judged:
+) -> CheckedExamples:
     """Return the grammar's verdict on each text; those `known` for this grammar are not matched again."""
     verdicts: dict[str, ExampleVerdict] = {}
     trouble = ""
@@ -126,7 +126,7 @@ def judge(
             trouble = str(error)
             continue
         verdicts[text] = ExampleVerdict(report.accepted, report.failed_at, len(text), report.expected)
-    return Judged(verdicts, trouble)
+    return CheckedExamples(verdicts, trouble)
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,10 @@ _SLOW_SLOTS = frozenset({"samples", "compare", "enforcement", "prove"})
 class GrammarBench(QObject):
     """`generated` carries the tools' grammar, `notGenerated` the error of tools that have none.
 
-    `checked` carries a Checked, `drawn` a RailroadDrawing or None, `judged` a Judged or None (the grammar is
-    invalid), `stepped` a StepView, or None and the reason in words, `sampled` and `compared` likewise. `proved` carries
-    the Proofs made so far, and whether these are all; `enforcementTested` the EnforcementRows of a custom grammar;
-    `crashed` the exception of a job.
+    `checked` carries a Checked, `drawn` a RailroadDrawing or None, `examplesChecked` CheckedExamples or None (the
+    grammar is invalid), `stepped` a StepView, or None and the reason in words, `sampled` and `compared` likewise.
+    `proved` carries the Proofs made so far, and whether these are all; `enforcementTested` the EnforcementRows of a
+    custom grammar; `crashed` the exception of a job.
 
     Each job has a slot (`grammar/jobs.py`): of two jobs in a slot only the newer one's result is shown.
     """
@@ -58,7 +58,7 @@ class GrammarBench(QObject):
     checking = Signal()
     checked = Signal(object)
     drawn = Signal(object)
-    judged = Signal(object)
+    examplesChecked = Signal(object)
     stepped = Signal(object, str)
     sampled = Signal(object, str)
     compared = Signal(object, str)
@@ -100,7 +100,7 @@ class GrammarBench(QObject):
         self._proof_ticks = QTimer(self, interval=PROOF_SHOWN_MS)
         self._proof_ticks.timeout.connect(lambda: self.proved.emit(tuple(self._proofs), False))
         registry.changed.connect(lambda _registry: self._tools_changed())
-        document.examplesChanged.connect(self._judge)
+        document.examplesChanged.connect(self._check_examples)
         document.sourceChanged.connect(self.text_changed)
         document.baseChanged.connect(self._compare)
 
@@ -219,7 +219,7 @@ class GrammarBench(QObject):
         self._verdicts = {}
         self.checked.emit(found)
         self.draw()
-        self._judge()
+        self._check_examples()
         self._do_step()
         self._sample()
         self._compare()
@@ -237,19 +237,19 @@ class GrammarBench(QObject):
 
     # -- for a valid grammar only --------------------------------------------------------------------------------
 
-    def _judge(self) -> None:
-        grammar = self._grammar_for("examples", lambda _why: self.judged.emit(None))
+    def _check_examples(self) -> None:
+        grammar = self._grammar_for("examples", lambda _why: self.examplesChecked.emit(None))
         if grammar is None:
             return
         found, known = self.last, dict(self._verdicts)
         texts = tuple(example.text for example in self._document.work.examples)
 
-        def done(judged: work.Judged) -> None:
+        def done(checked: work.CheckedExamples) -> None:
             if self.last is found:
-                self._verdicts.update(judged.verdicts)
-                self.judged.emit(judged)
+                self._verdicts.update(checked.verdicts)
+                self.examplesChecked.emit(checked)
 
-        self._start("examples", lambda: work.judge(grammar, texts, known, self._is_closed), done)
+        self._start("examples", lambda: work.check_examples(grammar, texts, known, self._is_closed), done)
 
     def _do_step(self) -> None:
         text, at = self._step

@@ -27,7 +27,7 @@ class TypedTextPresenter(QObject):
         self._bar = bar
         self._rules = context.rules
         bar.field.tokensRequested.connect(self._ask)
-        self._rules.judged.connect(self._judged)
+        self._rules.textChecked.connect(self._show_refusal)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -40,7 +40,7 @@ class TypedTextPresenter(QObject):
         before = b"".join(each.step.data for each in tokens[-CONTEXT:])[-CONTEXT:]
         self._runs.queries.ask("pieces", partial(pieces_of, typed=Typed(before, text)), self._show_pieces)
         if text:
-            self._rules.judge(token.step.index, text)
+            self._rules.check_text(token.step.index, text)
 
     def _show_pieces(self, pieces: Pieces) -> None:
         lines = []
@@ -66,7 +66,7 @@ class TypedTextPresenter(QObject):
             )
         self._bar.field.show_pieces(pieces.typed.text, "\n".join(lines))
 
-    def _judged(self, text: str, refusal: Refusal) -> None:
+    def _show_refusal(self, text: str, refusal: Refusal) -> None:
         """Show why the constraint rejects the text, before it is tried."""
         started, token = self._runs.state.started, self._page.current_token()
         if started is None or token is None or token.step.index != refusal.index:

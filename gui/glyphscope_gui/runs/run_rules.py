@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -47,7 +48,7 @@ class _Run:
         """Read tokens, in the job's thread. Raises GlyphscopeError."""
         return self._made().read(tokens, self.dropped.is_set)
 
-    def judge(self, index: int, text: str) -> Any:
+    def check_text(self, index: int, text: str) -> Any:
         """Check a text in the place of that token, in the job's thread. Raises GlyphscopeError."""
         one = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
         if self.tokens[index].start > LONGEST_TEXT:
@@ -71,7 +72,7 @@ class RunRules(QObject):
     """Reads a run's tokens by the rules of its grammar.
 
     `began` says whether the run has a grammar; `found` carries the first row and the TokenRules of the tokens
-    from there; `refused` a Refusal; `judged` a text in a token's place and the Refusal of it alone, empty
+    from there; `refused` a Refusal; `textChecked` a text in a token's place and the Refusal of it alone, empty
     where the grammar accepts it; `priced` the RuleCosts of a run that is over. Tokens that could not be read
     have TokenRules with the reason.
     """
@@ -79,7 +80,7 @@ class RunRules(QObject):
     began = Signal(bool)
     found = Signal(int, object)
     refused = Signal(object)
-    judged = Signal(str, object)
+    textChecked = Signal(str, object)
     priced = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -126,8 +127,8 @@ class RunRules(QObject):
         self._requested = index
         self._next()
 
-    def judge(self, index: int, text: str) -> None:
-        """Request a check of a text in the place of that token, which `judged` carries; of several requests,
+    def check_text(self, index: int, text: str) -> None:
+        """Request a check of a text in the place of that token, which `textChecked` carries; of several requests,
         the last.
         """
         self._typed = index, text
@@ -159,7 +160,8 @@ class RunRules(QObject):
             self._start(run, lambda: run.refuse(index), self.refused.emit)
         elif self._typed is not None and self._typed[0] < len(run.tokens):
             (place, text), self._typed = self._typed, None
-            self._start(run, lambda: run.judge(place, text), lambda refusal: self.judged.emit(text, refusal))
+            report = partial(self.textChecked.emit, text)
+            self._start(run, lambda: run.check_text(place, text), report)
         elif run.given < len(run.tokens) and not run.trouble:
             first = run.given
             tokens = run.tokens[first : first + AT_ONCE]

@@ -33,7 +33,7 @@ JSON_HEIGHT = 160
 MOST_FIELDS = 60
 """Most arguments shown as separate fields; a tool with more is called with JSON."""
 LONGEST_TEXT = 200_000
-"""Characters of arguments that are judged as they are typed."""
+"""Characters of arguments whose problems are located as they are typed."""
 _NO_OBJECT = parse_object("[]")
 """The error for JSON that is not an object, in a schema's terms."""
 

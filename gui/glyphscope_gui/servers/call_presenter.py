@@ -46,13 +46,14 @@ class CallPresenter(QObject):
         self._called = _Place("", "")
         self._drafts: dict[_Place, dict[str, Any]] = {}
         self._answers: dict[_Place, CallView] = {}
-        panel.edited.connect(self._judge)
+        panel.edited.connect(self._check)
         panel.callRequested.connect(self._call)
         panel.cancel_button.clicked.connect(self.jobs.cancel)
         self._background = Background(self)
         self._error = context.show_error
         panel.result.saveRequested.connect(self._choose_file)
-        self.jobs.judged.connect(panel.show_check)
+        self.jobs.checked.connect(panel.show_check)
+        self.jobs.unreadable.connect(panel.show_unreadable)
         self.jobs.began.connect(panel.begin)
         self.jobs.progressed.connect(self._show_progress)
         self.jobs.ended.connect(self._ended)
@@ -94,19 +95,9 @@ class CallPresenter(QObject):
         with suppress(ValueError):  # invalid JSON is not worth keeping
             _remember(self._drafts, self._shown, self._panel.form.arguments())
 
-    def _judge(self) -> None:
-        panel = self._panel
-        if panel.tool is None:
-            self.jobs.forget()
-            return
-        try:
-            arguments = panel.form.arguments()
-        except ValueError as error:
-            self.jobs.forget()
-            panel.show_unreadable(str(error))
-            return
-        panel.show_state()
-        self.jobs.judge(panel.tool, arguments)
+    def _check(self) -> None:
+        self._panel.show_state()
+        self.jobs.check(self._panel.tool, self._panel.form)
 
     def _call(self, arguments: dict[str, Any]) -> None:
         work = self._work(self._shown.server, self._shown.tool, arguments) if self._shown.tool else None

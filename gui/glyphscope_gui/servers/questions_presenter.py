@@ -33,10 +33,11 @@ class QuestionsPresenter(QObject):
         self._servers.asked.connect(self._show)
         card.answered.connect(self._answer)
         card.refuse_all.clicked.connect(self._refuse_all)
-        card.edited.connect(self._judge)
+        card.edited.connect(self._check)
         card.generateRequested.connect(self._generate)
         card.stopRequested.connect(self.stop)
-        self.jobs.judged.connect(card.show_check)
+        self.jobs.checked.connect(card.show_check)
+        self.jobs.unreadable.connect(card.show_unreadable)
         self.jobs.crashed.connect(context.show_error)
 
     @property
@@ -74,18 +75,9 @@ class QuestionsPresenter(QObject):
             question.answer(Answer(action="decline"))
         self._show()
 
-    def _judge(self) -> None:
+    def _check(self) -> None:
         question = self._card.question
-        if question is None or question.form is None:
-            self.jobs.forget()
-            return
-        try:
-            given = self._card.form.arguments()
-        except ValueError as error:
-            self.jobs.forget()
-            self._card.show_unreadable(str(error))
-            return
-        self.jobs.judge(question.form, given)
+        self.jobs.check(question.form if question is not None else None, self._card.form)
 
     def _generate(self) -> None:
         """Let the open model generate the approved answer; the user reads it before it is sent."""

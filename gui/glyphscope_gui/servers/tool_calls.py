@@ -1,4 +1,4 @@
-"""A manual call: its arguments are judged while they are typed; it runs in the background, with progress."""
+"""A manual call: its arguments are checked while they are typed; it runs in the background, with progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.registry import Tool
 from glyphscope.tools import Outcome, Progress
-from glyphscope_gui.calls.argument_check import check_arguments
+from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
+from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_outcome import CallView, call_view
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -20,7 +21,8 @@ SECONDS = 120.0
 """The timeout of a manual call."""
 LOOK_MS = 120
 """How often progress is looked at, however often a server reports it."""
-JUDGE_MS = 120
+CHECK_MS = 120
+"""After the last edit the arguments are checked."""
 
 
 Work: TypeAlias = Callable[[threading.Event, Progress], Outcome]
@@ -37,9 +39,12 @@ class Progressed(NamedTuple):
 
 
 class ToolCalls(QObject):
-    """One call at a time. `judged` carries an ArgumentCheck, `progressed` a Progressed, `ended` a CallView."""
+    """One call at a time. `checked` carries an ArgumentCheck, `unreadable` why arguments cannot be parsed, `progressed`
+    a Progressed, `ended` a CallView.
+    """
 
-    judged = Signal(object)
+    checked = Signal(object)
+    unreadable = Signal(str)
     began = Signal()
     progressed = Signal(object)
     ended = Signal(object)
@@ -57,22 +62,25 @@ class ToolCalls(QObject):
         self._requested: tuple[Tool, dict[str, Any]] | None = None
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._show_progress)
-        self._judge_later = QTimer(self, singleShot=True, interval=JUDGE_MS)
-        self._judge_later.timeout.connect(self._judge)
+        self._check_later = QTimer(self, singleShot=True, interval=CHECK_MS)
+        self._check_later.timeout.connect(self._check)
 
     @property
     def is_busy(self) -> bool:
         return self._cancel is not None
 
-    def judge(self, tool: Tool, arguments: dict[str, Any]) -> None:
-        """Judge these arguments soon; only the latest of several verdicts is shown."""
-        self._requested = (tool, arguments)
-        self._judge_later.start()
-
-    def forget(self) -> None:
-        """Drop the verdict that is still to be computed."""
+    def check(self, tool: Tool | None, form: CallForm) -> None:
+        """Check the arguments in the form soon, in place of those of an earlier request; None drops it."""
         self._requested = None
-        self._judge_later.stop()
+        self._check_later.stop()
+        if tool is None:
+            return
+        try:
+            self._requested = (tool, form.arguments())
+        except ValueError as error:
+            self.unreadable.emit(str(error))
+        else:
+            self._check_later.start()
 
     def call(self, work: Work) -> None:
         """Run one request in the background; does nothing while another one is running."""
@@ -101,16 +109,16 @@ class ToolCalls(QObject):
         done, total, message = self._last_report or (None, None, "")
         self.progressed.emit(Progressed(done, total, message, time.monotonic() - self._since))
 
-    def _judge(self) -> None:
+    def _check(self) -> None:
         if self._requested is None:
             return
         tool, arguments = requested = self._requested
 
-        def done(judged: object) -> None:
+        def done(check: ArgumentCheck) -> None:
             if self._requested is requested:
-                self.judged.emit(judged)
+                self.checked.emit(check)
 
-        self._background.start("judge", lambda: check_arguments(tool, arguments), done, self.crashed.emit)
+        self._background.start("check", lambda: check_arguments(tool, arguments), done, self.crashed.emit)
 
     def _done(self, view: CallView) -> None:
         self._over()
