@@ -196,6 +196,16 @@ def test_pausing_waits_between_samples_and_stopping_saves_the_finished_ones(tmp_
     assert not result(reported).manifest.finished
 
 
+def test_a_paused_evaluation_can_be_closed(tmp_path):
+    control = Control()
+    with closing(
+        evaluate(plan(tmp_path, trials=9), tmp_path / "out", opener=opener, control=control)
+    ) as progress:
+        begun = next(each for each in progress if isinstance(each, SampleBegun))
+        control.pause()
+    assert begun and not any(each.name.startswith("evaluation") for each in threading.enumerate())
+
+
 def test_models_are_always_closed(tmp_path):
     opened: list[AnsweringModel] = []
 

@@ -19,7 +19,7 @@ from glyphscope.evals.distribution import (
     seed_run,
 )
 from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
-from glyphscope.evals.results.words import interval_words
+from glyphscope.evals.results.words import rate_words
 from glyphscope.events import RunRequest
 from glyphscope.models.interface import Model
 from glyphscope.text.figures import percent
@@ -68,7 +68,7 @@ def _print(result: Distribution) -> None:
         bar = "█" * max(round(group.share.share * _BAR), 1)
         table.add_row(
             str(group.share.correct),
-            f"{percent(group.share.share, 0)} {interval_words(group.share)}",
+            rate_words(group.share),
             bar,
             f"{mark} {shorten(label, _LONGEST)}",
             "" if parting is None else f"character {parting.char:,}",

@@ -63,15 +63,11 @@ def share(correct: int, n: int, effective: float | None = None) -> Share:
 
 def share_of(values: Iterable[tuple[Hashable, bool]]) -> Share:
     """Of samples that are right or not, each with the cluster that it belongs to (`effective_n`)."""
-    counts: dict[Hashable, list[int]] = {}
+    counts: dict[Hashable, tuple[int, int]] = {}
     for cluster, value in values:
-        count = counts.get(cluster)
-        if count is None:
-            counts[cluster] = [int(value), 1]
-        else:
-            count[0] += value
-            count[1] += 1
-    return share_of_counts([(correct, of) for correct, of in counts.values()])
+        correct, of = counts.get(cluster, (0, 0))
+        counts[cluster] = correct + value, of + 1
+    return share_of_counts([*counts.values()])
 
 
 def share_of_counts(counts: Sequence[tuple[int, int]]) -> Share:

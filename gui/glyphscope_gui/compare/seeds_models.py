@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope.evals.distribution import Distribution, Group, Option, Parting
-from glyphscope.evals.results.words import interval_words, share_words
+from glyphscope.evals.results.words import rate_words, share_words
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
@@ -53,7 +53,7 @@ class AnswersModel(TableModel[Group]):
             case 2:
                 return tr("{drawn} of {runs}", drawn=row.share.correct, runs=row.share.n)
             case 3:
-                return f"{percent(row.share.share, 0)} {interval_words(row.share)}"
+                return rate_words(row.share)
             case _:
                 if row.parting is None:
                     return UNKNOWN

@@ -18,8 +18,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.words import REASON_WORDS, arm_labels, comparison_words, interval_words, p_words
-from glyphscope.evals.statistics import Share
+from glyphscope.evals.results.words import REASON_WORDS, arm_labels, comparison_words, p_words, rate_words
 from glyphscope.text.figures import percent, plain_number, pluralize
 
 LISTED_BELOW = 0.05
@@ -56,7 +55,7 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
     for arm in summary.arms:
         figures = arm.tools
         table.add_row(
-            labels.get(arm.arm, arm.arm), str(figures.answered), *map(shown, (
+            labels.get(arm.arm, arm.arm), str(figures.answered), *map(rate_words, (
                 figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments,
             )),
             "" if figures.decoded is None else plain_number(figures.decoded.mean),
@@ -69,11 +68,6 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
     for note in summary.notes:
         print_text(note)
     print_text(f"Report: {folder / REPORT}")
-
-
-def shown(share: Share) -> str:
-    """Percent as the report has it, with the 95% interval; a dash where nothing was counted."""
-    return f"{percent(share.share, 0)} {interval_words(share)}" if share.n else "–"
 
 
 def export(

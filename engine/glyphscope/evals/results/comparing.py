@@ -118,8 +118,8 @@ def _compared(
     first: Arm, second: Arm, differ: str, measure: Measure, marks: Mapping[str, Marks]
 ) -> Comparison | None:
     one, other = marks[first.id][measure], marks[second.id][measure]
-    tables = [trials.against(other[key]) for key, trials in one.items() if key in other]
-    tables = [table for table in tables if table.pairs]
+    shared = (trials.against(other[key]) for key, trials in one.items() if key in other)
+    tables = [table for table in shared if table.pairs]
     if not tables:
         return None
     total, verdict = sum_of(tables), scenario_test(tables)
@@ -130,17 +130,12 @@ def _compared(
         measure=measure,
         differ=differ,
         pairs=total.pairs,
-        both=total.both,
-        only_first=total.only_first,
-        only_second=total.only_second,
-        neither=total.neither,
+        **msgspec.structs.asdict(total),
         difference=total.difference / total.pairs,
         low=low,
         high=high,
-        p=verdict.p,
-        exact=verdict.exact,
+        **msgspec.structs.asdict(verdict),
         scenarios=len(tables),
-        discordant=verdict.discordant,
         effective=effective,
     )
 

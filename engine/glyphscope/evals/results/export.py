@@ -22,14 +22,14 @@ _AXES = Arm.__struct_fields__
 _KINDS: dict[str, str] = {
     "arm": "string", **dict.fromkeys(_AXES, "string"), "repair": "int64",
     "suite": "string", "scenario": "string", "trial": "int64", "seed": "int64", "group": "string", "level": "string",
-    "control": "bool", "answered": "bool", "ok": "bool", "parsed": "bool", "valid": "bool", "right_tool": "bool",
-    "right_arguments": "bool", "reason": "string", "code": "string", "path": "string", "detail": "string",
+    "control": "bool_", "answered": "bool_", "ok": "bool_", "parsed": "bool_", "valid": "bool_", "right_tool": "bool_",
+    "right_arguments": "bool_", "reason": "string", "code": "string", "path": "string", "detail": "string",
     "calls": "string", "text": "string", "outcome": "string", "prompt_tokens": "int64", "instructions": "int64",
-    "decoded": "int64", "forced": "int64", "stopped_at": "int64", "saved": "int64", "first_token_ms": "double",
-    "total_ms": "double", "judge_model": "string", "judge_pass": "bool", "judge_reason": "string",
+    "decoded": "int64", "forced": "int64", "stopped_at": "int64", "saved": "int64", "first_token_ms": "float64",
+    "total_ms": "float64", "judge_model": "string", "judge_pass": "bool_", "judge_reason": "string",
     "judge_prompt": "string", "judged": "string", "run": "string", "time": "string",
 }  # fmt: skip
-"""Columns with Arrow's names of their types. `reason`, `code`, `path` and `detail` are those of the first failure;
+"""Columns with pyarrow's names of their types. `reason`, `code`, `path` and `detail` are those of the first failure;
 `calls` is JSON; the columns of the judge are those of its deciding verdict, and `judged` has all of them as JSON; `run`
 is the first record's path in the result's folder."""
 COLUMNS = tuple(_KINDS)
@@ -75,16 +75,13 @@ def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
     import pyarrow
     import pyarrow.parquet
 
-    schema = pyarrow.schema([(name, getattr(pyarrow, _ARROW[kind])()) for name, kind in _KINDS.items()])
+    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in _KINDS.items()])
     columns = zip(*_rows(manifest, samples), strict=True)
     values = [list(column) for column in columns] or [[] for _ in COLUMNS]
     arrays = [pyarrow.array(each, type=field.type) for each, field in zip(values, schema, strict=True)]
     out = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), out)
     return out.getvalue()
-
-
-_ARROW = {"string": "string", "int64": "int64", "bool": "bool_", "double": "float64"}
 
 
 def _rows(manifest: Manifest, samples: Iterable[Sample]) -> Iterator[list[Any]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from glyphscope.evals.results.figures import Comparison
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.rows import Row
+from glyphscope.evals.results.rows import Row, counted
 from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import and_more
 
@@ -72,16 +71,15 @@ def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> It
 
 def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     silent = {arm: sum(not row.answered for row in rows) for arm, rows in by_arm.items()}
-    reasons = Counter(row.reason for rows in by_arm.values() for row in rows if not row.answered)
+    reasons = counted(row.reason for rows in by_arm.values() for row in rows if not row.answered)
     if not reasons:
         return
-    counts = ", ".join(
-        f"{reason} {n:,}" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
-    )
+    counts = ", ".join(f"{reason} {n:,}" for reason, n in reasons.items())
+    unanswered, samples = sum(reasons.values()), pluralize(sum(map(len, by_arm.values())), "sample")
     worst = max(silent, key=silent.__getitem__)
     rows, right = by_arm[worst], sum(row.ok for row in by_arm[worst])
     yield (
-        f"{reasons.total():,} of {pluralize(sum(map(len, by_arm.values())), 'sample')} brought no answer of the model "
+        f"{unanswered:,} of {samples} brought no answer of the model "
         f"({counts}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
         f"{len(rows):,}. Counted as wrong, {right:,} of these {len(rows):,} would be right."
     )

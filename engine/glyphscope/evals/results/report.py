@@ -40,7 +40,13 @@ from glyphscope.evals.results.rows import rows_of
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
 from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables, suite_tables
-from glyphscope.evals.results.words import MEASURE_WORDS, arm_labels, interval_words, sensitivity_words
+from glyphscope.evals.results.words import (
+    MEASURE_WORDS,
+    arm_labels,
+    interval_words,
+    rate_words,
+    sensitivity_words,
+)
 from glyphscope.evals.statistics import Spread
 from glyphscope.evals.suites.reading import parse_suite, suite_registry
 from glyphscope.evals.suites.suite import Suite
@@ -144,7 +150,7 @@ def _charts(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
 
 def _success_words(arm: ArmFigures) -> str:
     ok = arm.tools.ok
-    return f"{percent(ok.share, 0)} {interval_words(ok)}, {ok.correct:,} of {ok.n:,}" if ok.n else "–"
+    return f"{rate_words(ok)}, {ok.correct:,} of {ok.n:,}" if ok.n else "–"
 
 
 def _spreads(
@@ -202,14 +208,14 @@ def write_summaries(folder: ResultFolder, samples: Iterable[Sample], suites: Seq
     model need be open for a report. Raises StorageError (what was there before is untouched), and RecordError where the
     kept tables are damaged.
     """
-    kept, manifest, path = list(samples), folder.manifest, folder.path
-    shown = _tables(folder.tables(), suites)
-    summary, scenarios = summarise(manifest, kept), by_scenario(manifest, kept)
+    samples, manifest, path = list(samples), folder.manifest, folder.path
+    tables = _tables(folder.tables(), suites)
+    summary, scenarios = summarise(manifest, samples), by_scenario(manifest, samples)
     atomic_write(path / SUMMARY, _json(summary))
     atomic_write(path / BY_SCENARIO, _json(scenarios))
-    atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, kept)))
+    atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, samples)))
     atomic_write(path / TABLE, csv_text(manifest, scenarios))
-    page = report_html(manifest, summary, kept, suites, shown)
+    page = report_html(manifest, summary, samples, suites, tables)
     atomic_write(path / REPORT, page.encode("utf-8", "replace"))
     return summary
 

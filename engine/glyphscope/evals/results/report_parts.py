@@ -13,11 +13,7 @@ from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.rows import Row, figures
 from glyphscope.evals.results.sample import NO_ANSWER, Judged, Reason, Sample
-from glyphscope.evals.results.words import (
-    REASON_WORDS,
-    comparison_words,
-    conclusion,
-)
+from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion
 from glyphscope.evals.statistics import Share
 
 MOST_OF_A_REASON = 40
@@ -115,8 +111,8 @@ def matrix(
     return columns, cells
 
 
-def _group(row: Row) -> str:
-    return CONTROL if row.control else row.group or "(no group)"
+def _group(of: Row | Sample) -> str:
+    return CONTROL if of.control else of.group or "(no group)"
 
 
 def _cell(rows: Sequence[Row], place: str) -> Cell:
@@ -131,9 +127,8 @@ def blocks_of(
     marked = len(samples) <= MOST_MARKS
     found: dict[tuple[str, str], dict[str, dict[str, list[Sample]]]] = {}
     for sample in sorted(samples, key=lambda s: s.trial):
-        key = (sample.suite, CONTROL if sample.control else sample.group or "(no group)")
-        by_arm = found.setdefault(key, {}).setdefault(sample.scenario, {})
-        by_arm.setdefault(sample.arm, []).append(sample)
+        by_scenario = found.setdefault((sample.suite, _group(sample)), {})
+        by_scenario.setdefault(sample.scenario, {}).setdefault(sample.arm, []).append(sample)
     blocks = []
     for column in columns:
         lines = [

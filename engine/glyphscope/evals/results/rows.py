@@ -67,6 +67,12 @@ def rows_of(samples: Iterable[Sample]) -> list[Row]:
     return list({sample.id: row_of(sample) for sample in samples}.values())
 
 
+def counted(words: Iterable[str]) -> dict[str, int]:
+    """By word, the most frequent first; those of one frequency by the alphabet. Empty words do not count."""
+    counts = Counter(word for word in words if word)
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
 def figures(rows: Sequence[Row], *, greedy: bool | None = None) -> Figures:
     """Over these rows, of one arm.
 
@@ -81,8 +87,8 @@ def figures(rows: Sequence[Row], *, greedy: bool | None = None) -> Figures:
         n=len(rows),
         answered=len(answered),
         **shares,
-        failures=_counted(row.reason for row in rows),
-        codes=_counted(row.code for row in rows),
+        failures=counted(row.reason for row in rows),
+        codes=counted(row.code for row in rows),
         pass_k=_pass_k(answered),
         decoded=_spread([row.decoded for row in answered]),
         prompt_tokens=_spread([row.prompt_tokens for row in answered]),
@@ -116,12 +122,6 @@ def _pass_k(rows: Sequence[Row]) -> dict[str, float]:
         each = [pass_hat(correct, n, k) for correct, n in counts.values() if n >= k]
         shares[str(k)] = sum(each) / len(each)
     return shares
-
-
-def _counted(words: Iterable[str]) -> dict[str, int]:
-    """By word, the most frequent first; those of one frequency by the alphabet."""
-    counts = Counter(word for word in words if word)
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _spread(values: list[int] | list[float]) -> Spread | None:

@@ -12,13 +12,7 @@ from typing import Literal
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.comparing import compare_arms, format_sensitivity, marks_of
-from glyphscope.evals.results.figures import (
-    ArmFigures,
-    Figures,
-    ScenarioFigures,
-    ScenarioSummary,
-    Summary,
-)
+from glyphscope.evals.results.figures import ArmFigures, Figures, ScenarioFigures, ScenarioSummary, Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.notes import is_greedy, notes_of
 from glyphscope.evals.results.rows import Row, figures, rows_of
@@ -56,13 +50,11 @@ def by_scenario_and_strategy(manifest: Manifest, samples: Iterable[Sample]) -> S
     Strategies are named as in arms' ids: `suite` for each suite's own, `+repair2` for two repairs, and `.baseline`
     for arms without what is recommended for their models.
     """
-    names = {arm.id: strategy_name(arm) for arm in manifest.arms}
+    names = {
+        arm.id: arm.strategy_id + ("" if arm.workarounds == "production" else ".baseline")
+        for arm in manifest.arms
+    }
     return _by_scenario(manifest, samples, "strategy", lambda row: names.get(row.arm, "unknown"))
-
-
-def strategy_name(arm: Arm) -> str:
-    """The strategy of an arm, in the words of its id."""
-    return arm.strategy_id + ("" if arm.workarounds == "production" else ".baseline")
 
 
 def _by_arm(manifest: Manifest, rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -127,20 +119,18 @@ def _by_scenario(
     return ScenarioSummary(digest=manifest.digest, by=by, scenarios=tuple(scenarios))
 
 
-COLUMNS = (
-    "arm", "model", "notation", "shape", "constraint", "strategy", "profile", "workarounds", "preset",
-    "thinking", "constrain_from", "order", "suite",
-    "scenario", "group", "level", "control", "n", "answered", "ok", "ok_share", "ok_low", "ok_high", "ok_effective_n",
-    "parsed", "parsed_n", "valid", "valid_n", "right_tool", "right_tool_n", "right_arguments", "right_arguments_n",
-    "failures", "decoded_tokens_mean", "prompt_tokens_mean", "instruction_tokens_mean", "bytes_mean",
-    "first_token_ms_p50", "total_ms_p50", "total_ms_p95", "aborted", "abort_measured", "abort_decoded",
-    "abort_would_have",
-)  # fmt: skip
 _ARM_MEMBERS = (
     "model", "notation", "shape", "constraint", "strategy_id", "profile", "workarounds", "preset", "thinking",
     "constrain_from", "order",
 )  # fmt: skip
 """The members of an arm in the columns after its name."""
+COLUMNS = (
+    "arm", *(name.removesuffix("_id") for name in _ARM_MEMBERS), "suite", "scenario", "group", "level", "control", "n",
+    "answered", "ok", "ok_share", "ok_low", "ok_high", "ok_effective_n", "parsed", "parsed_n", "valid", "valid_n",
+    "right_tool", "right_tool_n", "right_arguments", "right_arguments_n", "failures", "decoded_tokens_mean",
+    "prompt_tokens_mean", "instruction_tokens_mean", "bytes_mean", "first_token_ms_p50", "total_ms_p50",
+    "total_ms_p95", "aborted", "abort_measured", "abort_decoded", "abort_would_have",
+)  # fmt: skip
 
 
 def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:

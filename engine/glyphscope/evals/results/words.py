@@ -57,9 +57,6 @@ _VALUES: dict[tuple[str, object], str] = {
     ("strategy", None): "each suite's own strategy",
     ("workarounds", "production"): "recommended workarounds",
     ("workarounds", "baseline"): "no workarounds",
-    ("thinking", "auto"): "thinking auto",
-    ("thinking", "on"): "thinking on",
-    ("thinking", "off"): "thinking off",
     ("constrain_from", "start"): "the constraint from the first token",
     ("constrain_from", "reasoning"): "the constraint after the reasoning",
     ("constrain_from", "call"): "the constraint from the call",
@@ -89,14 +86,10 @@ def sample_words(manifest: Manifest, arm: str, suite: str, scenario: str, trial:
 
 def _short(name: str, arm: Arm) -> str:
     value = getattr(arm, name)
-    if name == "constraint" and value == "off":
-        return "no constraint"
+    if name in ("repair", "thinking") or (name, value) == ("constraint", "off"):
+        return value_words(name, arm)
     if name == "strategy":
         return value or "suite's strategy"
-    if name == "repair":
-        return pluralize(value, "repair") if value else "no repair"
-    if name == "thinking":
-        return f"thinking {value}"
     if name == "constrain_from":
         return f"constrained from {value}"
     if name == "order":
@@ -206,11 +199,14 @@ def interval_words(share: Share) -> str:
     return f"[{share.low * 100:.0f}, {share.high * 100:.0f}]" if share.n else "–"
 
 
+def rate_words(share: Share) -> str:
+    """`83% [65, 93]`."""
+    return f"{percent(share.share, 0)} {interval_words(share)}" if share.n else "–"
+
+
 def share_words(share: Share) -> str:
     """`25 of 30, 83% [65, 93]`."""
-    if not share.n:
-        return "–"
-    return f"{share.correct:,} of {share.n:,}, {percent(share.share, 0)} {interval_words(share)}"
+    return f"{share.correct:,} of {share.n:,}, {rate_words(share)}" if share.n else "–"
 
 
 def _capital(text: str) -> str:

@@ -99,7 +99,7 @@ class Crew:
 
     def _work(self, model: Model) -> None:
         try:
-            while self._control.wait() and not self._ended.is_set():
+            while self._control.wait(self._ended):
                 with self._taking:
                     planned = next(self._todo, None)
                 if planned is None:

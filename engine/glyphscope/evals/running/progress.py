@@ -75,6 +75,8 @@ class Ended:
     complete: bool
 
 
+_LOOK_SECONDS = 0.05
+
 Progress: TypeAlias = Begun | ModelOpened | ModelMissing | SampleBegun | SampleGrew | SampleDone | Ended
 
 
@@ -99,7 +101,8 @@ class Control:
         self.stopped.set()
         self._going.set()
 
-    def wait(self) -> bool:
-        """Wait while it is paused; returns whether to continue."""
-        self._going.wait()
-        return not self.stopped.is_set()
+    def wait(self, ended: threading.Event) -> bool:
+        """Wait while it is paused; returns whether to continue. `ended` ends the waiting, as `stop` does."""
+        while not self._going.wait(_LOOK_SECONDS) and not ended.is_set():
+            pass
+        return not (self.stopped.is_set() or ended.is_set())

@@ -18,8 +18,8 @@ from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
-from glyphscope.evals.scoring.assertions import NO_ASSERTORS, Assertors, assert_all
-from glyphscope.evals.scoring.scorer import Verdict, score
+from glyphscope.evals.scoring.assertions import NO_ASSERTORS, Asserted, Assertors, assert_all
+from glyphscope.evals.scoring.scorer import score
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import AnyEvent, RunRequest, Token
 from glyphscope.models.interface import Model
@@ -46,7 +46,7 @@ OF_THE_USER = frozenset({"user", "template", "history", "begun"})
 SampleAndRuns: TypeAlias = tuple[Sample, list[list[AnyEvent]]]
 """A sample, and the events of each of its runs."""
 Interact: TypeAlias = Callable[[threading.Event], Interaction]
-"""Makes the host of a run that the event cancels."""
+"""Makes the `Interaction` of a run that the event cancels."""
 
 
 class Runs:
@@ -140,8 +140,7 @@ def run_sample(
             cancelled,
             runs.judge,
         )
-        sample = _sample(planned, asserted.verdict, runs.states)
-        sample = msgspec.structs.replace(sample, judged=asserted.judged)
+        sample = _sample(planned, asserted, runs.states)
         if _chosen(planned.id, savings) and _can_continue(request.request, runs.states):
             sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
         if cancelled.is_set():
@@ -163,12 +162,13 @@ def _request(planned: Planned, model: Model) -> RunRequest:
     return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)
 
 
-def _sample(planned: Planned, verdict: Verdict, states: Sequence[RunState]) -> Sample:
+def _sample(planned: Planned, asserted: Asserted, states: Sequence[RunState]) -> Sample:
     stages = [stage for state in states for stage in state.stages]
     finished = [state.finished for state in states if state.finished is not None]
     return msgspec.structs.replace(
         _blank(planned),
-        **{**vars(verdict), "text": shorten(verdict.text, MAX_TEXT)},
+        **{**vars(asserted.verdict), "text": shorten(asserted.verdict.text, MAX_TEXT)},
+        judged=asserted.judged,
         prompt_tokens=sum(stage.prompt.tokens for stage in stages if stage.prompt is not None),
         instructions=_instructions(states[0]),
         decoded=sum(len(stage.tokens) for stage in stages),

@@ -11,6 +11,7 @@ from glyphscope.evals.suites.suite import ScriptedResult
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.text.figures import duration
+from glyphscope.text.shorten import shorten
 from glyphscope.tools import CallOptions, Outcome
 from glyphscope.tools.demo import DemoTools
 
@@ -59,11 +60,9 @@ class ScriptedTools:
         if self._demo is not None and tool in self._of_demo:
             return self._demo.call(tool, arguments, **options)
         if tool not in self._names:
-            return Outcome(fault="unknown", message=f"No executor for '{tool[:60]}'.")
-        message = (
-            f"'{tool[:60]}' has nothing for this call: no result for these arguments, or none that is left."
-        )
-        return Outcome(fault="tool", message=message)
+            return Outcome(fault="unknown", message=f"No executor for '{shorten(tool, 60)}'.")
+        message = "has nothing for this call: no result for these arguments, or none that is left."
+        return Outcome(fault="tool", message=f"'{shorten(tool, 60)}' {message}")
 
     def close(self) -> None:
         """Do nothing: it has no resources."""
