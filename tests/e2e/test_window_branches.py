@@ -13,9 +13,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from glyphscope.events import Relaxed
-from glyphscope.sessions import History, Record, places
+from glyphscope.sessions import History, places
 from glyphscope.sessions.bundle import write_bundle
-from glyphscope.sessions.records import header_of
 from glyphscope.text.figures import percent
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -106,7 +105,7 @@ def test_a_masked_alternative_can_be_allowed_with_its_reason_and_cost_shown(qtbo
     family = History(places().history).family(branch.started.run)
     assert {kin.started.run for kin in family} == {run, branch.started.run}
 
-    write_bundle(tmp_path / "x.glyphrun", Record(header_of(events[0]), events, torn=False))
+    write_bundle(tmp_path / "x.glyphrun", events)
     verified = elsewhere(tmp_path, "replay", "x.glyphrun", "--verify", "--json")
     assert (verified.returncode, json.loads(verified.stdout)["difference"]) == (0, ""), verified.stderr
     made = elsewhere(tmp_path, "export", "x.glyphrun", "--to", "pytest", "-o", "test_run.py")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundled import GOOD, HERMES, REGISTRY, REQUESTS, TEXTS, record_of, run_of, written
+from bundled import GOOD, HERMES, REGISTRY, REQUESTS, TEXTS, run_of, written
 from cli_command import command
 from examples import at_most
 from glyphscope import resources
@@ -50,7 +50,7 @@ ALL = {
 
 def test_a_bundle_contains_the_record_and_all_that_follows_from_it():
     events = run_of(GOOD, constraint="mask")
-    bundle = make_bundle(record_of(events))
+    bundle = make_bundle(events)
     registry = default_registry()
     request = RunRequest(prompt="", registry=REGISTRY, constraint="gbnf")
     assert set(bundle.files) == ALL and not bundle.manifest.missing and not bundle.manifest.notes
@@ -63,7 +63,7 @@ def test_a_bundle_contains_the_record_and_all_that_follows_from_it():
 
 def test_the_manifest_has_the_model_the_versions_and_the_request():
     events = run_of(GOOD, prompt="p", constraint="mask")
-    document = json.loads(make_bundle(record_of(events)).files[MANIFEST])
+    document = json.loads(make_bundle(events).files[MANIFEST])
     assert document["glyphscope_bundle"] == 1 and document["seed"] == 1 and document["whole"]
     assert document["model"]["name"] == "scripted:x" and {"sha256", "quantisation"} <= set(document["model"])
     assert document["versions"] == events[0].versions and "glyphscope" in document["packed_with"]
@@ -72,9 +72,9 @@ def test_the_manifest_has_the_model_the_versions_and_the_request():
 
 
 def test_the_same_record_gives_the_same_bytes(tmp_path):
-    record = record_of(run_of(GOOD))
-    write_bundle(tmp_path / "a.glyphrun", record)
-    write_bundle(tmp_path / "b.glyphrun", record)
+    events = run_of(GOOD)
+    write_bundle(tmp_path / "a.glyphrun", events)
+    write_bundle(tmp_path / "b.glyphrun", events)
     data = (tmp_path / "a.glyphrun").read_bytes()
     assert data == (tmp_path / "b.glyphrun").read_bytes()
     with zipfile.ZipFile(tmp_path / "a.glyphrun") as archive:
@@ -84,16 +84,16 @@ def test_the_same_record_gives_the_same_bytes(tmp_path):
 
 def test_a_missing_file_of_a_bundle_has_its_reason():
     broken = run_of(GOOD, registry={"glyphscope": 1, "tools": [{"name": "a b", "parameters": 5}]})
-    missing = make_bundle(record_of(broken)).manifest.missing
+    missing = make_bundle(broken).manifest.missing
     assert set(missing) == ALL - {MANIFEST, "run.jsonl"} and "prompt was rendered" in missing["prompt.txt"]
     own = run_of(GOOD, native="openai", template=HERMES)
-    missing = make_bundle(record_of(own)).manifest.missing
+    missing = make_bundle(own).manifest.missing
     assert set(missing) == {"grammar.gbnf", "grammar.lark"} and "endpoint's own" in missing["grammar.gbnf"]
 
 
 def test_a_custom_grammar_is_in_the_bundle_unchanged():
     own = 'root ::= "{action=\\"search\\" query=\\"x\\"}" # mine\n'
-    files = make_bundle(record_of(run_of(GOOD, constraint="gbnf", grammar=own))).files
+    files = make_bundle(run_of(GOOD, constraint="gbnf", grammar=own)).files
     assert files["grammar.gbnf"].decode() == own and b"mine" not in files["grammar.lark"]
 
 
@@ -106,12 +106,12 @@ def test_a_custom_grammar_is_in_the_bundle_unchanged():
     ],
 )
 def test_the_manifest_says_where_the_grammars_did_not_constrain_the_run(request_of, words):
-    assert words in " ".join(make_bundle(record_of(run_of(GOOD, **request_of))).manifest.notes)
+    assert words in " ".join(make_bundle(run_of(GOOD, **request_of)).manifest.notes)
 
 
 def test_a_conversations_grammar_allows_text_and_excludes_denied_tools():
     events = run_of("Done.", strategy="loop", constraint="mask", loop=LoopSettings(deny=("browse",)))
-    files = make_bundle(record_of(events)).files
+    files = make_bundle(events).files
     request = RunRequest(prompt="", registry=REGISTRY, constraint="gbnf")
     assert files["grammar.gbnf"].decode() != call_constraint(request, default_registry()).text
     assert "browse" not in files["grammar.gbnf"].decode() and "browse" in files["registry.json"].decode()
@@ -125,7 +125,7 @@ def test_a_conversations_grammar_allows_text_and_excludes_denied_tools():
 @given(st.lists(TEXTS, min_size=1, max_size=3), REQUESTS)
 def test_any_run_is_unchanged_by_its_bundle(turns, request):
     events = run_of(*turns, **request)
-    bundle = make_bundle(record_of(events))
+    bundle = make_bundle(events)
     again = parse_bundle(pack(bundle.files))
     assert list(again.record.events) == events
     assert again.manifest == bundle.manifest and again.files == bundle.files
@@ -147,7 +147,7 @@ def test_a_bundle_replays_and_verifies_as_its_record_does(tmp_path, name):
 
 def test_a_bundle_of_a_bundle_is_the_same_bundle(tmp_path):
     first, second = tmp_path / "a.glyphrun", tmp_path / "b.glyphrun"
-    write_bundle(first, record_of(run_of(GOOD)))
+    write_bundle(first, run_of(GOOD))
     assert command("bundle", str(first), "-o", str(second)).exit_code == 0
     assert first.read_bytes() == second.read_bytes()
 
@@ -167,7 +167,7 @@ def test_a_bundle_has_no_command_line_and_no_home_folder_and_replays_identically
     )
     assert any(isinstance(event, ApprovalNeeded) and event.identity == secret for event in events)
     packed = tmp_path / "x.glyphrun"
-    write_bundle(packed, record_of([decode_event(encode_event(event)) for event in events]))
+    write_bundle(packed, [decode_event(encode_event(event)) for event in events])
     whole = b"".join(read_bundle(packed).files.values())
     assert b"sk-12345" not in whole and str(Path.home()).encode() not in whole
     assert read_bundle(packed).manifest.model.name == "~/models/m.gguf"
@@ -177,11 +177,14 @@ def test_a_bundle_has_no_command_line_and_no_home_folder_and_replays_identically
 def test_a_failed_run_is_shared_without_the_home_folder(tmp_path):
     path = Path.home() / "models" / "m.gguf"
     failed = RunFailed(
-        code="MODEL_FAILED", message=f"{path}: no", hint=f"See {path}.", detail=f"load: from {path}\nx"
+        code="MODEL_FAILED",
+        message=f"{path}: no",
+        hint=f"See {path}.",
+        detail=f"load: from {path}\nin {Path.home()}.",
     )
     (event,) = redacted([failed])
     assert (event.message, event.hint) == ("~/models/m.gguf: no", "See ~/models/m.gguf.")
-    assert event.detail == "load: from ~/models/m.gguf\nx"
+    assert event.detail == "load: from ~/models/m.gguf\nin ~."
 
 
 def box(identity):
@@ -217,23 +220,23 @@ def test_a_record_without_a_beginning_is_rejected(tmp_path):
 
 def test_a_bundle_that_cannot_be_written_leaves_the_old_one(tmp_path):
     with pytest.raises(StorageError, match="not a file"):
-        write_bundle(tmp_path, record_of(run_of(GOOD)))
+        write_bundle(tmp_path, run_of(GOOD))
     path = tmp_path / "x.glyphrun"
     path.write_bytes(b"old")
     with pytest.raises(RecordError):
-        write_bundle(path, record_of(run_of(GOOD))._replace(events=()))
+        write_bundle(path, ())
     assert path.read_bytes() == b"old"
 
 
 def test_a_lone_surrogate_is_replaced_in_a_bundle():
     events = run_of(GOOD, prompt="x")
     request = msgspec.structs.replace(events[0].request, prompt="\ud800")
-    bundle = make_bundle(record_of([msgspec.structs.replace(events[0], request=request), *events[1:]]))
+    bundle = make_bundle([msgspec.structs.replace(events[0], request=request), *events[1:]])
     assert parse_bundle(pack(bundle.files)).record.events[0].request.prompt == "�"
 
 
 def test_a_bundle_is_a_recorded_model_too(tmp_path):
-    write_bundle(tmp_path / "x.glyphrun", record_of(run_of(GOOD, constraint="mask")))
+    write_bundle(tmp_path / "x.glyphrun", run_of(GOOD, constraint="mask"))
     done = command(
         "run", "--model", f"recorded:{tmp_path / 'x.glyphrun'}", "--constraint", "off", "--json", "p"
     )

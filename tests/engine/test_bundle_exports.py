@@ -21,7 +21,6 @@ from bundled import (
     TEXTS,
     execute,
     pytest_text,
-    record_of,
     run_of,
     written,
 )
@@ -232,7 +231,7 @@ def test_the_exported_tests_of_any_branch_pass(turn, then, request, token, typed
     branch = again(asked, then)
     if any(isinstance(event, StageFinished) for event in branch):
         assert execute(pytest_text(branch))
-    found = parse_bundle(pack(make_bundle(record_of(branch)).files))
+    found = parse_bundle(pack(make_bundle(branch).files))
     assert list(found.record.events) == branch
 
 
@@ -404,7 +403,7 @@ def test_both_grammars_accept_the_runs_text_and_reject_an_invalid_one():
 
 def test_a_bundle_exports_its_own_file_and_a_record_a_new_one(tmp_path):
     events = run_of(GOOD, constraint="mask")
-    write_bundle(tmp_path / "x.glyphrun", record_of(events))
+    write_bundle(tmp_path / "x.glyphrun", events)
     record = written(tmp_path / "run.jsonl", events)
     for form in ("gbnf", "lark", "json-schema", "openai-tools", "pytest", "curl"):
         packed = command("export", str(tmp_path / "x.glyphrun"), "--to", form)
@@ -413,7 +412,7 @@ def test_a_bundle_exports_its_own_file_and_a_record_a_new_one(tmp_path):
 
 def test_a_form_that_the_run_does_not_have_is_reported_with_the_reason(tmp_path):
     events = run_of(GOOD, native="openai", template=HERMES)
-    write_bundle(tmp_path / "x.glyphrun", record_of(events))
+    write_bundle(tmp_path / "x.glyphrun", events)
     record = written(tmp_path / "run.jsonl", events)
     for file in (tmp_path / "x.glyphrun", record):
         done = command("export", str(file), "--to", "gbnf", "-o", str(tmp_path / "out"))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from bundled import GOOD, record_of, run_of
+from bundled import GOOD, run_of
 from examples import at_most
 from glyphscope.cli.app import app
 from glyphscope.errors import RecordError, StorageError
@@ -21,7 +21,7 @@ from glyphscope.sessions.archive import pack, unpack
 from glyphscope.sessions.bundle import MANIFEST, make_bundle, parse_bundle, read_bundle
 from glyphscope.sessions.files import digest_of
 
-GIVEN = make_bundle(record_of(run_of(GOOD)))
+GIVEN = make_bundle(run_of(GOOD))
 DATA = pack(GIVEN.files)
 MANIFEST_OF = json.loads(GIVEN.files[MANIFEST])
 

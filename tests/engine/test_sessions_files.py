@@ -226,6 +226,8 @@ def test_one_variable_moves_all_places(tmp_path, monkeypatch):
     for path in (here.settings, here.history, here.journal, here.logs, here.models, here.cache):
         assert path.is_relative_to(tmp_path / "home")
     assert not (tmp_path / "home").exists()
+    monkeypatch.setenv("GLYPHSCOPE_HOME", "~no-such-user/home")
+    assert str(places().data) == "~no-such-user/home"
     monkeypatch.delenv("GLYPHSCOPE_HOME")
     assert "glyphscope" in str(places().settings)
 

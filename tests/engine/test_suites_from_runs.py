@@ -93,7 +93,7 @@ def test_a_run_with_a_relaxed_constraint_is_not_a_scenario():
 
 def test_a_bundle_makes_the_same_scenario_as_the_record_in_it(tmp_path):
     path = recorded(tmp_path / "my run.jsonl", events_of(SEARCH))
-    write_bundle(tmp_path / "my run.glyphrun", read_record(path))
+    write_bundle(tmp_path / "my run.glyphrun", read_record(path).events)
     of_record = suite_of_runs([path], "mine")
     assert suite_of_runs([tmp_path / "my run.glyphrun"], "mine") == of_record
 

@@ -134,7 +134,7 @@ def test_a_requested_state_is_in_every_file(tmp_path):
     assert RecordedModel(record.events).info.reads_thinking is True
     save_project(tmp_path / "p.glyphscope", Project(request=started.request))
     assert load_project(tmp_path / "p.glyphscope").project.request.thinking == "off"
-    write_bundle(tmp_path / "run.glyphrun", record)
+    write_bundle(tmp_path / "run.glyphrun", record.events)
     assert CliRunner().invoke(app, ["replay", "--verify", str(tmp_path / "run.glyphrun")]).exit_code == 0
     assert branch_request(record.events, 2, text="x").thinking == "off"
     assert scenario_of_run(record.events, "one").request == {"strategy": "direct", "thinking": "off"}

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import QLabel, QMenu
 from glyphscope.errors import ModelError
 from glyphscope.events import ApprovalRule
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.sessions import Record, read_record
+from glyphscope.sessions import read_record
 from glyphscope.sessions.bundle import read_bundle, write_bundle
 from glyphscope.sessions.exports.forms import EXPORTS
-from glyphscope.sessions.records import encode_record, header_of
+from glyphscope.sessions.records import encode_record
 from glyphscope_gui.history.export_dialog import MOST_SHOWN, ExportDialog
 from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, record_summary
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
@@ -38,7 +38,7 @@ def window(open_window):
 @pytest.fixture
 def bundle(tmp_path):
     path = tmp_path / "kept.glyphrun"
-    write_bundle(path, Record(header_of(EVENTS[0]), EVENTS, torn=False))
+    write_bundle(path, EVENTS)
     return path
 
 
@@ -190,7 +190,7 @@ def test_a_run_given_at_the_start_is_shown(qtbot, open_page, bundle):
 
     page = open_page(PageId.PLAYGROUND, no_model)
     runs, other = page.context.runs, bundled_run("sources-whole.jsonl")
-    write_bundle(bundle, Record(header_of(other[0]), other, torn=False))
+    write_bundle(bundle, other)
     page.context.recorder.read(bundle, runs.show_record)
     qtbot.waitUntil(lambda: not runs.is_busy and runs.state.started is not None)
     run = other[0].run

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from glyphscope.events import AnyEvent, RepairSettings, RunRequest, decode_event, encode_event
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.sessions import Record, RecordWriter
+from glyphscope.sessions import RecordWriter
 from glyphscope.sessions.exports import RecordedRun, export
-from glyphscope.sessions.records import header_of
 from glyphscope.strategies import run
 
 GOOD = '{action="search" query="AI news" max_results=10}'
@@ -65,10 +64,6 @@ def run_of(*turns: Any, host: Any = None, template: str | None = None, **request
     model = ScriptedModel(turns=turns, name="scripted:x", template=template)
     events = run(asked, model, host) if host is not None else run(asked, model)
     return [decode_event(encode_event(event)) for event in events]
-
-
-def record_of(events: list[AnyEvent]) -> Record:
-    return Record(header_of(events[0]), tuple(events), torn=False)
 
 
 def written(path: Path, events: list[AnyEvent]) -> Path:

@@ -29,7 +29,7 @@ def bundle(
     """
     record = read_run(file)
     warn_if_torn(record, file)
-    manifest = write_bundle(out, record, str(file))
+    manifest = write_bundle(out, record.events, str(file))
     if as_json:
         print_json(manifest)
         return

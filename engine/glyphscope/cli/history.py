@@ -9,10 +9,9 @@ import typer
 
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_text
-from glyphscope.sessions import History, HistoryRow, Record, atomic_write, places
-from glyphscope.sessions.bundle import SUFFIX, write_bundle
+from glyphscope.sessions import History, HistoryRow, places
+from glyphscope.sessions.bundle import write_run
 from glyphscope.sessions.history_search import MOST_SCORE
-from glyphscope.sessions.records import encode_record, header_of
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or its beginning.")]
 
@@ -76,11 +75,7 @@ def save(
 ) -> None:
     """Save a run as a file, for replay, branch, explain, export and others."""
     history = _history()
-    events = history.events(history.find(run).id)
-    if out.suffix.lower() == SUFFIX:
-        write_bundle(out, Record(header_of(events[0]), events, torn=False))
-    else:
-        atomic_write(out, encode_record(events))
+    write_run(out, history.events(history.find(run).id))
 
 
 def _history() -> History:

@@ -7,10 +7,11 @@ record gives the same bytes. `docs/bundles.md` describes the format.
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,7 @@ STORED: dict[ExportForm, str] = {
     "lark": "grammar.lark",
     "json-schema": "schema.json",
     "openai-tools": "openai-tools.json",
+    "prompt": "prompt.txt",
 }
 """The exports that are files of the bundle."""
 MOST_LINES = 1_000_000
@@ -56,7 +58,6 @@ MOST_LINES = 1_000_000
 _KEY = "glyphscope_bundle"
 _MIGRATIONS: Migrations = {}
 _HINT = "Request the bundle again, or create it again with: glyphscope bundle."
-_HINT_LACKS = _HINT.replace("the bundle", "it", 1)
 
 
 class BundledFile(msgspec.Struct, frozen=True):
@@ -96,13 +97,13 @@ class Bundle(NamedTuple):
     files: dict[str, bytes]
 
 
-def make_bundle(record: Record, where: str = "") -> Bundle:
-    """The bundle of a record. Files that cannot be made are listed in the manifest.
+def make_bundle(events: Sequence[AnyEvent], where: str = "") -> Bundle:
+    """The bundle of a run. Files that cannot be made are listed in the manifest. `where` is the place of its record.
 
-    Raises RecordError for a record without the beginning of a run.
+    Raises RecordError for events without the beginning of a run.
     """
-    RecordedRun(record.events, where)
-    written = encode_record(list(redacted(record.events)))
+    RecordedRun(events, where)
+    written = encode_record(redacted(events))
     again = parse_record(written)  # what a reader will see: a record cannot have everything that memory can
     run = RecordedRun(again.events, where)
     files = {RECORD: written}
@@ -118,15 +119,25 @@ def make_bundle(record: Record, where: str = "") -> Bundle:
     return Bundle(manifest, again, files)
 
 
-def write_bundle(path: Path, record: Record, where: str = "") -> Manifest:
-    """Packs the run into that file, whole or not at all. `where` is the record's own place.
+def write_bundle(path: Path, events: Sequence[AnyEvent], where: str = "") -> Manifest:
+    """Packs the run into that file, whole or not at all. `where` as above.
 
     Raises StorageError, also for a run that is too large for a bundle.
     """
-    bundle = make_bundle(record, where)
-    refuse_special(path)
+    bundle = make_bundle(events, where)
     atomic_write(path, pack(bundle.files, where))
     return bundle.manifest
+
+
+def write_run(path: Path, events: Sequence[AnyEvent]) -> Manifest | None:
+    """Writes the run as a bundle, whose manifest is returned, or as a record, by the file's ending.
+
+    Raises StorageError as `write_bundle`.
+    """
+    if path.suffix.lower() == SUFFIX:
+        return write_bundle(path, events)
+    atomic_write(path, encode_record(events))
+    return None
 
 
 def read_bundle(path: Path) -> Bundle:
@@ -140,12 +151,15 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
     def unusable(message: str, hint: str = _HINT) -> RecordError:
         return RecordError(message, where=where, hint=hint)
 
+    def lacks(name: str) -> RecordError:
+        return unusable(f"The bundle lacks {name}.", _HINT.replace("the bundle", "it", 1))
+
     def inside(name: str) -> str:
         return f"{where}: {name}" if where else name
 
     files = unpack(data, where)
     if MANIFEST not in files:
-        raise unusable(f"The bundle lacks {MANIFEST}.", _HINT_LACKS)
+        raise lacks(MANIFEST)
     manifest = convert_versioned(
         json_or_text(files[MANIFEST]),
         Manifest,
@@ -156,14 +170,14 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
     )
     for name, listed in manifest.files.items():
         if name not in files:
-            raise unusable(f"The bundle lacks {name}.", _HINT_LACKS)
+            raise lacks(name)
         if listed != _entry(files[name]):
             raise unusable(f"{name} does not match the manifest: it was changed or damaged.")
     unknown = sorted(files.keys() - manifest.files.keys() - {MANIFEST})
     if unknown:
         raise unusable(f"The zip file contains {unknown[0]}, which is not in its manifest.")
     if RECORD not in files:
-        raise unusable(f"The bundle lacks {RECORD}.", _HINT_LACKS)
+        raise lacks(RECORD)
     if files[RECORD].count(b"\n") > MOST_LINES:
         raise unusable(f"The record has more than {MOST_LINES:,} lines.", "It was not created by Glyphscope.")
     return Bundle(manifest, parse_record(files[RECORD], inside(RECORD)), files)
@@ -216,20 +230,10 @@ def export_page(paths: Sequence[Path]) -> str:
 
 
 def _makers(run: RecordedRun) -> dict[str, Callable[[], str]]:
-    def stored(form: ExportForm) -> Callable[[], str]:
-        return lambda: export(run, form)
-
     return {
         "registry.json": lambda: to_json(run.prepared.registry),
-        "prompt.txt": lambda: _prompt(run),
-        **{name: stored(form) for form, name in STORED.items()},
+        **{name: partial(export, run, form) for form, name in STORED.items()},
     }
-
-
-def _prompt(run: RecordedRun) -> str:
-    if run.prompt is None:
-        raise RecordError("The run ended before its prompt was rendered.")
-    return run.prompt.text
 
 
 def _manifest(run: RecordedRun, files: dict[str, bytes], missing: dict[str, str]) -> Manifest:
@@ -244,15 +248,11 @@ def _manifest(run: RecordedRun, files: dict[str, bytes], missing: dict[str, str]
         packed_with=versions(),
         request=request,
         events=len(run.events),
-        whole=_whole(run.events),
+        whole=any(isinstance(event, RunFinished | RunFailed) for event in run.events),
         notes=tuple(note for note in (constraint_note(run), _prompt_note(run)) if note),
         files={name: _entry(files[name]) for name in sorted(files)},
         missing=missing,
     )
-
-
-def _whole(events: Iterable[AnyEvent]) -> bool:
-    return any(isinstance(event, RunFinished | RunFailed) for event in events)
 
 
 def _prompt_note(run: RecordedRun) -> str:
@@ -290,9 +290,10 @@ def _hidden(identity: str) -> str:
     """A digest that is equal for equal identities and does not reveal them."""
     if _PLAIN.fullmatch(identity):
         return identity
-    return f"sha256-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}"
+    return f"sha256-{digest_of(identity.encode('utf-8', 'replace'))}"
 
 
 def _homeless(text: str) -> str:
-    """A path, or words with paths in them."""
-    return re.sub(rf"(?<![\w.-]){re.escape(str(Path.home()))}(?=/)", "~", text)
+    """A path, or words with paths in them, with `~` for the home folder."""
+    home = os.path.expanduser("~")  # where no account has one, it is `~` already
+    return re.sub(rf"(?<![\w.-]){re.escape(home)}(?![\w-]|\.\w)", "~", text)

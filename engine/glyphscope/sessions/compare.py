@@ -38,6 +38,14 @@ _OF_THE_CLOCK: dict[type[AnyEvent], dict[str, Any]] = {
     RunFinished: {"prompt_ms": 0.0, "first_token_ms": 0.0, "total_ms": 0.0},
 }
 """The fields of an event that differ from run to run."""
+_WORDS: dict[type[AnyEvent], dict[str, Any]] = {
+    Violation: {"message": "", "viable": ""},
+    Aborted: {"message": "", "viable": ""},
+    RunFailed: {"message": "", "hint": ""},
+    RepairTried: {"message": ""},
+    LimitReached: {"message": ""},
+}
+"""The fields that have the words of a verdict."""
 
 
 def strip_times(event: AnyEvent) -> AnyEvent | None:
@@ -53,19 +61,13 @@ def strip_times(event: AnyEvent) -> AnyEvent | None:
 
 def strip_words(event: AnyEvent) -> AnyEvent:
     """The event without the words of its verdict: a later version may word the same code at the same place better."""
-    if isinstance(event, Violation | Aborted):
-        return msgspec.structs.replace(event, message="", viable="")
-    if isinstance(event, RunFailed):
-        return msgspec.structs.replace(event, message="", hint="")
-    if isinstance(event, RepairTried | LimitReached):
-        return msgspec.structs.replace(event, message="")
-    return event
+    return msgspec.structs.replace(event, **_WORDS.get(type(event), {}))
 
 
 def first_difference(
     recorded: Iterable[AnyEvent], again: Iterable[AnyEvent], tolerance: float = 0.0, *, whole: bool = True
 ) -> str:
-    """Where two runs differ first, in words; empty when they do not. `tolerance` is absolute, for evidence.
+    """The first difference of two runs, in words; empty where there is none. `tolerance` is absolute, for evidence.
 
     A prompt that was partly cached is evaluated in other batches, which changes logits in their last digits: a rerun
     on a model is compared with a tolerance, a replayed record without. Where the record is not `whole`, further events

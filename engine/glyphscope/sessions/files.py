@@ -37,7 +37,7 @@ def atomic_write(path: Path, data: bytes | str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_orphans(target)
         handle, temporary = tempfile.mkstemp(
-            prefix=_prefix(target, os.getpid()), suffix=".tmp", dir=target.parent
+            prefix=f"{_prefix(target)}{os.getpid()}-", suffix=".tmp", dir=target.parent
         )
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -96,13 +96,14 @@ def _new_mode() -> int:
     return 0o666 & ~mask
 
 
-def _prefix(target: Path, pid: int | str) -> str:
-    return f".{target.name[:100]}.{pid}-"
+def _prefix(target: Path) -> str:
+    """The name of a temporary file up to the number of its process."""
+    return f".{target.name[:100]}."
 
 
 def _remove_orphans(target: Path) -> None:
     """Temporary files whose process is gone."""
-    start = _prefix(target, "").removesuffix("-")
+    start = _prefix(target)
     for entry in os.scandir(target.parent):
         if entry.name.startswith(start) and entry.name.endswith(".tmp"):
             pid = entry.name.removeprefix(start).partition("-")[0]

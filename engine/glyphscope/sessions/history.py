@@ -132,7 +132,7 @@ class Kin(NamedTuple):
 class History:
     """Each call opens the file for itself, so any thread and any process may use it.
 
-    A damaged file is renamed and a new one begun; `notice` then says so, once. Raises StorageError when the file
+    A damaged file is renamed and a new one begun; `take_notice` then says so. Raises StorageError when the file
     is locked for long, the disk is full or the folder may not be written, and RecordError when it is of a newer
     version: a caller continues without history.
     """
@@ -456,8 +456,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
 
 
 def _notation(request: RunRequest) -> str:
-    """A model's own notation is written in JSON or not at all, as where a run failed before it was known."""
+    """As in `HistoryRow`: without a name for a template's own form, and where a run failed before it was known."""
     if not request.native:
         return request.notation
-    named = native_format(request.native) is not None
-    return f"{NATIVE} {request.native}" if named else NATIVE
+    return NATIVE if native_format(request.native) is None else f"{NATIVE} {request.native}"

@@ -80,7 +80,7 @@ class Places:
 def places() -> Places:
     """Determined each time, so that a test or a second window may set GLYPHSCOPE_HOME."""
     if home := os.environ.get(HOME_VARIABLE):
-        root = Path(home).expanduser()
+        root = Path(os.path.expanduser(home))  # `~name` without such a user stays as it is
         return Places(config=root, data=root, state=root, cache=root / "cache")
     folders = PlatformDirs("glyphscope", appauthor=False)
     return Places(

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -122,9 +121,7 @@ class RecordWriter:
     def __enter__(self) -> RecordWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -134,6 +131,7 @@ def read_record(path: Path) -> Record:
 
 
 def parse_record(data: bytes, where: str = "") -> Record:
+    """As `read_record`, of a record's bytes."""
     lines = data.split(b"\n")
     cut = lines.pop()  # what follows the last line end: nothing, or a torn line
     if cut.strip():

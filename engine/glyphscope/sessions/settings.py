@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
 
-from glyphscope.errors import StorageError
+from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import LoadOptions, LoopSettings, Notation, RunRequest, Sampling, default_order
 from glyphscope.inputs import read_file
 from glyphscope.models.prompt_cache import PromptCache
-from glyphscope.sessions.files import Migrations, atomic_write, move_aside
+from glyphscope.sessions.files import Migrations, atomic_write, migrate, move_aside
 from glyphscope.sessions.places import Places
 from glyphscope.text.shorten import json_excerpt
 
@@ -141,7 +142,9 @@ def load_settings(path: Path) -> LoadedSettings:
         aside = move_aside(path)
         kept = f" They were kept as {aside.name}." if aside else ""
         return LoadedSettings(Settings(), f"The settings were damaged ({error}).{kept}")
-    return _converted(_migrated(document))
+    with suppress(RecordError):  # one of a newer version, or of none, is taken as it is
+        document = migrate(document, _KEY, VERSION, _MIGRATIONS, str(path))
+    return _converted(document)
 
 
 def save_settings(path: Path, settings: Settings) -> None:
@@ -174,17 +177,6 @@ def _from_1(document: dict[str, Any]) -> dict[str, Any]:
 
 
 _MIGRATIONS: Migrations = {1: _from_1}
-
-
-def _migrated(document: dict[str, Any]) -> dict[str, Any]:
-    """An older version's document as today's. One of a newer version, or of none, is taken as it is."""
-    version = document.get(_KEY)
-    if not isinstance(version, int) or isinstance(version, bool) or version >= VERSION:
-        return document
-    for older, step in sorted(_MIGRATIONS.items()):
-        if older >= version:
-            document = step(document)
-    return {**document, _KEY: VERSION}
 
 
 def _converted(document: dict[str, Any]) -> LoadedSettings:

@@ -11,10 +11,10 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.resources import names, read_bytes
 from glyphscope.sessions import History, Record, atomic_write
-from glyphscope.sessions.bundle import SUFFIX, read_run, redacted, write_bundle
+from glyphscope.sessions.bundle import read_run, redacted, write_run
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.exports.html_page import html_page
-from glyphscope.sessions.records import encode_record, header_of, parse_record
+from glyphscope.sessions.records import parse_record
 from glyphscope_gui.runs.copy_menu import copied_words
 from glyphscope_gui.runs.export_formats import (
     PAGE_SUFFIX,
@@ -89,10 +89,9 @@ class Recorder(QObject):
         """Write a run into a bundle or a record, by the file's ending."""
 
         def work() -> str:
-            if path.suffix.lower() != SUFFIX:
-                atomic_write(path, encode_record(events))
+            manifest = write_run(path, events)
+            if manifest is None:
                 return record_summary(path, events)
-            manifest = write_bundle(path, Record(header_of(events[0]), events, torn=False))
             return bundle_summary(path, manifest, path.stat().st_size)
 
         self._background.start(

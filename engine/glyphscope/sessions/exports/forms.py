@@ -13,7 +13,7 @@ from glyphscope.runs import answer_messages, run_state
 from glyphscope.sessions.exports.answers import answer, calls, openai_tool_calls, prompt, results
 from glyphscope.sessions.exports.curl_line import curl_line
 from glyphscope.sessions.exports.grammars import gbnf, json_schema, lark, openai_tools
-from glyphscope.sessions.exports.html_page import one_run_page
+from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.exports.pytest_file import pytest_file
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.strategies.loop.history_policy import with_system
@@ -68,7 +68,7 @@ EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
     "prompt": prompt,
     "pytest": pytest_file,
     "curl": curl_line,
-    "html": one_run_page,
+    "html": lambda run: html_page([run]),
 }
 
 

@@ -67,17 +67,15 @@ def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
 
 
 def _options(run: RecordedRun) -> GrammarOptions | None:
-    """The first turn's, of a conversation. None is the request's own grammar."""
+    """Those of a conversation's first turn. None is the request's own grammar."""
     request = run.request
     if request.grammar is not None:
         return None
     if request.strategy != "loop":
         return call_options(request)
     words = request.loop.tool_use != "enforced"
-    most = calls_per_turn(request.loop)
-    if words:
-        return GrammarOptions(words=True, most_calls=most)
-    return GrammarOptions(free_text=request.free_text, most_calls=most)
+    free_text = request.free_text and not words
+    return GrammarOptions(words=words, free_text=free_text, most_calls=calls_per_turn(request.loop))
 
 
 def indented(value: Any) -> str:

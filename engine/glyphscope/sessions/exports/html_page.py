@@ -73,11 +73,6 @@ def html_page(runs: Sequence[RecordedRun]) -> str:
     )
 
 
-def one_run_page(run: RecordedRun) -> str:
-    """The page of one run."""
-    return html_page([run])
-
-
 def _inert(text: str) -> Markup:
     """JSON that cannot end or comment out the element that it is in: `<` occurs in its strings only."""
     return Markup(text.replace("<", r"\u003c"))

@@ -165,24 +165,22 @@ def _own(stage: _Stage) -> JudgedText | None:
 
 def _made_of_it(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
     """Calls that the model did not write in one piece: taken out of a text, or put together from two."""
-    made = {each.after: each.valid for each in stage.state.outline if isinstance(each, Extracted)}
     calls = {call.text: call for call in stage.state.calls}
     if own is not None and own.tool is not None:
         calls.pop(own.text, None)
-    made |= dict.fromkeys(calls, True)
+    extracted = [event.after for event in stage.state.outline if isinstance(event, Extracted) and event.valid]
     return [
         JudgedText(
             stage=f"{stage.name} made whole",
             judge="call",
             text=text,
             ended=True,
-            valid=valid,
+            valid=True,
             tool=calls[text].tool if text in calls else None,
             arguments=calls[text].arguments if text in calls else None,
             only=stage.only,
         )
-        for text, valid in made.items()
-        if valid
+        for text in dict.fromkeys((*extracted, *calls))
     ]
 
 
@@ -198,11 +196,11 @@ def _of_turn(stage: _Stage, request: RunRequest, left: list[str]) -> list[Judged
         left.append(f"{stage.name}: what was wrong with it depends on what the turn might be")
     return [
         JudgedText(
-            f"{stage.name} {call.call}",
-            "call",
-            call.text,
-            True,
-            True,
+            stage=f"{stage.name} {call.call}",
+            judge="call",
+            text=call.text,
+            ended=True,
+            valid=True,
             tool=call.tool,
             arguments=call.arguments,
         )
