@@ -462,6 +462,9 @@ def test_the_token_limit_includes_repairs_and_the_loop():
     )
     assert _tokens_at_most(arm, suite, direct) == 300
     assert _tokens_at_most(arm, suite, loop) == 700
+    routing = Suite(glyphscope_suite=1, name="s", about="", strategy="route-execute")
+    assert _tokens_at_most(arm, routing, direct) == 600
+    assert _tokens_at_most(Arm(model="m", repair=2, strategy="direct"), routing, direct) == 300
 
 
 def test_a_time_is_estimated_from_finished_results_only(tmp_path):

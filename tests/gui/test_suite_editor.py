@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.suites.reading import load_suite
+from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope_gui.evaluate.check_values import field_text, field_value
 from glyphscope_gui.evaluate.scenario_form import FORM, JSON
 from glyphscope_gui.evaluate.suite_editor import SuiteEditor, editable
@@ -52,6 +53,17 @@ def test_a_scenario_is_added_with_checks_of_every_kind(editor, qtbot):
     (call,) = saved(qtbot, editor).scenarios[-1].expect.calls
     assert call.any_of == {"max_results": (3, 10)}
     assert call.schema["properties"] == {"query": {"pattern": "(?i)tea"}, "sources": {"minItems": 1}}
+
+
+def test_the_tools_of_a_suite_are_read_beside_its_file(qtbot, tmp_path):
+    tool = {"name": "brew", "description": "Brews tea.", "parameters": {"type": "object", "properties": {}}}
+    (tmp_path / "tools.json").write_text(json.dumps({"tools": [tool]}))
+    scenario = Scenario(id="tea", prompt="Brew tea.", expect=Expectation())
+    suite = Suite(glyphscope_suite=1, name="tea", about="", registry="tools.json", scenarios=(scenario,))
+    window = QWidget()
+    qtbot.addWidget(window)
+    form = SuiteEditor(suite, tmp_path / "tea.json", tmp_path / "suites", "", window).form
+    assert form.tool_box.findData("brew") >= 0
 
 
 def test_a_value_that_cannot_be_read_blocks_leaving_its_scenario(editor):
@@ -106,6 +118,7 @@ def test_unsaved_changes_are_discarded_at_the_second_close(editor):
 @pytest.mark.slow
 def test_a_saved_suite_is_ticked_and_listed_again(open_page, qtbot):
     page = open_page(PageId.EVALUATE)
+    page.making.finish()
     setup = page.view.setup
     qtbot.waitUntil(lambda: setup.scenarios.model.rowCount() == 12)
     setup.edit_suite.click()
@@ -129,7 +142,10 @@ def test_a_saved_suite_is_ticked_and_listed_again(open_page, qtbot):
         ("equals", ["a"], False, '["a"]'),
         ("one_of", ["a", "b c"], True, "a | b c"),
         ("one_of", ["a|b"], True, '["a|b"]'),
+        ("one_of", ["a", "b "], True, '["a", "b "]'),
         ("one_of", [1, 2], False, "1 | 2"),
+        ("one_of", [{"a": "b|c"}, 1], False, '[{"a": "b|c"}, 1]'),
+        ("one_of", [[1], [2]], False, "[[1], [2]]"),
         ("matches", "^x", True, "^x"),
         ("schema", {"minimum": 1}, False, '{"minimum": 1}'),
         ("optional", None, True, ""),

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
 from glyphscope.evals.results.words import p_words
-from glyphscope_gui.evaluate.words import arm_labels, why_words
+from glyphscope_gui.evaluate.words import WIDEST_ARM, arm_labels, why_words
 from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
@@ -68,12 +68,12 @@ class ChangesTable(PlainTable):
 
     def __init__(self, model: ChangesModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=AFTER, parent=parent)
-        self.setObjectName("evalChanges")
-        named(self, words=tr("Changes, regressions first"), description=tr("Enter opens the later run."))
-        self.fit_column(CHANGE, tr("✕ regression"))
+        description = tr("Enter opens the later run.")
+        named(self, "evalChanges", tr("Changes, regressions first"), description=description)
         for column, widest in (
+            (CHANGE, WORDS["regression"]),
             (SCENARIO, "missing_workspace_id"),
-            (ARM, "GLYPH · no constraint"),
+            (ARM, WIDEST_ARM),
             (BEFORE, "WRONG_ARGUMENTS /max_results"),
         ):
             self.fit_column(column, widest)
@@ -91,8 +91,8 @@ class ChangesDialog(PlainDialog):
         title = tr("Changes from {before} to {after}", before=before, after=after)
         super().__init__("changesDialog", title, parent)
         labels = arm_labels(arms)
-        self.summary = words_label(role="", parent=self, name="changesSummary")
-        self.summary.setText("\n".join([*(_arm_words(arm, labels) for arm in changes.arms), *changes.notes]))
+        lines = [*(_arm_words(arm, labels) for arm in changes.arms), *changes.notes]
+        self.summary = words_label("\n".join(lines), "", self, name="changesSummary")
         self.table = ChangesTable(ChangesModel(changes, labels, self), self)
         buttons = self.button_box(Standard.Close)
         vbox(self.summary, (self.table, 1), buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)

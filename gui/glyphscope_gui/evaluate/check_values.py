@@ -17,17 +17,7 @@ _KINDS = {list: tr("a JSON array"), dict: tr("a JSON object"), int: tr("a whole 
 
 def field_text(kind: CheckKind, value: Any, *, is_text: bool) -> str:
     """Return the text of a check's field; `is_text`: the argument's schema asks for a string."""
-    if kind == "optional":
-        return ""
-    if kind == "matches":
-        return str(value)
-    if kind == "one_of":
-        if any(isinstance(each, str) and (_BETWEEN in each or not is_text) for each in value) or _as_json(
-            value
-        ):
-            return json.dumps(value, ensure_ascii=False)
-        return f" {_BETWEEN} ".join(_one(each, is_text=is_text) for each in value)
-    return _one(value, is_text=is_text and kind == "equals")
+    return _text(kind, value, lambda one: one if is_text and isinstance(one, str) else _as_json(one))
 
 
 def field_value(kind: CheckKind, text: str, *, is_text: bool) -> Any:
@@ -37,20 +27,30 @@ def field_value(kind: CheckKind, text: str, *, is_text: bool) -> Any:
 
 def loose_text(test: PathTest, value: Any) -> str:
     """Return the text of a JSONPath's field: plain text where that is unambiguous, else JSON."""
-    if test == "exists":
-        return ""
-    if test == "matches":
-        return str(value)
-    if test != "one_of":
-        return _loose(value)
-    parts = [_loose(each) for each in value]
-    plain = not any(_BETWEEN in part or part != part.strip() or part.startswith("[") for part in parts)
-    return f" {_BETWEEN} ".join(parts) if plain else json.dumps(value, ensure_ascii=False)
+    return _text(
+        test, value, lambda one: one if isinstance(one, str) and json_or_text(one) == one else _as_json(one)
+    )
 
 
 def loose_value(test: PathTest, text: str) -> Any:
-    """The value that it says. Raises GlyphscopeError."""
+    """Return the value of a JSONPath's field. Raises GlyphscopeError."""
     return _read(test, text, json_or_text)
+
+
+def _text(kind: CheckKind | PathTest, value: Any, text_of: Callable[[Any], str]) -> str:
+    """The text from which `_read` reads the value."""
+    match kind:
+        case "optional" | "exists":
+            return ""
+        case "matches":
+            return str(value)
+        case "one_of":
+            parts = [text_of(each) for each in value]
+            is_ambiguous = any(
+                _BETWEEN in part or part != part.strip() or part.startswith("[") for part in parts
+            )
+            return _as_json(value) if is_ambiguous or not parts else f" {_BETWEEN} ".join(parts)
+    return text_of(value)
 
 
 def _read(kind: CheckKind | PathTest, text: str, value_of: Callable[[str], Any]) -> Any:
@@ -70,23 +70,7 @@ def _read(kind: CheckKind | PathTest, text: str, value_of: Callable[[str], Any])
     return value_of(text)
 
 
-def _loose(value: Any) -> str:
-    return (
-        value
-        if isinstance(value, str) and json_or_text(value) == value
-        else json.dumps(value, ensure_ascii=False)
-    )
-
-
-def _as_json(values: list[Any]) -> bool:
-    return any(
-        isinstance(each, str) and (each.strip() != each or each.startswith("[")) for each in values[:1]
-    )
-
-
-def _one(value: Any, *, is_text: bool) -> str:
-    if is_text and isinstance(value, str):
-        return value
+def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

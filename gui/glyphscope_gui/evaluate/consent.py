@@ -20,14 +20,12 @@ class PythonConsent(PlainDialog):
 
     def __init__(self, files: Sequence[PythonFile], parent: QWidget | None = None) -> None:
         super().__init__("pythonConsent", tr("Run Python functions?"), parent)
-        self.words = words_label(role="", parent=self)
-        self.words.setText(
-            tr(
-                "The scenarios are checked by Python functions. They run in a separate process with limits of time and "
-                "memory, but with your permissions: they can read and change your files, and use the network. Allow "
-                "them only if you trust this code."
-            )
+        warning = tr(
+            "The scenarios are checked by Python functions. They run in a separate process with limits of time and "
+            "memory, but with your permissions: they can read and change your files, and use the network. Allow "
+            "them only if you trust this code."
         )
+        self.words = words_label(warning, "", self)
         self.tabs = named(QTabWidget(self), "pythonSources")
         for file in files:
             box = QPlainTextEdit(visible(file.source, lines=True), self, readOnly=True)

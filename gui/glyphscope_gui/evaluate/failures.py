@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
 from glyphscope.evals.results.sample import Failure, Reason, Sample
 from glyphscope.evals.results.words import REASON_WORDS
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
@@ -139,11 +140,8 @@ class EvalFailures(QTreeView):
     def __init__(self, model: EvalFailuresModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._failures = model
-        self.setObjectName("evalFailures")
-        self.setAccessibleName(tr("Failures by reason"))
-        self.setAccessibleDescription(
-            tr("Selecting a line shows its runs; Right and Left expand and collapse it.")
-        )
+        keys = tr("Selecting a line shows its runs; Right and Left expand and collapse it.")
+        named(self, "evalFailures", tr("Failures by reason"), description=keys)
         self.setModel(model)
         self.setFrameShape(QTreeView.Shape.NoFrame)
         self.setUniformRowHeights(True)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from glyphscope.evals.results.sample import Judged, Sample
 from glyphscope.visible import visible
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.theme import theme
@@ -26,8 +27,7 @@ class EvalJudge(QTextBrowser):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("evalJudge")
-        self.setAccessibleName(tr("Verdicts of the judge"))
+        named(self, "evalJudge", tr("Verdicts of the judge"))
         self.setOpenLinks(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.document().setDocumentMargin(PAD)

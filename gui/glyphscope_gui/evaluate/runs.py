@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.text.shorten import shorten
-from glyphscope_gui.evaluate.words import verdict_words, why_words
+from glyphscope_gui.evaluate.words import WIDEST_ARM, verdict_words, why_words
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
@@ -100,7 +101,6 @@ class EvalRunsModel(TableModel[Sample]):
 
 LEAST_TEXT = 150
 """Pixels that the text keeps."""
-_NO_CONSTRAINT = tr("no constraint")
 GIVES_WAY = ((), (TOKENS,), (TOKENS, ARM), (TOKENS, ARM, TRIAL))
 """The columns to hide, for less and less room."""
 SAME = (SCENARIO, ARM)
@@ -115,14 +115,11 @@ class EvalRuns(PlainTable):
     def __init__(self, model: EvalRunsModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=TEXT, parent=parent)
         self._runs = model
-        self.setObjectName("evalRuns")
-        self.setAccessibleName(tr("Runs"))
-        self.setAccessibleDescription(
-            tr("Enter opens a run in the playground, at the token where it failed.")
-        )
+        keys = tr("Enter opens a run in the playground, at the token where it failed.")
+        named(self, "evalRuns", tr("Runs"), description=keys)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         for column, widest in (
-            (SCENARIO, "missing_workspace_id"), (ARM, f"GLYPH · {_NO_CONSTRAINT}"), (TRIAL, "10"),
+            (SCENARIO, "missing_workspace_id"), (ARM, WIDEST_ARM), (TRIAL, "10"),
             (VERDICT, tr("– no answer")), (REASON, "WRONG_ARGUMENTS /max_results"), (TOKENS, "1,024"),
         ):  # fmt: skip
             self.fit_column(column, widest)

@@ -64,11 +64,13 @@ class ScenarioForm(QWidget):
         self.checks = ChecksForm(self)
         self.others_box = QCheckBox(tr("Other arguments are allowed"), self)
         self.loose_box = QCheckBox(tr("Ignore case and white space"), self)
-        self.complex_label = words_label(role="muted", parent=self)
-        self.complex_label.setText(tr("The expected call is too complex for a form: edit it as JSON."))
+        self.complex_label = words_label(
+            tr("The expected call is too complex for a form: edit it as JSON."), parent=self
+        )
         self.assertions = AssertionsForm(self)
-        self.complex_assertions = words_label(role="muted", parent=self)
-        self.complex_assertions.setText(tr("The assertions are too complex for a form: edit them as JSON."))
+        self.complex_assertions = words_label(
+            tr("The assertions are too complex for a form: edit them as JSON."), parent=self
+        )
         self.json_edit = named(WrappingEdit(self), "scenarioJson", tr("The scenario as JSON"))
         self.json_edit.setTabChangesFocus(True)
         self.json_edit.setFont(mono_font(-0.5))

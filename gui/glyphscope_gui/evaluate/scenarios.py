@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QListView, QSpinBox, QWidget
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Signal
+from PySide6.QtWidgets import QSpinBox, QWidget
 
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
@@ -13,6 +13,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.table_model import ListModel
 from glyphscope_gui.shared.text_edits import LineEdit
 
@@ -71,11 +72,9 @@ class ScenarioPicker(QWidget):
         self.first.setAccessibleName(tr("Number of scenarios per suite"))
         self.first.setToolTip(tr("Only the first N scenarios of each suite"))
         self.model = ScenariosModel(self)
-        self.list = named(QListView(self, uniformItemSizes=True), "evalScenarios", tr("Scenarios to run"))
-        self.list.setModel(self.model)
-        self.list.setFrameShape(QListView.Shape.NoFrame)
-        self.list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list = PlainList(
+            self.model, "evalScenarios", tr("Scenarios to run"), self, uniformItemSizes=True
+        )
         self.list.setMinimumHeight(3 * (self.fontMetrics().height() + 8))
         label = PlainLabel(tr("First"), self, role="muted")
         label.setBuddy(self.first)

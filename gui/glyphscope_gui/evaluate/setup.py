@@ -205,11 +205,11 @@ def _tokens_at_most(arm: Arm, suite: Suite, scenario: Scenario) -> int:
     """By the limits of its runs: a run's own limit, once more for each repair; the loop's for all its turns."""
     members: dict[str, Any] = {**suite.request, **scenario.request}
     turns = 1 + len(scenario.turns)
-    if (members.get("strategy") or arm.strategy or suite.strategy) == "loop":
+    strategy = members.get("strategy") or arm.strategy or suite.strategy
+    if strategy == "loop":
         return turns * int(_member(members, "loop", "max_total_tokens", LoopSettings().max_total_tokens))
     repairs = int(_member(members, "repair", "attempts", arm.repair))
-    routed = members.get("strategy", arm.strategy) == "route-execute" or suite.strategy == "route-execute"
-    stages = 2 + len(scenario.answers) if routed else 1
+    stages = 2 + len(scenario.answers) if strategy == "route-execute" else 1
     return turns * stages * int(members.get("max_tokens", _MAX_TOKENS)) * (1 + repairs)
 
 

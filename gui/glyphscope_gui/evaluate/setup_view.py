@@ -8,10 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QDoubleSpinBox,
     QHBoxLayout,
-    QListView,
     QSizePolicy,
     QSpinBox,
     QWidget,
@@ -36,6 +33,7 @@ from glyphscope_gui.shared.layouts import (
     holder,
     vbox,
 )
+from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
@@ -65,13 +63,9 @@ class EvalSetupView(FollowsSize, QWidget):
         self.models = TickList(models, "evalModels", tr("Models"), (".gguf",), self, fitted=True)
         self.scenarios = ScenarioPicker(self)
         self.axes = EvalAxes(axes, self)
-        self.results = named(
-            _Results(self), "evalResults", tr("Earlier results"), description=tr("Enter opens a result.")
+        self.results = _Results(
+            results, "evalResults", tr("Earlier results"), self, description=tr("Enter opens a result.")
         )
-        self.results.setModel(results)
-        self.results.setFrameShape(QListView.Shape.NoFrame)
-        self.results.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.results.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.add_suite = link(tr("Add file…"), tr("Add a suite: a JSON file; you can also drop it here"))
         self.new_suite = link(tr("New…"), tr("Create a suite"))
         self.edit_suite = link(tr("Edit…"), tr("Edit this suite; a bundled suite is copied"))
@@ -81,11 +75,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.trials = _spin(1, MOST_TRIALS, "evalTrials")
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
         self.jobs = _spin(1, MOST_JOBS, "evalJobs")
-        self.savings = named(QDoubleSpinBox(self, decimals=0, suffix="%"), "evalSavings")
-        self.savings.setRange(0, 100)
-        self.savings.setMinimumWidth(64)
-        self.savings.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.savings.lineEdit().setTextMargins(*MARGINS)
+        self.savings = _spin(0, 100, "evalSavings", suffix="%")
         self.cost = words_label(role="", parent=self, name="evalCost")
         self.cost.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.problem = words_label(role="problem", parent=self)
@@ -129,7 +119,7 @@ class EvalSetupView(FollowsSize, QWidget):
         ):  # fmt: skip
             if name in changes:
                 with QSignalBlocker(box):
-                    box.setValue(changes[name] * factor)
+                    box.setValue(round(changes[name] * factor))
 
     def show_cost(
         self, words: str, problem: str = "", *, arms: Sequence[str] = (), may_go: bool = False
@@ -252,7 +242,7 @@ class EvalSetupView(FollowsSize, QWidget):
         return holder(vbox(self.cost, self.problem, row, (self.arms_note, 1), spacing=10), self)
 
 
-class _Results(QListView):
+class _Results(PlainList):
     """Says so while there are none."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -278,8 +268,8 @@ class _Scrolled(ScrollArea):
         return QSize(self._inside.minimumSizeHint().width() + bar, 120)
 
 
-def _spin(least: int, most: int, name: str) -> QSpinBox:
-    spin = named(QSpinBox(), name)
+def _spin(least: int, most: int, name: str, **options: Any) -> QSpinBox:
+    spin = named(QSpinBox(**options), name)
     spin.setRange(least, most)
     spin.setMinimumWidth(64)
     spin.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

@@ -102,7 +102,7 @@ class SuiteEditor(PlainDialog):
 
     def _registry(self, scenario: Scenario) -> ToolRegistry | None:
         try:
-            return suite_registry(self._suite, scenario, self._folder)
+            return suite_registry(self._suite, scenario, self._path.parent if self._path else self._folder)
         except GlyphscopeError:
             return None
 

@@ -22,6 +22,7 @@ from glyphscope_gui.evaluate.table_model import (
     CellShown,
     EvalTableModel,
 )
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.table_model import Index
@@ -58,14 +59,11 @@ class EvalTable(FollowsSize, QTableView):
     def __init__(self, model: EvalTableModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = model
-        self.setObjectName("evalTable")
-        self.setAccessibleName(tr("Result by scenario and arm"))
-        self.setAccessibleDescription(
-            tr(
-                "Arrow keys move between cells. Enter goes to the runs of a cell. Space expands or "
-                "collapses a suite or group. Select two whole columns to compare them."
-            )
+        keys = tr(
+            "Arrow keys move between cells. Enter goes to the runs of a cell. Space expands or "
+            "collapses a suite or group. Select two whole columns to compare them."
         )
+        named(self, "evalTable", tr("Result by scenario and arm"), description=keys)
         self.setVerticalHeader(_Names(self))
         self.setModel(model)
         self.setItemDelegate(_CellDelegate(self))

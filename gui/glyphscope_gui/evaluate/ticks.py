@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QPainter
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
     QSizePolicy,
     QStyle,
     QStyledItemDelegate,
@@ -19,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.shared.file_drops import TakesFiles
-from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, ListModel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import smaller
@@ -163,7 +161,7 @@ def _note(option: QStyleOptionViewItem, index: Index) -> str:
     return note.split(" ")[0] if note[:1].isdigit() else ""
 
 
-class TickList(TakesFiles, QListView):
+class TickList(TakesFiles, PlainList):
     """`dropped` carries the paths of files with one of the `endings`; one that is `fitted` is as high as its rows."""
 
     dropped = Signal(object)
@@ -179,16 +177,10 @@ class TickList(TakesFiles, QListView):
         *,
         fitted: bool = False,
     ) -> None:
-        super().__init__(parent)
+        description = tr("Space selects or clears a row.")
+        super().__init__(model, name, words, parent, description=description, uniformItemSizes=True)
         self.endings = endings
-        named(self, name, words, description=tr("Space selects or clears a row."))
-        self.setModel(model)
         self.setItemDelegate(_TickDelegate(self))
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setFrameShape(QListView.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setUniformItemSizes(True)
         self.setAcceptDrops(True)
         policy = QSizePolicy.Policy.Maximum if fitted else QSizePolicy.Policy.Expanding
         self.setSizePolicy(QSizePolicy.Policy.Preferred, policy)

@@ -68,6 +68,8 @@ MEASURES = (
     ),
 )
 BY_NAME = {measure.name: measure for measure in MEASURES}
+WIDEST_ARM = f"GLYPH · {WORDS['off']}"
+"""Of the usual labels."""
 
 WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
 THINKING = {"auto": tr("thinking auto"), "on": tr("thinking on"), "off": tr("thinking off")}

@@ -18,7 +18,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QAction, QFont, QFontInfo, QFontMetrics, QKeySequence, QPainter
 from PySide6.QtWidgets import (
-    QListView,
     QMenu,
     QPushButton,
     QStyledItemDelegate,
@@ -46,6 +45,7 @@ from glyphscope_gui.shared.cells import paint_row, paint_words
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import VERDICTS
@@ -174,17 +174,14 @@ class HistoryDock(QWidget):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _make_list(self) -> QListView:
-        view = named(QListView(self, uniformItemSizes=True), "historyList", tr("Runs, newest first"))
-        view.setAccessibleDescription(
-            tr("Enter opens a run, Delete deletes it, P pins it, S saves it, A adds it to a suite.")
+    def _make_list(self) -> PlainList:
+        description = tr("Enter opens a run, Delete deletes it, P pins it, S saves it, A adds it to a suite.")
+        words = tr("Runs, newest first")
+        view = PlainList(
+            self.model, "historyList", words, self, description=description, uniformItemSizes=True
         )
-        view.setModel(self.model)
         view.setItemDelegate(HistoryDelegate(view))
         view.setMouseTracking(True)
-        view.setFrameShape(QListView.Shape.NoFrame)
-        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        view.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         view.customContextMenuRequested.connect(self._show_menu)
         view.clicked.connect(self.open_current)

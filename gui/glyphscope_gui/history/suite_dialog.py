@@ -28,12 +28,12 @@ class SuiteDialog(PlainDialog):
         self.name_box = named(QComboBox(self, editable=True), "suiteNameBox")
         self.name_box.setLineEdit(LineEdit())
         self.name_box.addItems([path.stem for path in own_suites(folder)] or ["my-suite"])
-        about = words_label(role="muted", parent=self)
-        about.setText(
+        about = words_label(
             tr(
                 "The run’s prompt, tools and settings become a scenario; its call is the expected "
                 "call. A new name creates a new suite."
-            )
+            ),
+            parent=self,
         )
         self.problem = words_label(role="problem", parent=self)
         self.add_button = push_button(tr("Add"), self, role="primary")

@@ -15,9 +15,9 @@ from glyphscope.lessons.progress import LessonProgress
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.words import lesson_facts
 from glyphscope_gui.shared.cells import paint_row
-from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
+from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme, ui_font
 
@@ -98,19 +98,14 @@ class _Delegate(QStyledItemDelegate):
         painter.restore()
 
 
-class LessonList(FollowsSize, QListView):
+class LessonList(FollowsSize, PlainList):
     """`opened` carries the row that the user chose."""
 
     opened = Signal(int)
 
     def __init__(self, model: LessonListModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        named(self, "lessonList", tr("Lessons"))
-        self.setModel(model)
+        super().__init__(model, "lessonList", tr("Lessons"), parent)
         self.setItemDelegate(_Delegate(self))
-        self.setFrameShape(QListView.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setMouseTracking(True)
         self.clicked.connect(lambda index: self.opened.emit(index.row()))
         self.activated.connect(lambda index: self.opened.emit(index.row()))

@@ -17,7 +17,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import (
-    QListView,
     QSizePolicy,
     QStyle,
     QStyledItemDelegate,
@@ -29,6 +28,7 @@ from glyphscope.events import Message
 from glyphscope.prompting.message_list import result_problem
 from glyphscope.text.shorten import excerpt
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme
 
@@ -147,21 +147,16 @@ class MessageDelegate(QStyledItemDelegate):
 _LEAST_ROWS = 2
 
 
-class MessageList(QListView):
+class MessageList(PlainList):
     """`removeRequested` on Delete."""
 
     removeRequested = Signal()
 
     def __init__(self, model: MessagesModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("messageList")
-        self.setAccessibleName(tr("Messages of the conversation"))
-        self.setAccessibleDescription(tr("Edit the selected message below. Delete removes it."))
-        self.setModel(model)
+        keys = tr("Edit the selected message below. Delete removes it.")
+        words = tr("Messages of the conversation")
+        super().__init__(model, "messageList", words, parent, description=keys, uniformItemSizes=True)
         self.setItemDelegate(MessageDelegate(self))
-        self.setUniformItemSizes(True)
-        self.setFrameShape(QListView.Shape.NoFrame)
-        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         model.modelReset.connect(self._fit)
         self._fit()

@@ -7,8 +7,6 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -19,8 +17,8 @@ from glyphscope.visible import visible
 from glyphscope_gui.mcp.servers import DEMO, ServersController
 from glyphscope_gui.servers.words import StateWords, state_words
 from glyphscope_gui.shared.cells import paint_row, paint_words
-from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import smaller
@@ -101,24 +99,17 @@ class _ServerDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-class ServerList(QListView):
+class ServerList(PlainList):
     """`chosen` carries the name of the server that is shown now."""
 
     chosen = Signal(str)
 
     def __init__(self, model: ServersListModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(model, "serverList", tr("Servers"), parent, uniformItemSizes=True)
         self._model = model
         self.current = ""
-        self.setModel(model)
-        named(self, "serverList", tr("Servers"))
         self.setItemDelegate(_ServerDelegate(self))
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setUniformItemSizes(True)
         self.setMouseTracking(True)
-        self.setFrameShape(QListView.Shape.NoFrame)
         self.selectionModel().currentChanged.connect(self._current_changed)
         model.modelReset.connect(self._keep)
 

@@ -1,13 +1,15 @@
-"""A table without lines and without surprises: rows of one height, columns as wide as their texts."""
+"""A table without lines and without surprises: rows of one height, columns as wide as their texts; and a list."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QListView, QTableView, QWidget
 
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.theme.sizes import ROW
 
 LEAST_NAME = 16
@@ -174,3 +176,28 @@ class WholeTable(PlainTable):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.sizeHint().height())
+
+
+class PlainList(QListView):
+    """A list without a frame, whose rows are not edited; it scrolls by pixels, and never sideways.
+
+    `words` are what screen readers say, `options` Qt's properties.
+    """
+
+    def __init__(
+        self,
+        model: QAbstractItemModel,
+        name: str,
+        words: str,
+        parent: QWidget | None = None,
+        *,
+        description: str = "",
+        **options: Any,
+    ) -> None:
+        super().__init__(parent, **options)
+        named(self, name, words, description=description)
+        self.setModel(model)
+        self.setFrameShape(QListView.Shape.NoFrame)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
