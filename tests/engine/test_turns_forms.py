@@ -134,7 +134,17 @@ def test_a_form_is_saved_and_loaded_unchanged(llama_data: Path, tmp_path: Path) 
         assert load_form(tmp_path / "form.json") == form
 
 
-@pytest.mark.parametrize("content", [b"{", b'{"calls": 3}', b"[]", b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b'{"calls": 3}',
+        b"[]",
+        b"\xff",
+        b'{"calls": [{"pieces": []}]}',
+        b'{"calls": [{"pieces": [{"kind": "name"}], "arguments": {"encoding": "tagged"}}]}',
+    ],
+)
 def test_an_invalid_form_file_is_a_prompt_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "form.json").write_bytes(content)
     with pytest.raises(PromptError, match="Invalid form of turns"):

@@ -157,13 +157,16 @@ def test_text_after_the_calls_is_content_and_departs_from_the_form(read) -> None
     assert (turn.strict, turn.left_at) == (False, len(PING) + 1)
 
 
-def test_invalid_arguments_are_a_violation_at_their_character(read) -> None:
-    text = '<tool_call>\n{"name": "say", "arguments": {"text": Paris}}\n</tool_call>'
+@pytest.mark.parametrize(
+    "value", ["Paris", "NaN", "-Infinity", "[1e999]", "\u0663", '"\\u1_23"', '"\\u+123"'], ids=ascii
+)
+def test_invalid_arguments_are_a_violation_at_their_character(read, value: str) -> None:
+    text = '<tool_call>\n{"name": "say", "arguments": {"text": ' + value + "}}\n</tool_call>"
     turn = read(HERMES, text)
     (call,) = turn.calls
     assert (call.name, call.arguments) == ("say", None)
     (violation,) = call_violations(call, TOOLS)
-    assert (violation.code, violation.char) == ("SYNTAX", text.index("Paris"))
+    assert (violation.code, violation.char) == ("SYNTAX", text.index(value.lstrip('"[')))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,8 +12,21 @@ MOST_TRIES = 2_000
 """Places at which a value is looked for."""
 _MOST_IN_VAIN = 10_000_000
 """Characters that are read of what turns out to be no value: in less than a second."""
-_DECODER = json.JSONDecoder()
 _OPENING = re.compile(r"[{\[]")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large for a number")
+    return number
+
+
+def _not_json(word: str) -> float:
+    raise ValueError(f"{word} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_not_json)
 
 
 class JsonValue(NamedTuple):

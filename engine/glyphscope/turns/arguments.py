@@ -120,7 +120,7 @@ def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tupl
         if at >= scan.end:
             return ReadArguments(values, at, cut=True)
         if scan.text[at] not in (",", closing):
-            scan.note(at, f"{closing!r} was expected")
+            scan.expect(at, closing)
             marked = _MARKED.get(scan.text[start])
             whole = marked.match(scan.text, start) if marked and closing == ")" else None
             if whole is None:
@@ -132,7 +132,7 @@ def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tupl
 
 
 def _member_key(reader: Literals, scan: Scan, at: int) -> tuple[str, int]:
-    key, end = reader._key(at)
+    key, end = reader.key(at)
     end = scan.space(end)
     if end >= scan.end:
         raise CutOff

@@ -10,7 +10,8 @@ from glyphscope.turns.literals import PADDED, whole_value
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
-_LONGEST_KEY = 200
+LONGEST_KEY = 200
+"""Characters of a key: a longer one is not found."""
 _LONGEST_LINK = 80
 """Characters of the marker between key and value: a key of full length is found only with it."""
 _MOST_DEPTH = 100
@@ -106,7 +107,7 @@ class _Tagged:
                 return start
             return None
         if start != at:
-            self.scan.note(at, f"{self.opening!r} was expected")
+            self.scan.expect(at, self.opening)
         return start
 
     def _parameter(self, at: int) -> _Parameter | None:
@@ -136,12 +137,12 @@ class _Tagged:
         best: int | None = None
         for link in self.links:
             found = pattern_of(link).search(
-                scan.text, start, min(scan.end, start + _LONGEST_KEY + _LONGEST_LINK)
+                scan.text, start, min(scan.end, start + LONGEST_KEY + _LONGEST_LINK)
             )
             if found is not None and (best is None or found.start() < best):
                 best = found.start()
         if best is None:
-            return scan.text[start:], None, scan.end - start < _LONGEST_KEY
+            return scan.text[start:], None, scan.end - start < LONGEST_KEY
         key = scan.text[start:best].strip().strip("\"'")
         if not key or "\n" in key:
             return key, None, False
@@ -152,7 +153,7 @@ class _Tagged:
         for link in sorted(self.links, key=len, reverse=True):
             if self.scan.text.startswith(link, at):
                 if link in self.untyped:
-                    self.scan.note(at, f"{self.links[0]!r} was expected")
+                    self.scan.expect(at, self.links[0])
                 return at + len(link), link
         for link in self.links:
             end = self.scan.match(link, at, raw=True)
@@ -183,14 +184,14 @@ class _Tagged:
             if text.endswith(lead):
                 text = text[: -len(lead)]
             elif text or not scan.text.startswith("\n", at - 1):
-                scan.note(stop, f"{closing!r} was expected")
+                scan.expect(stop, closing)
         tail = closing[len(closing.rstrip()) :]
         after = end
         if tail:
             if scan.text.startswith(tail, end):
                 after = end + len(tail)
             else:
-                scan.note(end, f"{tail!r} was expected")
+                scan.expect(end, tail)
         word = text.strip().lower()
         if word in _WORDS and types.kinds and not types.string:
             if text.strip() not in ("true", "false", "null", "True", "False", "None"):
@@ -217,7 +218,7 @@ class _Tagged:
             first = stop if first is None else first
             place = stop + 1
         if lost is not None:
-            scan.note(lost, f"{core!r} was expected")
+            scan.expect(lost, core)
             return lost, lost
         if first is not None:
             return first, first + len(core)

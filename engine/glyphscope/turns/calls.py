@@ -19,7 +19,7 @@ _TAGS = re.compile(r"<[^<>]*>")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _NAME_KEYS = ("name", "tool_name", "function", "tool")
 _BRACKETS = re.compile(r"\s*[)\]}]+")
-_NAME_IN_OBJECT = re.compile(r'\{\s*"(?:name|tool_name|function|tool)"\s*:\s*"([^"\\\n]{1,200})"')
+_NAME_IN_OBJECT = re.compile(rf'\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"\\\n]{{1,{_LONGEST_NAME}}})"')
 
 
 class ReadCall(NamedTuple):
@@ -55,7 +55,7 @@ class CallReader:
             end = self.scan.match(form.section_open, at)
             opened = end is not None
             if end is None:
-                self.scan.note(at, f"{form.section_open!r} was expected")
+                self.scan.expect(at, form.section_open)
             place = at if end is None else end
             if opened and (end := self._empty(place)) is not None:
                 return [], end
@@ -72,7 +72,7 @@ class CallReader:
             calls.append(following)
             place = following.end
         if form.section_close and (opened or form.listed) and not calls[-1].cut:
-            self.scan.note(place, f"{form.section_close!r} was expected")
+            self.scan.expect(place, form.section_close)
             if self.scan.breaks_off(form.section_close, place):
                 calls[-1] = calls[-1]._replace(unclosed=True)
                 return calls, self.scan.end
@@ -183,7 +183,7 @@ class _OneCall:
         if not self.name:
             raise MissingPart(at)
         if self._is_closing(place):
-            scan.note(min(scan.space(at), scan.end), f"{piece.text!r} was expected")
+            scan.expect(min(scan.space(at), scan.end), piece.text)
             surplus = _BRACKETS.match(scan.text, at)
             if surplus is not None and (end := scan.piece(piece, surplus.end())) is not None:
                 return end
@@ -235,13 +235,11 @@ class _OneCall:
                 out += filter(None, piece.texts)
                 if piece.text.strip() and "" not in piece.also:
                     break
+            elif piece.kind == "arguments" and self.form.arguments.encoding == "json":
+                return [*out, "{"]
             elif piece.kind == "arguments" and self.form.arguments.encoding == "tagged":
                 opening = self.form.arguments.opening
                 out += [opening, "{"] if opening else []
-            elif piece.kind == "arguments":
-                out += ["{"] if self.form.arguments.encoding == "json" else []
-                if self.form.arguments.encoding == "json":
-                    break
         return out
 
     def _name(self, place: int, at: int) -> int:
@@ -278,7 +276,7 @@ class _OneCall:
         if _NAME.fullmatch(name) is None:
             bare = _TAGS.sub("", name)
             if bare in self.tools.names:
-                scan.note(start, f"{bare!r} was expected")
+                scan.expect(start, bare)
                 return self._named(bare, end)
             raise MissingPart(at)  # a name with signs of the notation has to be one of the request
         while end > start and scan.text[end - 1].isspace():
@@ -292,7 +290,7 @@ class _OneCall:
     def _named(self, name: str, end: int) -> int:
         """Takes the name, which ends there. Raises MissingPart where nothing but a tool's name marks a call."""
         if self.name and self.name != name:
-            self.scan.note(end - len(name), f"{self.name!r} was expected")
+            self.scan.expect(end - len(name), self.name)
             if name in self.tools.names and self.name not in self.tools.names:
                 self.name = name
         if self.form.unmarked and name not in self.tools.names:
@@ -416,19 +414,16 @@ class _OneCall:
         """The arguments, also in a text, null, or as the one text that the tool takes; None where they are neither."""
         if isinstance(arguments, dict):
             return arguments
-        if arguments is None:
-            self.scan.note(start, "arguments as an object were expected")
-            return {}
-        if isinstance(arguments, str):
-            whole, value = whole_value(arguments)
-            if whole and isinstance(value, dict):
-                if not self.form.arguments.as_string:
-                    self.scan.note(start, "arguments as an object were expected")
-                return value
-            self.scan.note(start, "arguments as an object were expected")
-            only = self.tools.only_text(self.name)
-            if not arguments.strip() or only:
-                return {only: arguments} if arguments.strip() else {}
+        text = arguments if isinstance(arguments, str) else ""
+        whole, value = whole_value(text)
+        if whole and isinstance(value, dict) and self.form.arguments.as_string:
+            return value
         self.scan.note(start, "arguments as an object were expected")
+        if whole and isinstance(value, dict):
+            return value
+        if isinstance(arguments, str | None) and not text.strip():
+            return {}
+        if text and (only := self.tools.only_text(self.name)):
+            return {only: text}
         self.broken_at = start
         return None

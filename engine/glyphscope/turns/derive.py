@@ -14,6 +14,7 @@ from glyphscope.turns.form import STATES, CallForm, Piece, TurnForm, Wrap, text_
 from glyphscope.turns.markup import first_tag, is_tag, mirrors, solid_tokens, through_solid, tokens
 from glyphscope.turns.probe import (
     NAMES,
+    NEXT,
     REASON,
     RESULT,
     TEXT,
@@ -189,22 +190,17 @@ def _ends(text: str, used: str) -> list[str]:
     """The texts that end a turn: the whole one where it is short, and its markers that have no other use."""
     whole = text.strip()
     marks = [token for token in tokens(whole) if is_tag(token) and token not in used]
-    first = [marks[0]] if marks and whole.startswith(marks[0]) else []
-    last = [marks[-1]] if marks and whole.endswith(marks[-1]) else []
-    return [
-        each
-        for each in ([whole] if whole and len(whole) <= _LONGEST_END and marks else []) + first + last
-        if each
-    ]
+    out = [whole] if marks and len(whole) <= _LONGEST_END else []
+    out += [mark for mark in marks[:1] if whole.startswith(mark)]
+    return out + [mark for mark in marks[-1:] if whole.endswith(mark)]
 
 
 def _next_headers(probe: Probe, found: FoundCalls | None) -> list[str]:
     """The beginning of the next message, which ends a turn without a marker for its end."""
     out = []
-    user = {"role": "user", "content": "zqnext"}
-    text = probe.turn(TEXT, after=(user,))
-    if text and TEXT in text and "zqnext" in text:
-        out.append(first_tag(text[text.index(TEXT) + len(TEXT) : text.index("zqnext")]))
+    text = probe.turn(TEXT, after=(NEXT,))
+    if text and TEXT in text and NEXT["content"] in text:
+        out.append(first_tag(text[text.index(TEXT) + len(TEXT) : text.index(NEXT["content"])]))
     if found is not None:
         text = probe.turn(calls=(ONE,), after=(result(ONE),))
         if text and RESULT in text and found.form.pieces:
@@ -239,7 +235,7 @@ def _beside(probe: Probe, found: FoundCalls | None, drops: list[str], heading: H
 
 def _keeps_reasoning(probe: Probe) -> bool:
     """Whether the reasoning of a turn is still written after the user's next message."""
-    written = probe.turn(TEXT, (), REASON, after=({"role": "user", "content": "zqnext"},))
+    written = probe.turn(TEXT, (), REASON, after=(NEXT,))
     return bool(written and REASON in written)
 
 

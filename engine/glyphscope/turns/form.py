@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from glyphscope.errors import PromptError
+from glyphscope.inputs import read_file
 
 PieceKind: TypeAlias = Literal["text", "name", "arguments", "id", "index", "object", "key", "value"]
 Encoding: TypeAlias = Literal["json", "tagged", "pythonic", "dict"]
@@ -20,6 +21,8 @@ State: TypeAlias = Literal["on", "off", "undefined"]
 PromptPart: TypeAlias = Literal["opens", "closes", "leaves"]
 
 STATES: tuple[State, ...] = ("on", "off", "undefined")
+_LARGEST = 4_000_000
+"""Bytes of a form's file."""
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -67,6 +70,11 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
     item: str = ""
     escape: tuple[str, str] = ("", "")
     as_string: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, which decoding turns into a ValidationError, for tagged arguments without their pieces."""
+        if self.encoding == "tagged" and not {"key", "value"} <= {piece.kind for piece in self.parameter}:
+            raise ValueError("a tagged parameter has a piece `key` and a piece `value`")
 
     @property
     def opening(self) -> str:
@@ -117,6 +125,11 @@ class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
     unmarked: bool = False
     strict: bool = True
     fixed_name: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, which decoding turns into a ValidationError, for a call of nothing."""
+        if not self.pieces:
+            raise ValueError("a call has at least one piece")
 
     @property
     def opening(self) -> str:
@@ -227,11 +240,10 @@ def state_of(thinking: bool | None) -> State:
 
 def load_form(path: Path) -> TurnForm:
     """The form in a JSON file. Raises PromptError with what is wrong in it."""
+    data = read_file(path, _LARGEST, "a form of turns", error=PromptError)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=TurnForm)
-    except OSError as error:
-        raise PromptError(f"The form cannot be read: {error.strerror}.", where=str(path)) from None
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        return msgspec.json.decode(data, type=TurnForm)
+    except msgspec.DecodeError as error:
         raise PromptError(f"Invalid form of turns: {error}.", where=str(path)) from None
 
 

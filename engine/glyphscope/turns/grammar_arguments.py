@@ -25,13 +25,13 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
+from glyphscope.turns.arguments_tagged import LONGEST_KEY
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.grammar_markers import Markers
 from glyphscope.turns.tools import TurnTools
 
 _WORD = chars.union(chars.WORD, chars.of(".-"))
 _SHORTEST_TAG = 4  # characters of an opening that no raw text holds, whatever key follows it
-_LONGEST_KEY = 200
 _DEEPEST = 20
 """Alternatives in each other that are looked into for the types of a value."""
 _STRUCTURE = seq(repeat(CharClass(chars.of(" \t\r\n"))), CharClass(chars.of("[{(")))
@@ -111,7 +111,7 @@ def _check_keys(tool: str, keys: tuple[str, ...], form: ArgumentsForm) -> None:
         broken = any(
             link.strip() and (link.strip() in key or key.endswith(link.strip()[0])) for link in links
         )
-        if bare != key or not key or "\n" in key or broken or len(key) > _LONGEST_KEY:
+        if bare != key or not key or "\n" in key or broken or len(key) > LONGEST_KEY:
             raise _unwritable(tool, key)
 
 

@@ -6,17 +6,20 @@ with what was complete.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
+from glyphscope.events.encoding import whole_text
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH
 from glyphscope.text.json_values import read_json
+from glyphscope.turns.markup import after_space
 
 MAX_DEPTH = 200
 """Levels of lists and objects; deeper values are rejected."""
 
-_SPACE = re.compile(r"\s*")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_HEX = re.compile(r"[0-9A-Fa-f]+")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
 _BARE_KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
 CLOSING = {"[": "]", "(": ")", "{": "}"}
@@ -64,12 +67,8 @@ class Literals:
         self.cut = False
         return self._value(at, 0)
 
-    def space(self, at: int) -> int:
-        found = _SPACE.match(self.text, at)
-        return found.end() if found else at
-
     def _value(self, at: int, depth: int) -> tuple[Any, int]:
-        at = self.space(at)
+        at = after_space(self.text, at)
         if at >= len(self.text):
             raise CutOff
         if depth > MAX_DEPTH:
@@ -108,7 +107,10 @@ class Literals:
             raise NotAValue(found.start())
         if set(word) <= set("+-0123456789"):
             return int(word), found.end()
-        return float(word), found.end()
+        value = float(word)
+        if math.isinf(value):
+            raise NotAValue(found.start())
+        return value, found.end()
 
     def _until(self, at: int, closing: str) -> tuple[str, int]:
         end = self.text.find(closing, at)
@@ -130,8 +132,7 @@ class Literals:
             if at >= len(self.text):
                 raise CutOff
             if self.text[at] == mark:
-                text = "".join(out)
-                return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), at + 1
+                return whole_text("".join(out)), at + 1
             piece, at = self._escape(at)
             out.append(piece)
 
@@ -144,16 +145,15 @@ class Literals:
             digits = self.text[at + 2 : at + 2 + size]
             if len(digits) < size:
                 raise CutOff
-            try:
-                return chr(int(digits, 16)), at + 2 + size
-            except ValueError:
-                raise NotAValue(at) from None
+            if not _HEX.fullmatch(digits):
+                raise NotAValue(at)
+            return chr(int(digits, 16)), at + 2 + size
         return ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char), at + 2
 
     def _list(self, at: int, depth: int) -> tuple[list[Any], int]:
         closing = CLOSING[self.text[at]]
         out: list[Any] = []
-        at = self.space(at + 1)
+        at = after_space(self.text, at + 1)
         while not self.text.startswith(closing, at):
             try:
                 value, at = self._value(at, depth + 1)
@@ -168,11 +168,11 @@ class Literals:
 
     def _comma(self, at: int, closing: str) -> int:
         """After a comma, or at the closing bracket."""
-        at = self.space(at)
+        at = after_space(self.text, at)
         if at >= len(self.text):
             return at
         if self.text[at] == ",":
-            return self.space(at + 1)
+            return after_space(self.text, at + 1)
         if self.text[at] != closing:
             raise NotAValue(at)
         return at
@@ -180,11 +180,11 @@ class Literals:
     def _object(self, at: int, depth: int) -> tuple[dict[str, Any] | list[Any], int]:
         out: dict[str, Any] = {}
         start = at
-        at = self.space(at + 1)
+        at = after_space(self.text, at + 1)
         while not self.text.startswith("}", at):
             try:
-                key, at = self._key(at)
-                at = self.space(at)
+                key, at = self.key(at)
+                at = after_space(self.text, at)
                 if at >= len(self.text):
                     raise CutOff
                 if not out and self.text[at] in ",}":
@@ -202,7 +202,8 @@ class Literals:
             at = self._comma(at, "}")
         return out, at + 1
 
-    def _key(self, at: int) -> tuple[str, int]:
+    def key(self, at: int) -> tuple[str, int]:
+        """A key in an object, quoted or bare, and where it ends. Raises NotAValue and CutOff."""
         if at >= len(self.text):
             raise CutOff
         if self.quote and self.text.startswith(self.quote, at):
@@ -226,4 +227,4 @@ def whole_value(text: str, quote: str = "") -> tuple[bool, Any]:
         value, end = reader.read(0)
     except (NotAValue, CutOff):
         return False, None
-    return not reader.cut and reader.space(end) == len(reader.text), value
+    return not reader.cut and after_space(reader.text, end) == len(reader.text), value

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from glyphscope.text.lines import common_length
 
+_SPACE = re.compile(r"\s*")
 _NAMESPACE = re.compile(r"\]<\]\w+\[>\[")
 _MARK = r"\]<\]\w+\[>\[|[\[\]]\w*~\w*[\[\]]|<[^<>\s][^<>\n]{0,80}>|\[/?[A-Z][A-Z_ ]+\]"
 """A namespace (`]<]name[>[`), a sign between brackets (`[e~[`), a tag, a word in capitals between brackets."""
@@ -26,6 +27,12 @@ def tokens(text: str) -> tuple[str, ...]:
 def is_tag(token: str) -> bool:
     """Whether a token is a marker in angle brackets or capital letters in square ones."""
     return _TAG.fullmatch(token) is not None
+
+
+def after_space(text: str, at: int) -> int:
+    """The first place after white space."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def solid_tokens(text: str) -> list[str]:

@@ -15,6 +15,8 @@ from glyphscope.errors import PromptError
 from glyphscope.turns.markup import common_suffix, first_tag
 
 USER, TEXT, REASON, RESULT = "zquser", "zqtext", "zqreason", "zqresult"
+NEXT = {"role": "user", "content": "zqnext"}
+"""The user's next message."""
 NAMES = ("zq_tool_a", "zq_tool_b")
 KEYS = ("zq_key_a", "zq_key_b")
 VALUES = ("zq_val_a", "zq_val_b")

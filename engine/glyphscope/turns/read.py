@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from glyphscope.turns.calls import CallReader, ReadCall
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
-from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan
-from glyphscope.turns.starts import Start, loose_or_nothing, marker_pattern, openings_alone, starts
+from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan, pattern_of
+from glyphscope.turns.starts import Start, marker_pattern, openings_alone, starts
 from glyphscope.turns.tools import TurnTools
 
 _NAME_AHEAD = 400
@@ -39,7 +39,8 @@ class TurnCall(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A turn that was read. `left_at` is the first character at which the text leaves the form, with the reason.
+    """A turn that was read. `left_at` is the first character at which the text leaves the form, with the reason, and
+    with the text that should be there, where it is one text.
 
     `complete`: nothing was left open at the end. `strict`: the text is as the form has it. The spans are the places
     (start, end exclusive) of text and of reasoning.
@@ -52,6 +53,7 @@ class Turn(msgspec.Struct, frozen=True):
     strict: bool
     left_at: int | None = None
     left_why: str = ""
+    left_expected: str = ""
     text_spans: tuple[tuple[int, int], ...] = ()
     reasoning_spans: tuple[tuple[int, int], ...] = ()
 
@@ -171,22 +173,16 @@ class _Reader:
         return list(dict.fromkeys(text.strip() for text in out if text.strip()))
 
     def _end(self, found: re.Match[str], at: int) -> int | None:
-        rest = self.scan.space(found.end())
+        """An end of the turn: only at the end of the text, or before another marker."""
+        end, rest = self.scan.end, self.scan.space(found.end())
         if rest < self.scan.end:
-            following = self.pattern.match(self.whole, rest)
-            skips = any(self.whole.startswith(skip.strip(), rest) for skip in self._boundaries())
-            if following is None and not skips:
+            boundaries = (text.strip() for text in (self.form.header, *self.form.skips))
+            boundary = next((text for text in boundaries if text and self.whole.startswith(text, rest)), "")
+            if not boundary and self.pattern.match(self.whole, rest) is None:
                 return None
-            self._add_text(at, found.start())
-            for skip in self._boundaries():
-                if self.whole.startswith(skip.strip(), rest):
-                    return rest + len(skip.strip())
-            return found.end()
+            end = rest + len(boundary) if boundary else found.end()
         self._add_text(at, found.start())
-        return self.scan.end
-
-    def _boundaries(self) -> list[str]:
-        return [text for text in (self.form.header, *self.form.skips) if text.strip()]
+        return end
 
     def _stray(self, found: re.Match[str], at: int) -> int | None:
         """A closing marker right after a call that has ended without it."""
@@ -206,7 +202,7 @@ class _Reader:
             return None
         self._add_text(at, found.start())
         start = found.end()
-        close = re.compile(loose_or_nothing(reasoning.close)).search(self.whole, start)
+        close = pattern_of(reasoning.close).search(self.whole, start)
         message_at = self._message_in_reasoning(start, close.start() if close else self.scan.end)
         if message_at is not None:
             self._add_reasoning(start, message_at)
@@ -355,14 +351,14 @@ class _Reader:
             return
         written = self.whole[at:start]
         if not written.strip() and written.strip("\n") != form.separator.strip("\n"):
-            self.scan.note(at, f"{form.separator!r} was expected")
+            self.scan.expect(at, form.separator)
 
     def _read_calls(self, start: Start, at: int) -> tuple[list[ReadCall], int]:
         form = start.form
         assert form is not None
         if start.whole:
             return CallReader(self.scan, form, self.tools).section(at)
-        self.scan.note(at, f"{form.opening!r} was expected")
+        self.scan.expect(at, form.opening)
         shortened = form
         if form.pieces[0].text != start.text:
             shortened = replace(form, pieces=(Piece("text", start.text), *form.pieces[1:]))
@@ -398,6 +394,7 @@ class _Reader:
             strict=first is None and complete,
             left_at=None if first is None else max(0, first.at - shift),
             left_why="" if first is None else first.why,
+            left_expected="" if first is None else first.expected,
             text_spans=tuple((max(0, a - shift), b - shift) for a, b in self.text_spans),
             reasoning_spans=tuple((max(0, a - shift), b - shift) for a, b in self.reasoning_spans),
         )

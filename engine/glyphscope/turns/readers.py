@@ -6,7 +6,6 @@ The other forms are data of the assets (`forms/known.json`), derived from the ch
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -145,7 +144,7 @@ def _reading(reader: str, kind: ReaderKind, turn: Turn, tools: TurnTools, *, tak
         complete=turn.complete,
         left_at=turn.left_at,
         left_why=turn.left_why,
-        left_expected=_expected(turn.left_why),
+        left_expected=turn.left_expected,
     )
 
 
@@ -186,11 +185,3 @@ def departed(reading: Reading, steps: Sequence[TokenStep]) -> Departed | None:
         return Departed(step.index, step.text, own)
     best = max(right, key=lambda each: each.raw)
     return Departed(step.index, step.text, own, best.text, best.raw)
-
-
-def _expected(why: str) -> str:
-    """The one text that a reason names: `'…' was expected`."""
-    named = why.removesuffix(" was expected")
-    if named == why or named[:1] not in ("'", '"'):
-        return ""
-    return str(ast.literal_eval(named))

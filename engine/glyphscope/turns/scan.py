@@ -7,16 +7,15 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from glyphscope.turns.form import Piece
-from glyphscope.turns.markup import loose
-
-_SPACE = re.compile(r"\s*")
+from glyphscope.turns.markup import after_space, loose
 
 
 class Departure(NamedTuple):
-    """Where a text leaves the form, and what was expected there."""
+    """Where a text leaves the form, and why; `expected` is the text that should be there, where it is one text."""
 
     at: int
     why: str
+    expected: str = ""
 
 
 class MissingPart(Exception):
@@ -51,10 +50,13 @@ class Scan:
     def note(self, at: int, why: str) -> None:
         self.notes.append(Departure(at, why))
 
+    def expect(self, at: int, text: str) -> None:
+        """Note that this text is not there."""
+        self.notes.append(Departure(at, f"{text!r} was expected", text))
+
     def space(self, at: int) -> int:
         """The first place after white space."""
-        found = _SPACE.match(self.text, at)
-        return found.end() if found else at
+        return after_space(self.text, at)
 
     def find(self, what: str, at: int) -> int:
         """Where a text is next, -1 for nowhere."""
@@ -85,12 +87,12 @@ class Scan:
         start = self.space(at)
         if not core:
             if start != at + len(literal):
-                self.note(at, f"{literal!r} was expected")
+                self.expect(at, literal)
             return at if raw else start
         found = pattern_of(literal).match(self.text, start)
         if found is None:
             return None
-        self.note(min(at, found.start()), f"{literal!r} was expected")
+        self.expect(min(at, found.start()), literal)
         if raw or literal == literal.rstrip():
             return found.end()
         return self.space(found.end())

@@ -50,21 +50,19 @@ def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
     form = msgspec.json.decode(key, type=TurnForm)
     found: list[tuple[str, Start]] = []
     used = "".join([*(call.opening for call in form.calls), *form.wrap_markers])
-    found += [(loose_or_nothing(text), Start("wrap")) for text in form.wrap_markers]
-    found += [
-        (loose_or_nothing(text), Start(kind)) for text, kind in zip(form.reasoning_markers, ("open", "close"))
-    ]
-    found += [(loose_or_nothing(end), Start("end")) for end in form.ends]
-    found += [(loose_or_nothing(skip), Start("skip")) for skip in form.skips]
+    found += [(loose(text), Start("wrap")) for text in form.wrap_markers]
+    found += [(loose(text), Start(kind)) for text, kind in zip(form.reasoning_markers, ("open", "close"))]
+    found += [(loose(end), Start("end")) for end in form.ends]
+    found += [(loose(skip), Start("skip")) for skip in form.skips]
     strays = [form.header, *form.strays] if any(map(is_tag, tokens(form.header))) else form.strays
-    found += [(loose_or_nothing(text), Start("skip", whole=False)) for text in strays]
+    found += [(loose(text), Start("skip", whole=False)) for text in strays]
     for call in form.calls:
         found += _call_starts(call)
         found += [(loose(tag), Start("stray")) for tag in closing_tags(call) if tag not in used]
     by_pattern: dict[str, list[Start]] = {}
     # a text that closes, or is incomplete, is tried last: it may be another marker as well
     for pattern, start in sorted(found, key=lambda each: _is_closing(each[1]) + (not each[1].whole)):
-        if pattern:
+        if pattern:  # white space alone marks nothing
             by_pattern.setdefault(pattern, []).append(start)
     if not by_pattern:
         return re.compile(r"(?!)"), []
@@ -85,18 +83,13 @@ def openings_alone(key: bytes) -> re.Pattern[str]:
     return re.compile("(?:" + "|".join((r"```\w*", *map(re.escape, sorted(tags)))) + r")\s*\Z")
 
 
-def loose_or_nothing(text: str) -> str:
-    """The loose pattern of a marker; empty for white space alone, which marks nothing."""
-    return loose(text) if text.strip() else ""
-
-
 def marker_like(text: str) -> bool:
     """Whether a text is more than a common word or sign."""
     return any(sign in text for sign in "<`") or len(text.strip()) > 3
 
 
 def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
-    found = [(loose_or_nothing(text), Start("call", call, whole, text)) for text, whole in starts(call)]
+    found = [(loose(text), Start("call", call, whole, text)) for text, whole in starts(call)]
     if call.object is not None:
         # only before a JSON object, as text may mention a marker
         found = [(f"{pattern}(?=\\s*(?:\\{{|\\Z))", start) for pattern, start in found]
