@@ -150,6 +150,11 @@ def test_files_that_cannot_be_read_are_reported(tmp_path):
         assert str(path) in str(raised.value)
 
 
+def test_a_bare_server_with_an_invalid_address_is_a_problem_of_its_own():
+    (problem,) = read_servers('{"url": "https://[x"}').problems
+    assert (problem.pointer, "http" in problem.message) == ("/url", True)
+
+
 def test_disabled_servers_are_marked():
     file = read({"mcpServers": {"a": {**TIME, "disabled": True}, "b": {**TIME, "enabled": False}, "c": TIME}})
     assert [server.disabled for server in file.servers] == [True, True, False]
@@ -170,7 +175,7 @@ def test_a_command_line_is_named_after_its_program(words, name):
     assert server.url == words[0] if "://" in words[0] else server.command == words[0]
 
 
-@pytest.mark.parametrize("words", [[], [""], ["https://x.test", "more"], ["https://"]])
+@pytest.mark.parametrize("words", [[], [""], ["https://x.test", "more"], ["https://"], ["https://[x"]])
 def test_a_command_line_without_a_program_is_rejected(words):
     with pytest.raises(ServerError):
         command_server(words)

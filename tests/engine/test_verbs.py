@@ -159,6 +159,7 @@ def test_a_verb_that_does_not_agree_is_corrected(subject: str, verb_form: str, c
         ("he", "can go"),
         ("he", "put"),
         ("she", "won't"),
+        ("she", "can’t go"),
         ("it", "was"),
     ],
 )

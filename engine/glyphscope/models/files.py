@@ -23,11 +23,16 @@ def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:
     language model.
     """
     where = str(path)
-    if path.is_dir():
+    folder = missing = False
+    with contextlib.suppress(
+        OSError
+    ):  # a path that is too long, or may not be entered, is reported by its reader
+        folder, missing = path.is_dir(), not path.exists()
+    if folder:
         raise ModelError(
             "This is a folder, not a model file.", where=where, hint="Choose a .gguf file in it."
         )
-    if not path.exists():
+    if missing:
         raise ModelError(
             "There is no such file.", where=where, hint="`glyphscope models` lists the models found."
         )

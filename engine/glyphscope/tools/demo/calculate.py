@@ -203,10 +203,10 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _number(text: str) -> Number:
-    exponent = re.split("[eE]", text)[1] if re.search("[eE]", text) else "0"
+    exponent = text.lower().partition("e")[2] or "0"
     if len(exponent) > 5 or abs(int(exponent)) > 400:
         raise ToolError(f"The number {text[:40]} is too large or too small.", hint="Exponents go to 400.")
-    return Fraction(text if text[0] != "." else f"0{text}")
+    return Fraction(text)
 
 
 def _decimal(result: Number) -> Calculation:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -23,7 +23,7 @@ from glyphscope.tools.demo.outbox import Mail, Outbox
 from glyphscope.tools.demo.scratch import Scratch
 from glyphscope.tools.demo.workspace import Workspace
 from glyphscope.tools.source import CallOptions, Outcome
-from glyphscope.tools.verbs.tools import VERB_TOOLS, verb_tools
+from glyphscope.tools.verbs.tools import VERB_TOOLS, Answer, verb_tools
 
 Place: TypeAlias = Literal["scratch", "outbox", "workspace"]
 Arguments: TypeAlias = dict[str, Any]
@@ -68,6 +68,7 @@ class DemoTools:
             "execute": self._execute,
             "state_get": self._state_get,
             "state_patch": self._state_patch,
+            **{name: partial(_executed, answer) for name, answer in VERB_TOOLS.items()},
         }
 
     @property
@@ -105,9 +106,6 @@ class DemoTools:
         if wrong := argument_problems(known, arguments):
             return Outcome(fault="tool", message=wrong)
         try:
-            if tool in VERB_TOOLS:
-                text, structured = VERB_TOOLS[tool](**arguments)
-                return _said(text, structured)
             return self._executor[tool](arguments)
         except ToolError as error:
             return Outcome(fault="tool", message=str(error))
@@ -214,6 +212,10 @@ def demo_tools() -> tuple[Tool, ...]:
     """All bundled tools, with their schemas."""
     workspace = load_registry(resources.read_text("registries/workspace.json"))
     return (*default_registry(), *workspace, *verb_tools())
+
+
+def _executed(answer: Callable[..., Answer], arguments: Arguments) -> Outcome:
+    return _said(*answer(**arguments))
 
 
 def _said(text: str, structured: Any = None) -> Outcome:

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -92,9 +93,10 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_servers(source: FilePath | str | bytes) -> ServerFile:
     """The servers of a file (Path) or of a JSON text. Raises ServerError for any other file."""
-    document, problems, where = _document(source)
+    document, where = _document(source)
     path, entries = _entries(document, where)
     found: list[ServerConfig] = []
+    problems: list[Problem] = []
     for name, entry in entries.items():
         reader = _Entry(name, (*path, name) if path or name in document else path)
         if (server := reader.read(entry)) is not None:
@@ -105,8 +107,7 @@ def read_servers(source: FilePath | str | bytes) -> ServerFile:
 
 def server_entries(source: FilePath | str | bytes) -> dict[str, Any]:
     """The servers as they are written, by name, to be kept: no `${NAME}` is replaced. Raises ServerError."""
-    document, _problems, where = _document(source)
-    return _entries(document, where)[1]
+    return _entries(*_document(source))[1]
 
 
 def command_server(words: Sequence[str], name: str = "") -> ServerConfig:
@@ -130,14 +131,16 @@ def command_server(words: Sequence[str], name: str = "") -> ServerConfig:
 def _short_name(words: Sequence[str]) -> str:
     """The name of an unnamed server: its host, its program, or the program that a launcher starts."""
     if "://" in words[0]:
-        return urlsplit(words[0]).hostname or "server"
+        with suppress(ValueError):  # of an invalid address, which is reported where it is read
+            return urlsplit(words[0]).hostname or "server"
     program = FilePath(words[0]).name
     if _LAUNCHER.fullmatch(program):
         program = next((FilePath(word).stem for word in words[1:] if not word.startswith("-")), program)
     return program or "server"
 
 
-def _document(source: FilePath | str | bytes) -> tuple[Any, list[Problem], str]:
+def _document(source: FilePath | str | bytes) -> tuple[Any, str]:
+    """The JSON document, and where it is. Raises ServerError."""
     where = str(source) if isinstance(source, FilePath) else ""
     text = (
         read_file(source, MAX_BYTES, "a file of servers", pipes=True, error=ServerError)
@@ -150,7 +153,7 @@ def _document(source: FilePath | str | bytes) -> tuple[Any, list[Problem], str]:
         raise ServerError(error.message, where=where, hint=error.hint) from None
     if problems:
         raise ServerError(problems[0].message, where=f"{where}{problems[0].pointer}")
-    return document, problems, where
+    return document, where
 
 
 def _entries(document: Any, where: str) -> tuple[Path, dict[str, Any]]:

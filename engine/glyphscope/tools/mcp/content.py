@@ -60,7 +60,7 @@ def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
         )
     items = result.get("content", [])
     if not isinstance(items, list):
-        return Outcome(fault="protocol", message="The result's `content` is not a list.", structured=None)
+        return Outcome(fault="protocol", message="The result's `content` is not a list.")
     content = tuple(map(read_item, items))
     structured = result.get("structuredContent")
     if result.get("isError") is True:

@@ -77,7 +77,7 @@ class Guard:
         method, id = getattr(message, "method", ""), getattr(message, "id", None)
         if method and id is not None:
             self._waiting[str(id)] = id
-        self._log.add("sent", text, method=method, id="" if id is None else str(id))
+        self._log.add("sent", text, method=method, id=id)
         return text
 
     def take(self, line: Line) -> list[SessionMessage]:
@@ -102,7 +102,7 @@ class Guard:
                 return self._pass(text, message.method, getattr(message, "id", None), len(text))
             case JSONRPCResponse() | JSONRPCError():
                 self._waiting.pop(str(message.id), None)
-                self._log.add("received", text, id="" if message.id is None else str(message.id))
+                self._log.add("received", text, id=message.id)
         return True
 
     def _unasked(self, line: Line, method: str, id: int | str | None) -> list[SessionMessage]:
@@ -118,7 +118,6 @@ class Guard:
         return [SessionMessage(message)]
 
     def _pass(self, text: str | bytes, method: str, id: int | str | None, size: int) -> bool:
-        shown = "" if id is None else str(id)
         if id is None and method not in _TO_SDK:  # logged for people only
             self._log.add("received", text, method=method, size=size)
             return False
@@ -126,17 +125,17 @@ class Guard:
         self._room = min(_BURST, self._room + (now - self._at) * _RATE)
         self._at = now
         if self._room < 1:
-            self._log.add("dropped", text, method=method, id=shown, size=size, note="too many at a time")
+            self._log.add("dropped", text, method=method, id=id, size=size, note="too many at a time")
             return False
         self._room -= 1
-        self._log.add("received", text, method=method, id=shown, size=size)
+        self._log.add("received", text, method=method, id=id, size=size)
         return True
 
     def _answer(self, line: Line, id: int | str | None) -> list[SessionMessage]:
         waiting = self._waiting.pop(str(id), None)
         if waiting is None:
             note = "a response without a request" if id is not None else "not a JSON-RPC message"
-            self._log.add("dropped", line.data, id="" if id is None else str(id), note=note)
+            self._log.add("dropped", line.data, id=id, note=note)
             return []
         try:
             line.data.decode()
@@ -146,7 +145,7 @@ class Guard:
             return [self._refuse(line, waiting, f"The server's answer is not UTF-8: {where}.")]
         except ValidationError as error:
             return [self._refuse(line, waiting, f"The server's answer is not JSON-RPC: {_reason(error)}.")]
-        self._log.add("received", line.data, id=str(id))
+        self._log.add("received", line.data, id=id)
         return [SessionMessage(message)]
 
     def _no_message(self, line: Line, why: str) -> list[SessionMessage]:
@@ -179,7 +178,7 @@ class Guard:
         return self._waiting.pop(found[1].decode("utf-8", "replace").strip('"'), None) if found else None
 
     def _refuse(self, line: Line, id: int | str, message: str) -> SessionMessage:
-        self._log.add("dropped", line.data, id=str(id), size=line.size, note=message)
+        self._log.add("dropped", line.data, id=id, size=line.size, note=message)
         return SessionMessage(
             JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=LOCAL_ERROR, message=message))
         )

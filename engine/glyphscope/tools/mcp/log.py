@@ -90,7 +90,7 @@ class ProtocolLog:
         text: str | bytes,
         *,
         method: str = "",
-        id: str = "",
+        id: int | str | None = None,
         size: int | None = None,
         note: str = "",
     ) -> None:
@@ -100,7 +100,7 @@ class ProtocolLog:
             if direction == "dropped":
                 self.dropped += 1
             number = self._count
-            kind = None if id else (direction, method, note)
+            kind = (direction, method, note) if id is None else None
             self._run = self._run + 1 if kind is not None and kind == self._kind else 0
             self._kind = kind
             if self._run >= (_LOG_RUN if method == "notifications/message" else _RUN):
@@ -110,8 +110,8 @@ class ProtocolLog:
         whole = self._all_of(text) if size is None or size == len(text) else ""
         size = len(text) if size is None else size
         entry = Entry(
-            number=number, time=time.time(), direction=direction, method=method[:200], id=id[:200],
-            text=self.cut(text), size=size, note=note, whole=whole,
+            number=number, time=time.time(), direction=direction, method=method[:200],
+            id="" if id is None else str(id)[:200], text=self.cut(text), size=size, note=note, whole=whole,
         )  # fmt: skip
         with self._lock:
             if len(self._entries) == KEPT:

@@ -37,7 +37,8 @@ async def read_pages(
     words: Callable[[MCPError], str],
 ) -> str:
     """Gives every entry to `take`. Returns the problem of the list as a whole, "" for none. Raises NoList."""
-    noun = f"list of {key if key != 'resourceTemplates' else 'resource templates'}"
+    entries_are = "resource templates" if key == "resourceTemplates" else key
+    noun = f"list of {entries_are}"
     seen, cursor, numbers = set[str](), None, count(1)
     received, until = log.received_bytes, anyio.current_time() + LIST_SECONDS
     for page in range(MAX_PAGES):
@@ -54,7 +55,7 @@ async def read_pages(
             return f"The server's {noun} is not a list."
         for entry, number in zip(entries, numbers):
             if number > MAX_ENTRIES:
-                return f"The server lists more than {MAX_ENTRIES:,} {noun[8:]}: the rest is left out."
+                return f"The server lists more than {MAX_ENTRIES:,} {entries_are}: the rest is left out."
             take(entry)
             if number % 50 == 0:  # checking a schema takes a moment, and others want their turn
                 await anyio.lowlevel.checkpoint()

@@ -13,17 +13,7 @@ from glyphscope.processes import how_ended
 from glyphscope.tools.mcp.config import ServerConfig
 
 INHERITED = (
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
+    "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 )  # fmt: skip
 """Environment variables that a server inherits. The others may be secrets: `env` adds those it needs."""
 

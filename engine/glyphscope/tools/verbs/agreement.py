@@ -38,7 +38,7 @@ _EITHER = _words("sheep fish deer aircraft series species data media staff team 
 _QUANTITIES = _words("lot lots plenty most some all half majority rest none")
 _PREPOSITIONS = _words("of in on at with from for by under over near behind between without about to")
 _MODALS = _words("can could may might must shall should will would can't cannot won't shan't")
-_NEGATED = re.compile("n['’]t$")
+_NEGATED = re.compile("n't$")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def check(subject: str, verb_form: str) -> Agreement:
     words = re.findall(r"[a-z]+(?:['’][a-z]+)?", verb_form.lower())
     if not words:
         raise ToolError("verb_form has no word in it.", hint="Write a verb, such as goes.")
-    first = words[0]
+    first = words[0].replace("’", "'")
     if first in _MODALS or _NEGATED.sub("", first) in _MODALS:
         return Agreement(True, persons, "", f'"{first}" is the same for every person.')
     found = _NEGATED.sub("", first)
@@ -71,18 +71,12 @@ def check(subject: str, verb_form: str) -> Agreement:
         raise ToolError(
             f"{first} is a {kind} participle: no finite verb.", hint=f"It needs {helper} before it."
         )
+    reason = f'"{first}" goes with {_listed(allowed)}; the subject is {" or ".join(persons)}.'
     if allowed.intersection(persons):
-        return Agreement(
-            True, persons, "", f'"{first}" goes with {_listed(allowed)}; the subject is {_or(persons)}.'
-        )
+        return Agreement(True, persons, "", reason)
     better = _better(known, found, persons[0]) + first.removeprefix(found)
-    rest = verb_form.lower().replace(first, "", 1).strip()
-    return Agreement(
-        False,
-        persons,
-        f"{better} {rest}".strip(),
-        f'"{first}" goes with {_listed(allowed)}; the subject is {_or(persons)}.',
-    )
+    rest = verb_form.lower().replace(words[0], "", 1).strip()
+    return Agreement(False, persons, f"{better} {rest}".strip(), reason)
 
 
 def persons_of(subject: str) -> tuple[str, ...]:
@@ -144,7 +138,3 @@ def _listed(persons: set[str]) -> str:
     if len(persons) == 6:
         return "every person"
     return ", ".join(dict.fromkeys(pronoun for person, pronoun in SUBJECTS.items() if person in persons))
-
-
-def _or(persons: tuple[str, ...]) -> str:
-    return " or ".join(persons)

@@ -36,7 +36,7 @@ def forms(verb: Verb, tense: str, person: str) -> tuple[str, ...]:
         case "present_simple":
             return (_present(verb, person),)
         case "past_simple":
-            return _past(verb, person)
+            return (_was(person),) if verb.base == "be" else verb.past
         case "future_simple":
             return (f"will {verb.base}",)
         case "present_continuous":
@@ -64,10 +64,6 @@ def _present(verb: Verb, person: str) -> str:
     if verb.base == "be":
         return _BE_PRESENT.get(person, "are")
     return verb.third if person == "3sg" else verb.base
-
-
-def _past(verb: Verb, person: str) -> tuple[str, ...]:
-    return (_was(person),) if verb.base == "be" else verb.past
 
 
 def _was(person: str) -> str:
