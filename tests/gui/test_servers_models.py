@@ -15,6 +15,7 @@ from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.log import Entry
 from glyphscope.visible import visible
+from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
@@ -23,7 +24,6 @@ from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
 from glyphscope_gui.servers.tool_import import clashes, imported_name, plan_import, registry_words
 from glyphscope_gui.servers.tool_model import EnforcementSummary, ServersToolModel, ToolRow, enforcement_words
-from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import PILL_ROLE
 
@@ -167,8 +167,8 @@ def test_enforcement_is_counted_in_words():
 
 
 def test_claims_are_in_words():
-    assert claim_words({"readOnlyHint": False, "destructiveHint": True}) == "not read-only, destructive"
-    assert claim_words({"readOnlyHint": "yes", "title": "X"}) == ""
+    assert hint_words({"readOnlyHint": False, "destructiveHint": True}) == "not read-only, destructive"
+    assert hint_words({"readOnlyHint": "yes", "title": "X"}) == ""
 
 
 def test_foreign_text_is_shown_with_visible_characters_and_no_markup(qapp):

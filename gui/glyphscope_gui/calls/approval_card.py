@@ -254,8 +254,8 @@ class ApprovalCard(Card):
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
         beside = vbox(edited, spacing=2)
         if isinstance(field, TextArgument) and field.is_cut:
-            open_link = link(tr("Open"), tr("Show the whole argument, with search and Copy"))
-            open_link.setObjectName("openArgumentButton")
+            tip = tr("Show the whole argument, with search and Copy")
+            open_link = link(tr("Open"), tip, name="openArgumentButton")
             open_link.clicked.connect(lambda: self._open_argument(name, value))
             beside.addWidget(open_link)
         beside.addStretch(1)

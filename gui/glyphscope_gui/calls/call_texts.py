@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from glyphscope_gui.shared.language import tr
@@ -11,21 +12,29 @@ LONGEST = 20_000
 """Characters of a text that are shown."""
 
 
+_HINTS = {
+    ("readOnlyHint", True): tr("read-only"),
+    ("readOnlyHint", False): tr("not read-only"),
+    ("destructiveHint", True): tr("destructive"),
+    ("destructiveHint", False): tr("not destructive"),
+    ("idempotentHint", True): tr("idempotent"),
+    ("openWorldHint", True): tr("open world"),
+    ("openWorldHint", False): tr("closed world"),
+}
+"""MCP's annotations of a tool, by name and value; `idempotentHint` false is the default, and says nothing."""
+
+
+def hint_words(claims: Mapping[str, Any]) -> str:
+    """The annotations that MCP defines, in its order; "" where a tool has none."""
+    return ", ".join(words for (name, value), words in _HINTS.items() if claims.get(name) is value)
+
+
 def claim_words(claims: dict[str, Any]) -> list[str]:
-    """The annotations of a tool as claims by its server, which are not verified."""
-    known = {
-        ("readOnlyHint", True): tr("read-only"),
-        ("readOnlyHint", False): tr("not read-only"),
-        ("destructiveHint", True): tr("destructive"),
-        ("destructiveHint", False): tr("not destructive"),
-        ("idempotentHint", True): tr("idempotent"),
-        ("openWorldHint", True): tr("open world"),
-        ("openWorldHint", False): tr("closed world"),
-    }
+    """All annotations of a tool as claims by its server, which are not verified."""
     words = []
     for name, value in claims.items():
-        if isinstance(value, bool) and (name, value) in known:
-            words.append(known[name, value])
+        if isinstance(value, bool) and (name, value) in _HINTS:
+            words.append(_HINTS[name, value])
         elif name == "title" and isinstance(value, str):
             words.append(tr("title “{title}”", title=value[:60]))
         elif not isinstance(value, bool):

@@ -24,14 +24,13 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.theme import FollowsLooks
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 WIDE = 1180
 """Pixels of width from which on samples and differences have a separate column."""
 
 
-class GrammarPage(FollowsSize, TakesFiles, FollowsLooks, QWidget):
+class GrammarPage(FollowsSize, TakesFiles, QWidget):
     """Three columns: text and examples; rule and steps; differences, samples and costs. The presenter connects them.
 
     `fileDropped` carries a path.
@@ -67,10 +66,6 @@ class GrammarPage(FollowsSize, TakesFiles, FollowsLooks, QWidget):
     def _fit(self) -> None:
         self._arrange(self.width() >= WIDE)
         self.diagnostics.set_room(self.edit_card.height())
-
-    def _restyle(self) -> None:
-        self.step.restyle()
-        self.railroad.restyle()
 
     def files_dropped(self, paths: list[Path]) -> None:
         self.fileDropped.emit(str(paths[0]))

@@ -120,9 +120,6 @@ class RailroadView(QScrollArea):
         hbox(*parts, parent=self._corner, margins=(4, 2), spacing=2)
         self._place_corner()
 
-    def restyle(self) -> None:
-        self._canvas.update()
-
     @property
     def zoom(self) -> float:
         """How large the diagram is shown; 1 is its own size."""

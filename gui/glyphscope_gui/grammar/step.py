@@ -14,7 +14,7 @@ from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, vbox
 from glyphscope_gui.shared.text_edits import WrappingEdit, marked
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
 MOST_RULES = 8
@@ -25,7 +25,7 @@ LONGEST = 200_000
 """Characters of a text that can be stepped through."""
 
 
-class GrammarStep(QWidget):
+class GrammarStep(FollowsLooks, QWidget):
     """`moved` carries the text and the character the cursor is at; a link in `rules` is a rule's name."""
 
     moved = Signal(str, int)
@@ -99,10 +99,6 @@ class GrammarStep(QWidget):
         """Where the cursor is, for the heading."""
         length = len(self.text)
         return tr("character {place:,} of {length:,}", place=self.at, length=length) if length else ""
-
-    def restyle(self) -> None:
-        self._restyle()
-        self.show_view(self._view, "") if self._view else None
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -179,6 +175,8 @@ class GrammarStep(QWidget):
     def _restyle(self) -> None:
         self.edit.setFont(mono_font(1))
         self.edit.setStyleSheet("#stepTextEdit { border: none; background: transparent; padding: 0; }")
+        if self._view is not None:
+            self.show_view(self._view, "")
 
     def _changed(self) -> None:
         text = self.text

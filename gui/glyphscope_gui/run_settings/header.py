@@ -45,7 +45,6 @@ class Header(FollowsSize, QFrame):
         self.brand = PlainLabel("Glyphscope", self, role="brand")
         self._make_pickers()
         self._make_spins()
-        self._fit_fields()
         self.step_button = self._button("stepButton", step)
         self.stop_button = self._button("stopButton", stop)
         self.run_button = self._button("runButton", run)
@@ -120,7 +119,16 @@ class Header(FollowsSize, QFrame):
         """Apply the current theme's colours and font sizes."""
         scale = self.devicePixelRatioF()
         size = self._icon_size
-        self._fit_fields()
+        height = self.notation.sizeHint().height()
+        for field in (
+            self.shape,
+            self.strategy,
+            self.settings_button,
+            self.seed,
+            self.temperature,
+            self.sampling_button,
+        ):
+            field.setFixedHeight(height)
         self._fit()
         self.logo.setPixmap(theme().pixmap("logo", "accent", round(size * 1.25), scale))
         for button, icon, role in (
@@ -187,20 +195,6 @@ class Header(FollowsSize, QFrame):
         self.sampling.optionsChosen.connect(self.optionsChosen)
         self.sampling_button = push_button("", self, name="samplingButton", spoken=tr("Sampling"))
         self.sampling_button.clicked.connect(lambda: self.sampling.show_below(self.sampling_button))
-
-    def _fit_fields(self) -> None:
-        """As wide as the longest they are meant to show; style sheets make Qt's own guess far too wide."""
-        metrics = self.fontMetrics()
-        for field, widest, around in (
-            (self.shape, "name/args", 50),
-            (self.strategy, tr("Route → execute"), 56),
-            (self.seed, tr("Seed ") + "0" * SEED_DIGITS, 20),
-            (self.temperature, tr("Temp ") + "0.00", 20),
-        ):
-            field.setFixedHeight(self.notation.sizeHint().height())
-            field.setFixedWidth(metrics.horizontalAdvance(widest) + around)
-        for button in (self.settings_button, self.sampling_button):
-            button.setFixedSize(max(34, self._icon_size + 18), self.notation.sizeHint().height())
 
     def _choose_notation(self, value: str) -> None:
         native = value == "native"
@@ -306,7 +300,10 @@ class Header(FollowsSize, QFrame):
             self._fit()
 
     def _set_form(self, *, brand: bool, short: bool) -> None:
-        """Show or hide the program's name; `short`: without icons, prefixes and words that can be left out."""
+        """Show or hide the program's name; `short`: without icons, prefixes and words that can be left out.
+
+        Fields are as wide as their longest usual text: with a style sheet, Qt's own guess is far too wide.
+        """
         self.brand.setVisible(brand)
         self.logo.setVisible(not short)
         self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)

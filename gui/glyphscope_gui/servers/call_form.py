@@ -23,7 +23,7 @@ from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, grid_layout, vbox
+from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, grid_layout, replace_content, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 
 LABEL = 98
@@ -213,12 +213,7 @@ class CallForm(QStackedWidget):
             label = PlainLabel(words, box, role="muted")
             grid.addWidget(label, 0, 0, 1, 3)
         grid.setRowStretch(2 * len(names) + 1, 1)
-        old = self._scroll.takeWidget()
-        if old is not None:
-            old.deleteLater()
-        self._scroll.setWidget(box)
-        box.setAutoFillBackground(False)
-        self._scroll.viewport().setAutoFillBackground(False)
+        replace_content(self._scroll, box)
 
     def _add_row(self, grid: QGridLayout, line: int, name: str, value: Any) -> None:
         assert self._tool is not None

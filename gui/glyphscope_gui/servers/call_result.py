@@ -10,7 +10,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import CallView, Piece
 from glyphscope_gui.shared.labels import PlainLabel, link, named, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, hbox, replace_content, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import ReadBox
 from glyphscope_gui.shared.verdict import Pill
@@ -33,7 +33,6 @@ class CallResult(QWidget):
         self.figures = PlainLabel(self, role="hint")
         self._scroll = named(QScrollArea(self, widgetResizable=True), "", tr("Result"))
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.viewport().setAutoFillBackground(False)
         head = hbox(self.pill, self.figures, STRETCH, spacing=10)
         vbox(head, (self._scroll, 1), parent=self, margins=(0, 2, 0, 0), spacing=6)
         self.show_view(None)
@@ -61,11 +60,7 @@ class CallResult(QWidget):
                 column.addWidget(_text(piece))
             column.addSpacing(6)
         column.addStretch(1)
-        old = self._scroll.takeWidget()
-        if old is not None:
-            old.deleteLater()
-        self._scroll.setWidget(box)
-        box.setAutoFillBackground(False)
+        replace_content(self._scroll, box)
 
     def say(self, words: str) -> None:
         """Add words to the figures of the shown result."""
@@ -75,13 +70,13 @@ class CallResult(QWidget):
     def _heading(self, piece: Piece) -> QHBoxLayout:
         row = hbox((_title(piece), 1), spacing=12)
         if (file := piece.file) is not None:
-            save_link = link(tr("Save as…"), tr("Save the binary content to a file"))
-            save_link.setObjectName("saveContentButton")
+            tip = tr("Save the binary content to a file")
+            save_link = link(tr("Save as…"), tip, name="saveContentButton")
             save_link.clicked.connect(lambda: self.saveRequested.emit(file))
             row.addWidget(save_link)
         if (whole := piece.whole) is not None:
-            open_link = link(tr("Open"), tr("Show the whole text, with search, Copy and Save as"))
-            open_link.setObjectName("openWholeButton")
+            tip = tr("Show the whole text, with search, Copy and Save as")
+            open_link = link(tr("Open"), tip, name="openWholeButton")
             open_link.clicked.connect(lambda: show_whole(whole, self))
             row.addWidget(open_link)
         return row

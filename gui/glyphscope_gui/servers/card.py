@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QFrame, QSizePolicy, QWidget
 
 from glyphscope.errors import ServerError
@@ -12,7 +12,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.mcp.server_source import KnownServer
 from glyphscope_gui.servers.words import secret_words, state_words
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button, show_words
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -29,9 +29,7 @@ DEMO_WORDS = tr(
 
 
 class ConsentBox(QFrame):
-    """Shows a command line exactly as it would run. `allowed` when the user lets it."""
-
-    allowed = Signal()
+    """Shows a command line exactly as it would run; its button allows that."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,7 +41,7 @@ class ConsentBox(QFrame):
         words.setWordWrap(True)
         self.command = ReadBox(6, tr("The command line to be run"), parent=self)
         self.more = PlainLabel(self, role="hint", wordWrap=True)
-        self.button = push_button(tr("Allow and start"), self, name="allowServerButton", clicked=self.allowed)
+        self.button = push_button(tr("Allow and start"), self, name="allowServerButton")
         row = hbox((self.more, 1), self.button)
         vbox(words, self.command, row, parent=self, margins=(12, 9, 12, 10), spacing=7)
         self.hide()
@@ -64,62 +62,52 @@ class ConsentBox(QFrame):
 
 
 class ServerCard(Card):
-    """`acted` carries start, sign in, stop, restart, remove, allow, ping, request, roots or instructions."""
-
-    acted = Signal(str)
+    """The presenters connect its buttons, and that of `consent`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
         self.enabled_box = QCheckBox(tr("Enabled"))
         self.enabled_box.setToolTip(tr("Runs may start this server and call its tools"))
-        self.start_button = link(tr("Start"), tr("Start the server now; a run that needs it also starts it"))
-        self.start_button.setObjectName("startServerButton")
-        self.stop_button = link(tr("Stop"), tr("End the server’s process and all its child processes"))
-        self.stop_button.setObjectName("stopServerButton")
+        tip = tr("Start the server now; a run that needs it also starts it")
+        self.start_button = link(tr("Start"), tip, name="startServerButton")
+        tip = tr("End the server’s process and all its child processes")
+        self.stop_button = link(tr("Stop"), tip, name="stopServerButton")
         self.restart_button = link(tr("Restart"), tr("Stop the server and start it again"))
         self.remove_button = link(tr("Remove…"), tr("Remove the server from the list"))
-        actions = (
+        self._actions = (
             self.enabled_box,
             self.start_button,
             self.stop_button,
             self.restart_button,
             self.remove_button,
         )
-        super().__init__(tr("Server"), body, actions=actions, parent=parent)
+        super().__init__(tr("Server"), body, actions=self._actions, parent=parent)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.pill = Pill(body)
         self.identity = ElidedLabel(body)
         self.identity.setFont(mono_font(-0.5))
         self.identity.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.about = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
-        self.problem = PlainLabel(body, objectName="serverProblem", role="problem")
-        self.printed = PlainLabel(body, role="hint")
+        self.problem = words_label(role="problem", parent=body, name="serverProblem", selectable=True)
+        self.printed = words_label(role="hint", parent=body, selectable=True)
         self.printed.setFont(mono_font(-1))
-        for label in (self.problem, self.printed):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.consent = ConsentBox(body)
-        self.sign_in_button = push_button(tr("Sign in…"), body, name="signInButton")
-        self.sign_in_button.setToolTip(
-            tr("Start the server and sign in with OAuth; the address is shown before a browser opens")
-        )
-        self.sign_in_button.clicked.connect(lambda: self.acted.emit("sign in"))
+        tip = tr("Start the server and sign in with OAuth; the address is shown before a browser opens")
+        self.sign_in_button = push_button(tr("Sign in…"), body, name="signInButton", tip=tip)
         self.sign_in_button.hide()
         row = hbox(self.pill, (self.identity, 1), spacing=10)
         row.addStretch(0)
-        self.ping_button = link(tr("Ping"), tr("Send a ping and show the response time"), body)
-        self.ping_button.setObjectName("pingServerButton")
-        self.request_button = link(tr("Request…"), tr("Send any request and show the unchanged result"), body)
-        self.request_button.setObjectName("requestButton")
+        tip = tr("Send a ping and show the response time")
+        self.ping_button = link(tr("Ping"), tip, body, name="pingServerButton")
+        tip = tr("Send any request and show the unchanged result")
+        self.request_button = link(tr("Request…"), tip, body, name="requestButton")
         self.roots_button = link(
             tr("Roots…"), tr("The folders returned when the server lists the roots"), body, name="rootsButton"
         )
         for button in (self.ping_button, self.request_button, self.roots_button):
             row.addWidget(button)
-        self.instructions_button = link(
-            tr("Instructions"), tr("Show the instructions that the server gives to a model"), body
-        )
-        self.instructions_button.setObjectName("instructionsButton")
+        tip = tr("Show the instructions that the server gives to a model")
+        self.instructions_button = link(tr("Instructions"), tip, body, name="instructionsButton")
         self.instructions_button.hide()
         second = hbox((self.about, 1), self.instructions_button)
         vbox(
@@ -132,18 +120,6 @@ class ServerCard(Card):
             parent=body,
             spacing=6,
         )
-        for button, what in (
-            (self.start_button, "start"),
-            (self.stop_button, "stop"),
-            (self.restart_button, "restart"),
-            (self.remove_button, "remove"),
-            (self.ping_button, "ping"),
-            (self.request_button, "request"),
-            (self.roots_button, "roots"),
-            (self.instructions_button, "instructions"),
-        ):
-            button.clicked.connect(lambda _on=False, what=what: self.acted.emit(what))
-        self.consent.allowed.connect(lambda: self.acted.emit("allow"))
 
     def show_demo(self, count: int) -> None:
         """Show the demo tools, which are part of the program: there is nothing to start."""
@@ -201,14 +177,7 @@ class ServerCard(Card):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _show_actions(self, known: KnownServer | None) -> None:
-        buttons = (
-            self.enabled_box,
-            self.start_button,
-            self.stop_button,
-            self.restart_button,
-            self.remove_button,
-        )
-        for widget in buttons:
+        for widget in self._actions:
             widget.setVisible(known is not None)
         self.sign_in_button.hide()
         if known is None:

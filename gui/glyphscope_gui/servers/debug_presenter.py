@@ -39,7 +39,10 @@ class DebugPresenter(QObject):
         self._background = Background(self, self._cancel.set)
         self._shown = ""
         self._leveled: object = None
-        view.card.acted.connect(self._act)
+        view.card.ping_button.clicked.connect(self._ping)
+        view.card.request_button.clicked.connect(lambda _checked=False: self.ask_to_send())
+        view.card.roots_button.clicked.connect(self._ask_for_roots)
+        view.card.instructions_button.clicked.connect(self._show_instructions)
         view.log.resendRequested.connect(self.ask_to_send)
         view.log.levelChosen.connect(self._set_level)
         view.tools.changes_link.clicked.connect(self._show_changes)
@@ -93,16 +96,6 @@ class DebugPresenter(QObject):
             return source.request(method, params, seconds=SECONDS, cancel=cancel, progress=report)
 
         return work
-
-    def _act(self, what: str) -> None:
-        if what == "request":
-            self.ask_to_send()
-        elif what == "roots":
-            self._ask_for_roots()
-        elif what == "ping":
-            self._ping()
-        elif what == "instructions":
-            self._show_instructions()
 
     def _ask_for_roots(self) -> None:
         name, source = self._current(), self._source

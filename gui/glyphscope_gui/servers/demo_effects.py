@@ -95,7 +95,7 @@ class DemoEffects(Card):
 
     def show_view(self, name: str) -> None:
         self.views.set_value(name)
-        self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))
+        self._stack.setCurrentIndex(self.views.place(name))
         self.heading.hint.setText(self._counts[name])
 
     def show_mails(self, mails: Sequence[Mail]) -> None:

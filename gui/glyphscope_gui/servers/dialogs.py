@@ -27,7 +27,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, replace_content, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
@@ -53,16 +53,14 @@ class AddServerDialog(PlainDialog):
         self._taken = taken
         self.command_edit = named(LineEdit(self), "serverCommandEdit")
         self.command_edit.setPlaceholderText(tr("uvx mcp-server-time   or   https://example.com/mcp"))
-        self.command_edit.setFont(mono_font(-0.5))
-        self.name_edit = LineEdit(self, placeholderText=tr("default: its program or host"))
-        self.name_edit.setObjectName("serverNameEdit")
+        self.name_edit = LineEdit(
+            self, objectName="serverNameEdit", placeholderText=tr("default: its program or host")
+        )
         self.folder_edit = LineEdit(self, placeholderText=tr("default: the current folder"))
         self.variables_edit = named(GrowingEdit(5, self), "serverVariablesEdit")
         self.variables_edit.setPlaceholderText(tr("NAME=value per line, or NAME=${env:NAME}"))
-        self.variables_edit.setFont(mono_font(-0.5))
         self.headers_edit = named(GrowingEdit(5, self), "serverHeadersEdit")
         self.headers_edit.setPlaceholderText(tr("Authorization: Bearer ${env:TOKEN}, one per line"))
-        self.headers_edit.setFont(mono_font(-0.5))
         self.problem = words_label(role="problem", parent=self)
         self.add_button = push_button(tr("Add"), self, role="primary")
         buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
@@ -74,10 +72,11 @@ class AddServerDialog(PlainDialog):
         form.addRow(tr("Headers"), self.headers_edit)
         self._form = form
         vbox(form, self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
-        for edit in (self.command_edit, self.name_edit, self.folder_edit):
+        code = (self.command_edit, self.variables_edit, self.headers_edit)
+        for edit in code:
+            edit.setFont(mono_font(-0.5))
+        for edit in (*code, self.name_edit, self.folder_edit):
             edit.textChanged.connect(self._check)
-        self.variables_edit.textChanged.connect(self._check)
-        self.headers_edit.textChanged.connect(self._check)
         self._check()
 
     def accept(self) -> None:
@@ -177,7 +176,6 @@ class ImportServersDialog(PlainDialog):
         self._scroll = QScrollArea(self, widgetResizable=True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
-        self._scroll.viewport().setAutoFillBackground(False)
         hint = PlainLabel(tr("Paste or choose an mcpServers file. Importing starts nothing."), self)
         hint.setProperty("role", "muted")
         row = hbox((hint, 1), self.file_button)
@@ -237,11 +235,7 @@ class ImportServersDialog(PlainDialog):
         for server in found.servers[:MOST_SHOWN]:
             self._add_server(column, server)
         column.addStretch(1)
-        holder.setAutoFillBackground(False)
-        old = self._scroll.takeWidget()
-        if old is not None:
-            old.deleteLater()
-        self._scroll.setWidget(holder)
+        replace_content(self._scroll, holder)
         self._scroll.setVisible(bool(self._boxes))
         self.replace_box.setVisible(any(server.name in self._taken for _box, server in self._boxes))
         self.allow_box.setVisible(any(not server.config.url for _box, server in self._boxes))

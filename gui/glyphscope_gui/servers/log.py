@@ -58,10 +58,8 @@ class ServerLog(Card):
         self.filter_edit.setMaximumWidth(170)
         self.copy_button = push_button(tr("Copy"), role="link", tip=tr("Copy the lines shown"))
         stack = QStackedWidget()
-        self.levels_button = link(
-            "", tr("Levels of the log messages that the server sends, and of those shown")
-        )
-        self.levels_button.setObjectName("logLevelsButton")
+        tip = tr("Levels of the log messages that the server sends, and of those shown")
+        self.levels_button = link("", tip, name="logLevelsButton")
         actions = (self.filter_edit, self.levels_button, self.copy_button, self.views)
         super().__init__(tr("Log"), stack, actions=actions, padded=False, parent=parent)
         self.heading.title.hide()  # the segments say it
@@ -134,11 +132,11 @@ class ServerLog(Card):
     def _make_beside(self) -> QWidget:
         """The chosen message, and what can be done with it."""
         self._beside = QWidget()
-        self.open_link = link(tr("Open"), tr("Show the whole message, with search, Copy and Save as"))
-        self.open_link.setObjectName("openMessageButton")
+        tip = tr("Show the whole message, with search, Copy and Save as")
+        self.open_link = link(tr("Open"), tip, name="openMessageButton")
         self.copy_link = link(tr("Copy message"), tr("Copy the whole message as it was sent"))
-        self.resend_link = link(tr("Send again…"), tr("Edit this request and send it again"))
-        self.resend_link.setObjectName("resendButton")
+        tip = tr("Edit this request and send it again")
+        self.resend_link = link(tr("Send again…"), tip, name="resendButton")
         row = hbox(self.open_link, self.copy_link, self.resend_link, STRETCH, margins=(8, 2), spacing=12)
         vbox(row, (self.detail, 1), parent=self._beside, spacing=0)
         self._beside.hide()

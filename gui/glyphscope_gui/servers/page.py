@@ -43,10 +43,10 @@ class ServersPage(FollowsSize, QWidget):
         named(self, "serversPage", tr("Servers"))
         self.notice = NoticeBanner(self)
         self.list = ServerList(servers, self)
-        self.add_button = link(tr("Add…"), tr("Add a server by its command line or address"))
-        self.add_button.setObjectName("addServerButton")
-        self.import_button = link(tr("Import…"), tr("Import servers from an mcpServers file or pasted text"))
-        self.import_button.setObjectName("importServersButton")
+        tip = tr("Add a server by its command line or address")
+        self.add_button = link(tr("Add…"), tip, name="addServerButton")
+        tip = tr("Import servers from an mcpServers file or pasted text")
+        self.import_button = link(tr("Import…"), tip, name="importServersButton")
         self.card = ServerCard(self)
         self.tools = ServerTools(ServersToolModel(self), self)
         self.panel = ToolPanel(parent=self)
@@ -69,9 +69,8 @@ class ServersPage(FollowsSize, QWidget):
     def show_kind(self, kind: str) -> None:
         """Show the tools, the resources or the prompts of the server."""
         self.kinds.set_value(kind)
-        place = [each[0] for each in KINDS].index(kind)
-        self._lists.setCurrentIndex(place)
-        self._panels.setCurrentIndex(place)
+        for parts in (self._lists, self._panels):
+            parts.setCurrentIndex(self.kinds.place(kind))
 
     def showEvent(self, event: QShowEvent) -> None:
         """Both headings are one line, as high as their letters are by now."""

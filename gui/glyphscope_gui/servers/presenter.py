@@ -88,8 +88,17 @@ class ServersPresenter(Page):
         view.list.chosen.connect(self._show_server)
         view.add_button.clicked.connect(self.ask_to_add)
         view.import_button.clicked.connect(self.ask_to_import)
-        view.card.acted.connect(self._act)
-        view.card.enabled_box.clicked.connect(lambda on: servers.set_enabled(self.current, on))
+        card = view.card
+        for button, act in (
+            (card.consent.button, self._allow),
+            (card.sign_in_button, servers.sign_in),
+            (card.start_button, servers.start),
+            (card.stop_button, servers.stop),
+            (card.restart_button, servers.restart),
+            (card.remove_button, self._ask_to_remove),
+        ):
+            button.clicked.connect(lambda _checked=False, act=act: act(self.current))
+        card.enabled_box.clicked.connect(lambda on: servers.set_enabled(self.current, on))
         view.log.views.chosen.connect(lambda _view: self._show_printed())
 
     def _connect_tools(self) -> None:
@@ -139,21 +148,9 @@ class ServersPresenter(Page):
             self.view.list.choose(names[0])
             self._show_server(names[0])
 
-    def _act(self, what: str) -> None:
-        name = self.current
-        if what == "allow":
-            self._servers.allow(name)
-            self._servers.start(name)
-        elif what == "sign in":
-            self._servers.sign_in(name)
-        elif what == "start":
-            self._servers.start(name)
-        elif what == "stop":
-            self._servers.stop(name)
-        elif what == "restart":
-            self._servers.restart(name)
-        elif what == "remove":
-            self._ask_to_remove(name)
+    def _allow(self, name: str) -> None:
+        self._servers.allow(name)
+        self._servers.start(name)
 
     def _ask_to_remove(self, name: str) -> None:
         ask(

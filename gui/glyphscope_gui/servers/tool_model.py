@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, Qt, Signal
 
 from glyphscope.registry import Tool
+from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.model import EnforcementRow
-from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import PILL_ROLE, FilteredModel, Index
 
@@ -72,7 +72,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
     ) -> None:
         """Show the tools of a server; `keep` for a new list of the same server: ticks stay.
 
-        `claims` returns the annotations of the tool of a name, `here` how the registry has a tool, in words.
+        `claims` returns the annotations of the tool of a name, `in_registry` how the registry has a tool, in words.
         """
         self._claims, self._in_registry = claims, in_registry
         rows = tuple(rows)
@@ -124,7 +124,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
             return pill[0] if pill else ""
         if row.tool is None:
             return ""
-        return claim_words(self._claims(row.name)) if column == ANNOTATIONS else self._in_registry(row.tool)
+        return hint_words(self._claims(row.name)) if column == ANNOTATIONS else self._in_registry(row.tool)
 
     def color(self, row: ToolRow, column: int) -> str:
         return "text-faint" if row.tool is None else "text" if column == NAME else "text-muted"

@@ -16,6 +16,7 @@ from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import escaped, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck
+from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.model import EnforcementRow
 from glyphscope_gui.enforcement.table import EnforcementTable
 from glyphscope_gui.servers.call_form import CallForm
@@ -23,7 +24,7 @@ from glyphscope_gui.servers.call_outcome import CallView
 from glyphscope_gui.servers.call_result import CallResult
 from glyphscope_gui.servers.tool_calls import Progressed
 from glyphscope_gui.servers.tool_model import ToolRow
-from glyphscope_gui.servers.words import claim_words, updates_words
+from glyphscope_gui.servers.words import updates_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import (
@@ -139,7 +140,7 @@ class ToolPanel(FollowsSize, Card):
         title = f"{self._panel_words.noun} {name}" if row else self._panel_words.noun
         self.heading.set_title(title, upper=title.rfind(name))
         show_words(self.about, tool.description[:600] if tool else "" if row else self._panel_words.choose)
-        words = claim_words(claims)
+        words = hint_words(claims)
         show_words(
             self.annotations, tr("Annotations (not verified): {claims}", claims=words) if words else ""
         )
@@ -167,7 +168,7 @@ class ToolPanel(FollowsSize, Card):
 
     def show_view(self, name: str) -> None:
         self.views.set_value(name)
-        self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))
+        self._stack.setCurrentIndex(self.views.place(name))
 
     def set_ready(self, ready: bool) -> None:
         """Set whether the server can be called now."""

@@ -1,10 +1,9 @@
-"""The words of the servers' page: states, claims, sizes and times, each in one place."""
+"""The words of the servers' page: states, changes, updates and hidden values, each in one place."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from glyphscope.text.shorten import listed
 from glyphscope.tools.mcp.config import ServerConfig
@@ -32,12 +31,6 @@ _PHASES = {
     "stopping": StateWords(tr("stopping…"), "open", "◌"),
 }
 MOST_NAMED = 3
-_CLAIMS = {
-    "readOnlyHint": (tr("read-only"), tr("not read-only")),
-    "destructiveHint": (tr("destructive"), tr("not destructive")),
-    "idempotentHint": (tr("idempotent"), ""),
-    "openWorldHint": (tr("open world"), tr("closed world")),
-}
 
 
 def changes_words(changes: ToolChanges) -> str:
@@ -82,18 +75,6 @@ def state_words(known: KnownServer) -> StateWords:
         if not known.source.may_run:
             return StateWords(tr("not allowed yet"), "open", "?")
     return _PHASES[phase]
-
-
-def claim_words(claims: Mapping[str, Any]) -> str:
-    """Describe a tool's annotations in a few words; "" where it has none that are known."""
-    found = []
-    for key, (yes, no) in _CLAIMS.items():
-        value = claims.get(key)
-        if value is True:
-            found.append(yes)
-        elif value is False and no:
-            found.append(no)
-    return ", ".join(found)
 
 
 def secret_words(config: ServerConfig) -> str:

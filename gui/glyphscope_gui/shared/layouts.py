@@ -143,6 +143,16 @@ class ScrollArea(QScrollArea):
             self.setWidget(inside)
 
 
+def replace_content(area: QScrollArea, content: QWidget) -> None:
+    """Show another widget in the area, on the ground around it, and delete the one before."""
+    old = area.takeWidget()
+    if old is not None:
+        old.deleteLater()
+    area.setWidget(content)
+    for ground in (content, area.viewport()):
+        ground.setAutoFillBackground(False)
+
+
 class FollowsSize(WidgetMixin):
     """Beside a widget, which arranges its content in `_fit`: called after each change of its size."""
 

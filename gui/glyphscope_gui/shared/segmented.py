@@ -61,6 +61,10 @@ class Segmented(QWidget):
     def value(self) -> str:
         return self._values[self._group.checkedId()]
 
+    def place(self, value: str) -> int:
+        """The place of a choice, from 0."""
+        return self._values.index(value)
+
     def set_value(self, value: str) -> None:
         """Show a choice without a signal."""
         self._buttons[value].setChecked(True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.visible import visible
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.file_drops import TakesFiles
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.segmented import Segmented
@@ -43,9 +43,8 @@ class Details(Card):
 
     def show_view(self, name: str) -> None:
         """The table of that name."""
-        place = next(number for number, view in enumerate(VIEWS) if view[0] == name)
-        self.stack.setCurrentIndex(place)
-        self.heading.set_title(VIEWS[place][1])
+        self.stack.setCurrentIndex(self.views.place(name))
+        self.heading.set_title(self.views.button(name).text())
         self.views.set_value(name)
 
 
@@ -66,29 +65,22 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.setAcceptDrops(True)
         self.source = named(ElidedLabel(self, role="title"), "templateSource")
         self.pill = Pill(self)
-        self.open_link = link(
-            tr("Open…"),
-            tr("Open a chat template (.jinja) or a model (.gguf); you can also drop one here"),
-            self,
-        )
-        self.open_link.setObjectName("openTemplateButton")
-        self.model_link = link(tr("From the model"), tr("Show the template of the open model"), self)
-        self.model_link.setObjectName("modelTemplateButton")
+        tip = tr("Open a chat template (.jinja) or a model (.gguf); you can also drop one here")
+        self.open_link = link(tr("Open…"), tip, self, name="openTemplateButton")
+        tip = tr("Show the template of the open model")
+        self.model_link = link(tr("From the model"), tip, self, name="modelTemplateButton")
         self.prove_link = link(
             tr("Test again"), tr("Render 1,000 random turns with the template and parse them again"), self
         )
-        self.readers_button = named(QPushButton(tr("Parse an answer…"), self), "readersButton")
-        self.readers_button.setToolTip(
-            tr("Parse an answer strictly and leniently by this form, and by the notations of other models")
-        )
+        tip = tr("Parse an answer strictly and leniently by this form, and by the notations of other models")
+        self.readers_button = push_button(tr("Parse an answer…"), self, name="readersButton", tip=tip)
         self.slots = RowsTable(SLOTS, tr("Slots of the form"), "templateSlots")
         self.pair = PairView(self)
         self.markers = RowsTable(MARKERS, tr("Markers as tokens"), "templateMarkers")
         self.ends = PlainLabel(self, role="hint", wordWrap=True)
         self.details = Details(self)
-        self.empty = named(PlainLabel(self), "templateEmpty", role="muted")
+        self.empty = words_label(parent=self, name="templateEmpty")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
         self.empty.setMargin(30)
         self._wide: bool | None = None
         self._lay_out()
