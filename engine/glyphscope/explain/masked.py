@@ -7,7 +7,7 @@ each alternative only where the text is short.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from glyphscope.explain.constraint_attribution import is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
 from glyphscope.grammar.match.earley import Limits, State
 from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar.match.words import Expectation
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.run_state import StageState
 from glyphscope.strategies.constraints import answer_grammar
@@ -28,9 +29,9 @@ MOST_READ = 200_000
 """Characters of a stage that validators read, all alternatives together: a second or two."""
 _LONGEST_TOKEN = 100
 """Characters in which another token for the same text is looked for."""
-_FEW = 4
+FEW = 4
 """Expectations that are listed for a place."""
-_WHOLE_CALLS = ("call", "turn")
+WHOLE_CALLS = ("call", "turn")
 """The kinds of stages whose text is validated as a call of the whole registry."""
 
 
@@ -49,7 +50,7 @@ def masked_reasons(request: RunRequest, registry: ToolRegistry, stage: StageStat
     if request.strategy == "direct" and request.grammar is None and request.constraint != "off":
         with suppress(GlyphscopeError):  # the grammar takes too long to match, or cannot be built
             found = _by_grammar(request, registry, stage)
-    if stage.kind in _WHOLE_CALLS and request.grammar is None:
+    if stage.kind in WHOLE_CALLS and request.grammar is None:
         found |= _by_validator(request, registry, stage, found)
     return found
 
@@ -104,18 +105,22 @@ def _refused(state: State, one: Alternative, rest: bytes, registry: ToolRegistry
 
 def _expected(state: State, registry: ToolRegistry) -> str:
     """`max_results expects 0-9 or "}": maximum 100`."""
-    possible = state.expectations(_FEW + 1)
+    possible = state.expectations(FEW + 1)
     if not possible:
         return ""
-    shown = list(dict.fromkeys(one.words for one in possible))
-    shown = [*shown[:_FEW], "more"] if len(shown) > _FEW else shown
-    words = " or ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
-    rule = possible[0]
+    words, rule = listed_expectations(possible), possible[0]
     if rule.origin is None:
         return f"the grammar expects {words}"
     place = rule_origin(registry, rule.origin)
     constraint = f": {place.constraint}" if place.constraint else ""
     return f"{place.argument or place.tool} expects {words}{constraint}"
+
+
+def listed_expectations(possible: Sequence[Expectation], *, more: str = "more", last: str = " or ") -> str:
+    """`0-9, "," or "}"`: the first `FEW`. `more` and `last`, before the last one, are in the reader's language."""
+    shown = list(dict.fromkeys(one.words for one in possible))
+    shown = [*shown[:FEW], more] if len(shown) > FEW else shown
+    return last.join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _by_validator(
@@ -131,14 +136,15 @@ def _by_validator(
         if read > MOST_READ:
             break
         words = tuple(
-            _verdict(request, registry, text[: token.start], one) or None for one in step.alternatives
+            why_invalid(request, registry, text[: token.start], one) or None for one in step.alternatives
         )
         if any(words):
             judged[step.index] = Reasons("", words)
     return judged
 
 
-def _verdict(request: RunRequest, registry: ToolRegistry, before: str, one: Alternative) -> str:
+def why_invalid(request: RunRequest, registry: ToolRegistry, before: str, one: Alternative) -> str:
+    """Why no valid call continues with the alternative after that text; "" where one does, or it is not known."""
     try:
         validator = answer_validator(request, registry)
         validator.feed(before)

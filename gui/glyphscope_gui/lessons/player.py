@@ -35,7 +35,6 @@ class LessonPlayer(QObject):
         self._events: list[AnyEvent] = []
         self._tokens: list[int] = []  # where in the events each token is
         self._done = 0
-        self._whole = True
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
         self.set_pace(3.0)
@@ -50,7 +49,6 @@ class LessonPlayer(QObject):
         self.is_live = False
         self._events = list(events)
         self._tokens = [place for place, event in enumerate(events) if isinstance(event, Token)]
-        self._whole = last is None or last >= len(self._tokens)
         self.last = len(self._tokens) if last is None else min(last, len(self._tokens))
         self.first = min(first, self.last)
         self._begin()
@@ -134,10 +132,7 @@ class LessonPlayer(QObject):
 
     def _reduce_to(self, place: int) -> None:
         """Up to the token before which `place` tokens are, with all their events; at the end, everything."""
-        if place >= len(self._tokens):
-            stop = len(self._events) if self._whole or self.is_live else self._after(place)
-        else:
-            stop = self._after(place)
+        stop = self._after(place)
         mine = tuple(self._events[self._done : stop])
         self._done, self.place = max(stop, self._done), place
         for event in mine:

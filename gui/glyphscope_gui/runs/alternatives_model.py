@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.errors import GlyphscopeError
-from glyphscope.events import Alternative, RunRequest, Token, Violation
+from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.explain.masked import WHOLE_CALLS, why_invalid
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import StageState
-from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
@@ -22,18 +21,6 @@ ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.User
 """The Alternative; why no valid call can follow; whether it was sampled; the grammar's reason, where it differs from
 that of all masked ones.
 """
-COLUMNS = (
-    (tr("token"), tr("The token; crossed out if it was masked")),
-    ("", tr("Raw probability as a bar")),
-    (tr("raw"), tr("The model’s own probability, before mask and sampling parameters")),
-    (
-        tr("final"),
-        tr(
-            "The probability of being sampled, or the filter that removed the token; – if it "
-            "could not be sampled"
-        ),
-    ),
-)
 TEXT, BAR, RAW, FINAL = range(4)
 LONGEST_TEXT = 4000
 """Characters of text before a token from which on its alternatives are not explained."""
@@ -42,8 +29,6 @@ MOST_READ = 3000
 alternative: some milliseconds of the window's thread. Above that there are none but the grammar's, which are
 computed elsewhere.
 """
-_WHOLE_CALLS = ("call", "turn")
-"""The kinds of stages whose text is validated as a call of the whole registry."""
 
 
 def reasons(
@@ -54,19 +39,7 @@ def reasons(
     """
     if len(before) * len(alternatives) > MOST_READ:
         return [""] * len(alternatives)
-    return [_reason(request, registry, before, alternative) for alternative in alternatives]
-
-
-def _reason(request: RunRequest, registry: ToolRegistry, before: str, alternative: Alternative) -> str:
-    try:
-        validator = answer_validator(request, registry)
-    except GlyphscopeError:
-        return ""
-    validator.feed(before)
-    if validator.violations:
-        return ""
-    violations = (event for event in validator.feed(alternative.data) if isinstance(event, Violation))
-    return next((violation.message for violation in violations), "")
+    return [why_invalid(request, registry, before, alternative) for alternative in alternatives]
 
 
 class AlternativeRow(NamedTuple):
@@ -82,8 +55,16 @@ class AlternativeRow(NamedTuple):
 class AlternativesModel(TableModel[AlternativeRow]):
     """The alternatives of one token, the most likely first."""
 
-    titles = tuple(title for title, _ in COLUMNS)
-    tips = tuple(tip for _, tip in COLUMNS)
+    titles = (tr("token"), "", tr("raw"), tr("final"))
+    tips = (
+        tr("The token; crossed out if it was masked"),
+        tr("Raw probability as a bar"),
+        tr("The model’s own probability, before mask and sampling parameters"),
+        tr(
+            "The probability of being sampled, or the filter that removed the token; – if it "
+            "could not be sampled"
+        ),
+    )
     figures = frozenset({RAW, FINAL})
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -107,7 +88,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
     ) -> None:
         """Show those of a token of the stage, with the reasons of the impossible ones."""
         why = [""] * len(alternatives)
-        if registry is not None and stage.kind in _WHOLE_CALLS:
+        if registry is not None and stage.kind in WHOLE_CALLS:
             why = reasons(request, registry, stage.text[: token.start], alternatives)
         self.show(alternatives, why, token.step.id if token.step.id >= 0 else token.step.data)
 

@@ -36,6 +36,7 @@ from glyphscope.runs import FieldState
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
+from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 
 _Key: TypeAlias = tuple[int, str]
@@ -47,11 +48,6 @@ COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr(
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
 LONGEST_VALUE = 120
 """Characters of a value that are shown."""
-_VERDICTS: dict[Status, str] = {
-    "holds": tr("valid", "a verdict"),
-    "open": tr("open", "a verdict"),
-    "impossible": tr("impossible", "a verdict"),
-}
 
 
 @dataclass
@@ -168,7 +164,7 @@ class FieldTableModel(TableModel[Row]):
         return (
             tr("Call {number}", number=row.call + 1) if row.is_call else self._name(row.path),
             row.value,
-            _VERDICTS[row.status] if row.status else "",
+            VERDICTS[row.status].words if row.status else "",
             row.constraint,
             row.decided,
             row.tokens,
@@ -257,7 +253,7 @@ class FieldTableModel(TableModel[Row]):
         field = row.state = state.call_at(row.call).fields[row.path]
         start = field.start or 0
         text = state.text[start : min(field.end, start + LONGEST_VALUE)]
-        if field.closed and field.value is not None and len(text) < LONGEST_VALUE and not text:
+        if field.closed and field.value is not None and not text:
             text = json.dumps(field.value, ensure_ascii=False)
         row.value = text + ("…" if field.end - start > LONGEST_VALUE else "")
         row.constraint = self._constraints.get((row.call, row.path), "")

@@ -75,8 +75,8 @@ def reasoning_words(
 def call_words(call: CallState, number: int, count: int) -> PartWords:
     """The tool, and whether the call is valid."""
     verdict = VERDICTS[call.status]
-    words = {"holds": tr("valid"), "open": tr("open", "a verdict")}.get(call.status)
-    if words is None:
+    words = verdict.words
+    if call.status == "impossible":
         words = visible(call.violations[0].message, spaces=True)
     tool = visible(call.tool.name, spaces=True) if call.tool is not None else ""
     title = tr("Call {number} of {count}", number=number, count=count) if count > 1 else tr("Call")

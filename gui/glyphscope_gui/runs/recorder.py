@@ -94,9 +94,7 @@ class Recorder(QObject):
                 return record_summary(path, events)
             return bundle_summary(path, manifest, path.stat().st_size)
 
-        self._background.start(
-            f"write {path}", work, lambda w: self.written.emit(str(path), w), self.failed.emit
-        )
+        self._write(path, work)
 
     def export(
         self, events: tuple[AnyEvent, ...], form: ExportForm, then: Callable[[Exported], None]
@@ -117,9 +115,7 @@ class Recorder(QObject):
             atomic_write(path, page.encode("utf-8", "replace"))
             return page_summary(path)
 
-        self._background.start(
-            f"write {path}", work, lambda w: self.written.emit(str(path), w), self.failed.emit
-        )
+        self._write(path, work)
 
     def copy(self, events: tuple[AnyEvent, ...], form: ExportForm) -> None:
         """Put the run in that form on the clipboard; where that is not possible, `noticed` says why."""
@@ -142,20 +138,23 @@ class Recorder(QObject):
         """Write an export as it was shown. A lone surrogate, which UTF-8 cannot encode, becomes a question
         mark.
         """
-        data = text.encode("utf-8", "replace")
 
-        def done(_: None) -> None:
-            if path.suffix == PAGE_SUFFIX:
-                self.written.emit(str(path), page_summary(path))
+        def work() -> str:
+            atomic_write(path, text.encode("utf-8", "replace"))
+            return page_summary(path) if path.suffix == PAGE_SUFFIX else ""
+
+        self._write(path, work)
+
+    def _write(self, path: Path, work: Callable[[], str]) -> None:
+        """`work` writes the file and returns its content in words; "" where the file's name says it all."""
+
+        def done(words: str) -> None:
+            if words:
+                self.written.emit(str(path), words)
             else:
                 self.noticed.emit(tr("{name} was saved", name=path.name))
 
-        self._background.start(
-            f"write {path}",
-            lambda: atomic_write(path, data),
-            done,
-            self.failed.emit,
-        )
+        self._background.start(f"write {path}", work, done, self.failed.emit)
 
     def _run_saved(self, row: object) -> None:
         self._last_error = ""

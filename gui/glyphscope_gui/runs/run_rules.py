@@ -48,19 +48,11 @@ class _Run:
         """Read tokens, in the job's thread. Raises GlyphscopeError."""
         return self._made().read(tokens, self.dropped.is_set)
 
-    def check_text(self, index: int, text: str) -> Any:
-        """Check a text in the place of that token, in the job's thread. Raises GlyphscopeError."""
-        one = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
+    def explain(self, index: int, alternatives: Sequence[Alternative]) -> Refusal:
+        """Why these cannot be in the place of that token, in the job's thread. Raises GlyphscopeError."""
         if self.tokens[index].start > LONGEST_TEXT:
-            return Refusal(index, "", ("",))
-        return self._made().refusals(self.tokens[:index], (one,), self.dropped.is_set)
-
-    def refuse(self, index: int) -> Any:
-        """The reasons of the masked alternatives of that token, in the job's thread. Raises GlyphscopeError."""
-        rows = self.tokens[index].step.alternatives
-        if self.tokens[index].start > LONGEST_TEXT:
-            return Refusal(index, "", ("",) * len(rows))
-        return self._made().refusals(self.tokens[:index], rows, self.dropped.is_set)
+            return Refusal(index, "", ("",) * len(alternatives))
+        return self._made().refusals(self.tokens[:index], alternatives, self.dropped.is_set)
 
     def _made(self) -> RuleReader:
         if self.reader is None:
@@ -157,11 +149,13 @@ class RunRules(QObject):
             return
         if self._requested is not None and self._requested < len(run.tokens):
             index, self._requested = self._requested, None
-            self._start(run, lambda: run.refuse(index), self.refused.emit)
+            rows = run.tokens[index].step.alternatives
+            self._start(run, lambda: run.explain(index, rows), self.refused.emit)
         elif self._typed is not None and self._typed[0] < len(run.tokens):
             (place, text), self._typed = self._typed, None
+            typed = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
             report = partial(self.textChecked.emit, text)
-            self._start(run, lambda: run.check_text(place, text), report)
+            self._start(run, lambda: run.explain(place, (typed,)), report)
         elif run.given < len(run.tokens) and not run.trouble:
             first = run.given
             tokens = run.tokens[first : first + AT_ONCE]

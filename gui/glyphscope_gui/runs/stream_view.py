@@ -46,6 +46,7 @@ from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, raw
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
@@ -286,26 +287,19 @@ class StreamView(FollowsLooks, QTextEdit):
         marks = []
         stop = self._state.stop_string
         if stop is not None and stop.char < self._places.characters:
-            marks.append(self._masked_mark(stop.char, self._places.characters))
+            marks.append(self._mark(stop.char, self._places.characters))
+            marks[0].format = QTextCharFormat(self._continuation_format)
         for character in self._decided:
-            if character >= self._places.characters:
-                continue
-            mark = QTextEdit.ExtraSelection()
-            mark.cursor = QTextCursor(self.document())
-            mark.cursor.setPosition(self._places.position(character))
-            mark.cursor.setPosition(self._places.position(character + 1), QTextCursor.MoveMode.KeepAnchor)
-            mark.cursor.setKeepPositionOnInsert(True)  # the continuation after it is not decided
-            mark.format.setForeground(theme().color("on-impossible"))
-            marks.append(mark)
+            if character < self._places.characters:
+                mark = self._mark(character, character + 1)
+                mark.cursor.setKeepPositionOnInsert(True)  # the continuation after it is not decided
+                mark.format.setForeground(theme().color("on-impossible"))
+                marks.append(mark)
         self.setExtraSelections(marks)
 
-    def _masked_mark(self, start: int, end: int) -> QTextEdit.ExtraSelection:
-        mark = QTextEdit.ExtraSelection()
-        mark.cursor = QTextCursor(self.document())
-        mark.cursor.setPosition(self._places.position(start))
-        mark.cursor.setPosition(self._places.position(end), QTextCursor.MoveMode.KeepAnchor)
-        mark.format = QTextCharFormat(self._continuation_format)
-        return mark
+    def _mark(self, start: int, end: int) -> QTextEdit.ExtraSelection:
+        """These characters, with no format yet."""
+        return marked(self.document(), self._places.position(start), self._places.position(end))
 
     def _restyle(self) -> None:
         """Write the same text in the colours of another theme."""

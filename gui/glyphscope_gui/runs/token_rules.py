@@ -16,7 +16,7 @@ from typing import TypeAlias
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.constraint_attribution import Attribution, Attributor, Unrelated
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin
-from glyphscope.explain.masked import begins_inside_character, state_after
+from glyphscope.explain.masked import FEW, begins_inside_character, listed_expectations, state_after
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import ActiveRule, Limits, MatchLimit, State
 from glyphscope.grammar.match.report import compile_grammar
@@ -28,8 +28,6 @@ from glyphscope_gui.shared.token_words import is_masked
 
 MOST_TOKENS = 50_000
 """Tokens of a run that are read; later ones have no rules."""
-FEW = 4
-"""Expectations that are listed for a place."""
 SECONDS = 6.0
 """Time for the reasons of all alternatives of a token: the most likely come first, and the next request waits
 for it.
@@ -210,28 +208,20 @@ class RuleReader:
             return ""
         text = one.data.decode(errors="ignore")
         after = state.feed_token(one.id, text)
-        if after.alive:
-            return (
-                ""  # the grammar takes its characters: it is masked for what it is, such as a control token
-            )
+        if after.alive:  # it is masked for what it is, such as a control token
+            return ""
         good = text[: (after.failed_at or 0) - state.position]
-        words = self._expected(after)
         if not good:
             return place
-        return (
-            tr("after {text}, {expected}", text=json.dumps(good, ensure_ascii=False), expected=words)
-            if words
-            else ""
-        )
+        words, text = self._expected(after), json.dumps(good, ensure_ascii=False)
+        return tr("after {text}, {expected}", text=text, expected=words) if words else ""
 
     def _expected(self, state: State) -> str:
         """`max_results expects 0-9 or "}": maximum 100`."""
         possible = state.expectations(FEW + 1)
         if not possible:
             return ""
-        shown = list(dict.fromkeys(one.words for one in possible))
-        shown = [*shown[:FEW], tr("more")] if len(shown) > FEW else shown
-        listed = tr(" or ").join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        listed = listed_expectations(possible, more=tr("more"), last=tr(" or "))
         first = possible[0]  # the innermost that is not complete: a complete one expects nothing
         if first.origin is None and self._has_origins:
             rule_there = self._token_rule(_innermost(state.active_rules()))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QMimeData, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
     QFocusEvent,
     QHelpEvent,
     QKeyEvent,
@@ -22,7 +21,12 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 from glyphscope_gui.shared.json_places import TextProblem
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
-from glyphscope_gui.shared.text_edits import WrappingEdit, break_anywhere_if_needed, break_at_words_again
+from glyphscope_gui.shared.text_edits import (
+    WrappingEdit,
+    break_anywhere_if_needed,
+    break_at_words_again,
+    marked,
+)
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 TAB = "  "
@@ -227,10 +231,8 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         for at in (position, position - 1):
             match = self._matching(at)
             if match is not None:
-                return [
-                    self._stretch(at, at + 1, self._bracket_color),
-                    self._stretch(match, match + 1, self._bracket_color),
-                ]
+                places = (at, match)
+                return [marked(self.document(), n, n + 1, ground=self._bracket_color) for n in places]
         return []
 
     def _matching(self, at: int) -> int | None:
@@ -254,24 +256,11 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
                 return place
         return None
 
-    def _stretch(self, start: int, end: int, background: QColor) -> QTextEdit.ExtraSelection:
-        selection = QTextEdit.ExtraSelection()
-        selection.format.setBackground(background)
-        selection.cursor = self.textCursor()
-        selection.cursor.setPosition(start)
-        selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-        return selection
-
     def _problem_selection(self, text: str, problem: TextProblem) -> QTextEdit.ExtraSelection:
         last = self.document().characterCount() - 1
-        start = min(to_utf16(text, problem.start), max(last - 1, 0))
-        selection = QTextEdit.ExtraSelection()
-        selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
-        selection.format.setUnderlineColor(self._problem_color)
-        selection.cursor = self.textCursor()
-        selection.cursor.setPosition(start)
-        selection.cursor.setPosition(min(to_utf16(text, problem.end), last), QTextCursor.MoveMode.KeepAnchor)
-        return selection
+        start, end = (min(to_utf16(text, place), last) for place in (problem.start, problem.end))
+        line = (QTextCharFormat.UnderlineStyle.WaveUnderline, self._problem_color)
+        return marked(self.document(), min(start, max(last - 1, 0)), end, line=line)
 
     # -- line numbers ------------------------------------------------------------------------------------------
 

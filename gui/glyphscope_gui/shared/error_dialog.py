@@ -2,66 +2,45 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from glyphscope.visible import visible
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
+from glyphscope_gui.shared.plain_text import copy_text
 
 
-class ErrorDialog(QDialog):
-    """Opened with `open()`; deleted when it is closed."""
+class ErrorDialog(PlainDialog):
+    """Opened with `open()`."""
 
     def __init__(
         self, title: str, message: str, where: str, hint: str, details: str, *, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("errorDialog")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(visible(title))
+        super().__init__("errorDialog", visible(title), parent)
         self.setMinimumWidth(420)
-        self._text = "\n".join(part for part in (message, where, hint, details) if part)
+        text = "\n".join(part for part in (message, where, hint, details) if part)
         layout = vbox(parent=self, margins=(24, 20, 24, 18), spacing=10)
-        for text, role in ((title, "heading"), (message, ""), (where, "mono"), (hint, "muted")):
-            if text:
-                layout.addWidget(self._label(text, role))
+        for words, role in ((title, "heading"), (message, ""), (where, "mono"), (hint, "muted")):
+            if words:
+                layout.addWidget(words_label(words, role, self, selectable=True))
         self.details = QPlainTextEdit(visible(details, lines=True), self, readOnly=True)
-        self.details.setAccessibleName(tr("Details"))
-        self.details.setProperty("role", "mono")
+        named(self.details, words=tr("Details"), role="mono")
         self.details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.details.setMinimumHeight(160)
         self.details.hide()
         layout.addWidget(self.details, 1)
         layout.addSpacing(6)
-        layout.addWidget(self._buttons(bool(details)))
+        buttons = [push_button(tr("Copy"), clicked=lambda: copy_text(text))]
+        if details:
+            buttons.append(push_button(tr("Details")))
+            buttons[1].setCheckable(True)
+            buttons[1].toggled.connect(self._show_details)
+        box = self.button_box(Standard.Close, *((button, Role.ActionRole) for button in buttons))
+        box.button(Standard.Close).setDefault(True)
+        layout.addWidget(box)
         self.setAccessibleName(visible(f"{title}: {message}", lines=True))
-
-    def _label(self, text: str, role: str) -> QLabel:
-        label = PlainLabel(text, self, wordWrap=True, role=role)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        return label
-
-    def _buttons(self, has_details: bool) -> QDialogButtonBox:
-        box = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        box.rejected.connect(self.reject)
-        close = box.button(QDialogButtonBox.StandardButton.Close)
-        close.setDefault(True)
-        copy = box.addButton(tr("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
-        copy.clicked.connect(self._copy)
-        if has_details:
-            self._details_button = QPushButton(tr("Details"), self)
-            self._details_button.setCheckable(True)
-            self._details_button.toggled.connect(self._show_details)
-            box.addButton(self._details_button, QDialogButtonBox.ButtonRole.ActionRole)
-            QWidget.setTabOrder(copy, self._details_button)
-            QWidget.setTabOrder(self._details_button, close)
-        return box
-
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._text)
 
     def _show_details(self, shown: bool) -> None:
         self.details.setVisible(shown)

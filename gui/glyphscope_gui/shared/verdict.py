@@ -41,18 +41,28 @@ class Verdict(NamedTuple):
 
 VERDICTS = {
     "holds": Verdict(
-        "holds", tr("valid"), "✓", Qt.PenStyle.SolidLine, 2, tr("Complete and valid, whatever follows.")
+        "holds",
+        tr("valid", "a verdict"),
+        "✓",
+        Qt.PenStyle.SolidLine,
+        2,
+        tr("Complete and valid, whatever follows."),
     ),
     "open": Verdict(
         "open",
-        tr("open"),
+        tr("open", "a verdict"),
         "◌",
         Qt.PenStyle.DashLine,
         1.6,
         tr("Not decided yet: a continuation can still be valid."),
     ),
     "impossible": Verdict(
-        "impossible", tr("impossible"), "✕", Qt.PenStyle.DotLine, 2, tr("No continuation can be valid.")
+        "impossible",
+        tr("impossible", "a verdict"),
+        "✕",
+        Qt.PenStyle.DotLine,
+        2,
+        tr("No continuation can be valid."),
     ),
 }
 FORCED = Verdict(

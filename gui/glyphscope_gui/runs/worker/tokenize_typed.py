@@ -48,13 +48,3 @@ def pieces_of(model: Model | None, typed: Typed) -> Pieces:
         return Pieces(typed, len(ids), pieces, special=special)
     except GlyphscopeError:
         return Pieces(typed)
-
-
-def special_tokens(model: Model | None) -> frozenset[int]:
-    """The ids of the model's special tokens; none where they are unknown."""
-    if model is None or model.info.kind == "remote":
-        return frozenset()
-    try:
-        return frozenset(model.vocabulary().names.values())
-    except GlyphscopeError:
-        return frozenset()
