@@ -334,7 +334,7 @@ def test_the_command_records_a_branch_that_verifies(record, tmp_path):
     [
         (["--at", "99", "--delete"], "There is no token 99"),
         (["--at", "1"], "Give one of --take"),
-        (["--at", "1", "--delete", "--text", "x"], "Give one of --take"),
+        (["--at", "1", "--delete", "--text", "x"], "exactly one way"),
         (["--at", "1", "--text", ""], "The text is empty"),
         (["--at", "1", "--take", "x"], "no recorded alternatives"),
         (["--at", "1", "--delete", "--model", "recorded:x.jsonl"], "does not have"),

@@ -158,6 +158,14 @@ def test_lines_are_answered_one_each_with_their_own_registry_notation_and_shape(
     assert check("--lines", "-", text=json.dumps(lines[0])).exit_code == 0
 
 
+def test_a_line_names_a_registry_by_its_path_whatever_the_path_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "null").write_text(json.dumps({"ping": {"type": "object"}}))
+    lines = [{"text": CALL}, {"text": "{action=ping}", "registry": "null"}]
+    reports = check("--lines", "-", text="\n".join(map(json.dumps, lines))).stdout.splitlines()
+    assert [json.loads(report)["valid"] for report in reports] == [True, True]
+
+
 @pytest.mark.parametrize(
     "line",
     ["nonsense", "[]", "{}", '{"text": 1}', '{"text": "", "notation": "xml"}', '{"text": "", "shape": 1}'],

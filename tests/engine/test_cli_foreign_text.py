@@ -83,6 +83,11 @@ def test_a_recorded_run_is_printed_as_visible_text(tmp_path):
     assert command("replay", path).count(SEEN) == 6
 
 
+def test_a_verified_record_is_named_as_visible_text(tmp_path):
+    path = record(tmp_path).rename(tmp_path / "\x1b[2J.jsonl")
+    assert "␛[2J.jsonl: ✓ the same" in command("replay", path, "--verify")
+
+
 def test_the_name_of_a_file_is_printed_as_text(tmp_path):
     for name in ("[red]", "[x]"):
         (tmp_path / f"{name}.jinja").write_text(name)

@@ -33,7 +33,7 @@ def test_an_author_is_led_from_a_new_file_to_a_valid_lesson(tmp_path):
     taken = lesson("run", place.path, answers="\n\n46\n9\n1 2\n\n")
     assert taken.exit_code == 0, taken.stderr
     assert (
-        "^ character" in taken.stdout
+        "▲\n  character" in taken.stdout
         and "Not quite" in taken.stdout
         and "Said, not shown." not in taken.stdout
     )

@@ -12,8 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
+from glyphscope.cli.mcp.answering import _answer
 from glyphscope.events import AnyEvent, Token, encode_event
 from glyphscope.sessions import read_record
+from glyphscope.tools.mcp.questions import Question
 
 CALL = '{action="search" query="AI news" max_results=10}'
 MODEL = ["--constraint", "off", "--model", f"scripted:{CALL}"]
@@ -26,12 +28,32 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["check -", "sizes -", "run --model scripted:x --constraint off -"])
+@pytest.mark.parametrize(
+    "command",
+    ["check -", "sizes -", "run --model scripted:x --constraint off -", "keys set http://127.0.0.1:1/v1"],
+)
 def test_a_closed_standard_input_is_an_error_with_a_hint(command):
     done = shell(f"glyphscope {command} <&-")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Standard input is closed" in done.stderr and "do: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_key_that_is_not_text_is_an_error_with_a_hint():
+    done = CliRunner().invoke(app, ["keys", "set", "http://127.0.0.1:1/v1"], input=b"\xff\n")
+    assert done.exit_code == 2 and "not UTF-8" in done.stderr
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_not_text_is_a_wrong_one():
+    done = shell("glyphscope lesson run mask < /dev/urandom")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_servers_question_is_cancelled_where_standard_input_is_closed(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    question = Question(number=1, server="s", kind="link", params={"url": "http://x/"}, deliver=print)
+    assert _answer(question, None).action == "cancel"
 
 
 @pytest.mark.slow

@@ -193,6 +193,17 @@ def test_check_adds_the_readers_to_each_line(files: dict[str, str]) -> None:
     assert [each["kind"] for each in answer["readers"][:2]] == ["strict", "lenient"]
 
 
+def test_readers_know_only_the_tools_of_an_empty_registry(files: dict[str, str]) -> None:
+    Path(files["tools"]).write_text("[]")
+    options = ("--template", files["template"], "--readers", "--registry", files["tools"], "--json")
+    Path(files["own"]).write_text(
+        '<call tool="browse">\n<arg name="url">\nhttps://x.example\n</arg>\n</call>'
+    )
+    _, shown, _ = run("check", files["own"], *options)
+    strict = json.loads(shown)["readers"][0]
+    assert [(call["name"], call["valid"]) for call in strict["calls"]] == [("browse", False)]
+
+
 def test_readers_need_a_template(files: dict[str, str]) -> None:
     code, _, error = run("check", files["own"], "--readers")
     assert code == 2 and "--template" in error

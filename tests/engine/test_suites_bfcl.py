@@ -241,6 +241,12 @@ def test_an_invalid_file_is_reported_with_its_line(tmp_path, data, words):
     assert words in str(caught.value)
 
 
+def test_a_missing_file_is_reported_as_one(tmp_path):
+    with pytest.raises(SuiteError, match="There is no such file") as caught:
+        import_bfcl(tmp_path / "none.json")
+    assert "bundled" not in caught.value.hint
+
+
 def test_hostile_answers_and_schemas_are_rejected_in_time():
     deep = {"type": "dict"}
     for _ in range(300):

@@ -2,6 +2,8 @@
 
 from itertools import islice, product
 
+from glyphscope.evals.suites.suite import expectations
+
 
 def golds(call):
     """Yield the possible arguments of an expected call, with every value, at most 400."""
@@ -18,5 +20,5 @@ def golds(call):
 
 def expected(scenario):
     """The expected calls of all turns."""
-    for expect in (scenario.expect, *(turn.expect for turn in scenario.turns)):
+    for expect in expectations(scenario):
         yield from expect.calls

@@ -11,6 +11,7 @@ from collections import UserDict
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,25 +138,27 @@ def _print_error(error: GlyphscopeError) -> None:
 
 def main() -> None:
     """The entry point of `glyphscope`."""
-    _fill_closed_streams()
+    _prepare_streams()
     app(prog_name="glyphscope")
 
 
-def _fill_closed_streams() -> None:
-    """Discard output to streams that the caller closed, and keep their file numbers in use."""
+def _prepare_streams() -> None:
+    """Discard output to streams that the caller closed, and keep their file numbers in use. A line that is typed or
+    piped in may hold bytes that are not text.
+    """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the program
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _discard_output() -> None:
     """Discard unwritten output, so that it is not written again when the program ends."""
-    with (
-        suppress(OSError),
-        open(os.devnull, "wb") as null,
-    ):  # an output other than a system file has no number
+    # an output other than a system file has no number
+    with suppress(OSError), open(os.devnull, "wb") as null:
         os.dup2(null.fileno(), sys.stdout.fileno())

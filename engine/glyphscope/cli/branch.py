@@ -143,7 +143,7 @@ def _request(
     """Raises InputError, PromptError and RegistryError."""
     if sum((take is not None, text is not None, delete)) != 1:
         raise InputError(
-            "Nothing replaces the token.",
+            "A token is replaced in exactly one way.",
             hint="Give one of --take ID|TEXT, --text TEXT and --delete.",
         )
     if text == "":

@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
+from glyphscope.cli.inputs import InputError, read_registry, read_text, read_text_lines
 from glyphscope.cli.options import (
     JsonOption,
     NotationOption,
@@ -80,18 +80,17 @@ def check(
     if template is not None:
         if chunk is not None or stop:
             raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
-        default = None if registry is None else read_registry(registry)
-        from glyphscope.cli.check_turns import (
-            check_turns,
-        )  # loads the parsers of templates
-
+        # imported here: they load the parsers of templates
         if readers and file is not None and lines is None:
             from glyphscope.cli.check_readers import show_readers
 
-            asked = default or read_registry(None)
-            raise typer.Exit(0 if show_readers(template, file, asked, thinking, as_json=as_json) else 1)
+            tools = read_registry(registry)
+            raise typer.Exit(0 if show_readers(template, file, tools, thinking, as_json=as_json) else 1)
         if lines is None or file is not None:
             raise InputError("--template reads turns from --lines FILE (or - for standard input).")
+        from glyphscope.cli.check_turns import check_turns
+
+        default = None if registry is None else read_registry(registry)
         raise typer.Exit(0 if check_turns(template, lines, default, readers=readers) else 1)
     if (file is None) == (lines is None):
         raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
@@ -143,7 +142,7 @@ class _Registries:
 
     def get(self, source: Any) -> ToolRegistry:
         """The registry of a path, of a document, or, for None, the command's own."""
-        key = source if isinstance(source, str) else json.dumps(source)
+        key = json.dumps(source)
         if key not in self._known:
             if source is None or isinstance(source, str):
                 self._known[key] = read_registry(Path(source) if source else self._default)
@@ -157,10 +156,7 @@ def _check_lines(
 ) -> bool:
     """Answers each line; whether all of them are valid."""
     valid = True
-    for place, line in read_json_lines(source):
-        text = line.get("text")
-        if not isinstance(text, str):
-            raise InputError('Each line needs a "text".', where=place)
+    for place, text, line in read_text_lines(source):
         report = validated(
             text,
             registries.get(line.get("registry")),

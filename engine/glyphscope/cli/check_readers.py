@@ -9,6 +9,7 @@ from glyphscope.cli.output import PlainTable, console, marked, print_json, print
 from glyphscope.cli.template_forms import read_template
 from glyphscope.events import Thinking
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.shorten import shorten
 from glyphscope.turns import form_of
 from glyphscope.turns.readers import Reading, readings
 from glyphscope.visible import visible
@@ -59,4 +60,4 @@ def left_words(reading: Reading) -> str:
     """Where and why the text left the form."""
     if reading.left_at is None:
         return "" if reading.complete else "incomplete"
-    return f"character {reading.left_at}: {visible(reading.left_why)[:_LONGEST]}"
+    return f"character {reading.left_at}: {shorten(visible(reading.left_why), _LONGEST)}"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from glyphscope.cli.inputs import InputError, read_json_lines
+from glyphscope.cli.inputs import InputError, read_text_lines
 from glyphscope.cli.output import print_json
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
@@ -48,8 +48,8 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     form, _ = form_of(renderer, renderer.ends)
     known: dict[str, TurnTools] = {}
     fine = True
-    for place, line in read_json_lines(lines):
-        text, thinking, tools = _read_line(line, place, default, known)
+    for place, text, line in read_text_lines(lines):
+        thinking, tools = _read_line(line, place, default, known)
         answer = answer_of(text, form, tools, thinking)
         if readers:
             others = readings(text, form, tools.registry, thinking)
@@ -93,16 +93,14 @@ def _placed(violation: CallViolation, streamed: list[Violation]) -> CallViolatio
 
 def _read_line(
     line: dict[str, Any], place: str, default: ToolRegistry | None, known: dict[str, TurnTools]
-) -> tuple[str, bool | None, TurnTools]:
-    text, thinking, tools = line.get("text"), line.get("thinking"), line.get("tools")
-    if not isinstance(text, str):
-        raise InputError('Each line has its "text", a string.', where=place)
+) -> tuple[bool | None, TurnTools]:
+    thinking, tools = line.get("thinking"), line.get("tools")
     if thinking is not None and not isinstance(thinking, bool):
         raise InputError(f'"thinking" is {thinking!r}; it can be true, false or null.', where=place)
     key = "" if tools is None else json.dumps(tools)
     if key not in known:
         known[key] = TurnTools(_registry(tools, default, place))
-    return text, thinking, known[key]
+    return thinking, known[key]
 
 
 def _registry(tools: Any, default: ToolRegistry | None, place: str) -> ToolRegistry:

@@ -78,6 +78,15 @@ def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield place, value
 
 
+def read_text_lines(source: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """As `read_json_lines`, of objects that have a "text": the place, the text, and the object."""
+    for place, line in read_json_lines(source):
+        text = line.get("text")
+        if not isinstance(text, str):
+            raise InputError('Each line needs a "text", a string.', where=place)
+        yield place, text, line
+
+
 def read_registry(path: Path | None) -> ToolRegistry:
     """The registry of that file, or the bundled one of that name, where there is no such file."""
     if path is None:

@@ -1,4 +1,4 @@
-"""The host of a run in a terminal: asks the user, if there is one, and has the sources of tools."""
+"""The user of a run in a terminal: approvals and answers are asked for on stderr."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ _CHOICES: dict[str, Literal["once", "run", "tool", "source"]] = {
     "t": "tool",
     "s": "source",
 }
+_DENIED_BY_USER = Decision(action="deny", reason="denied by the user")
 
 
 class TerminalInteraction:
@@ -34,11 +35,10 @@ class TerminalInteraction:
         self,
         sources: Mapping[str, ToolSource],
         *,
-        asks: bool = True,
         cancelled: threading.Event | None = None,
     ) -> None:
         self._sources = dict(sources)
-        self._asks = asks and sys.stdin is not None and sys.stdin.isatty()
+        self._asks = sys.stdin is not None and sys.stdin.isatty()
         self.cancelled = cancelled or threading.Event()
 
     def source(self, name: str) -> ToolSource | None:
@@ -57,19 +57,13 @@ class TerminalInteraction:
         if chosen == "e":
             return self._edited(out, needed)
         if chosen not in _CHOICES:
-            return Decision(action="deny", reason="denied by the user")
+            return _DENIED_BY_USER
         return Decision(action="allow", scope=_CHOICES[chosen])
 
     def answer(self, question: str) -> str | None:
         if not self._asks:
             return None
-        said = self._ask(diagnostics(), visible(question))
-        return said or None
-
-    def close(self) -> None:
-        """Closes every source."""
-        for source in self._sources.values():
-            source.close()
+        return self._ask(diagnostics(), visible(question)) or None
 
     def _edited(self, out: Console, needed: ApprovalNeeded) -> Decision:
         """Edited arguments, typed as JSON; they are validated before the call runs."""
@@ -78,10 +72,10 @@ class TerminalInteraction:
             arguments = json.loads(text)
         except ValueError as error:
             out.print(Text(f"Invalid JSON: {error}. The call is denied.", style="red"))
-            return Decision(action="deny", reason="denied by the user")
+            return _DENIED_BY_USER
         if not isinstance(arguments, dict):
             out.print(Text("Arguments must be an object. The call is denied.", style="red"))
-            return Decision(action="deny", reason="denied by the user")
+            return _DENIED_BY_USER
         return Decision(action="allow", arguments=arguments)
 
     def _ask(self, out: Console, words: str, letters: Iterable[str] = (), default: str = "") -> str:

@@ -8,13 +8,10 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.cli.inputs import InputError
+from glyphscope.cli.inputs import STDIN, InputError, read_text
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, print_note
 from glyphscope.models.remote import ENVIRONMENT, key_addresses, read_address, remove_key, set_key
-
-_LONGEST = 16_384
-"""Characters of standard input that can be a key."""
 
 app = typer.Typer(help="API keys of endpoints, stored in the system's keyring.", no_args_is_help=True)
 
@@ -25,10 +22,10 @@ UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The endpoint's 
 def set_(url: UrlArgument) -> None:
     """Keep a key for an endpoint. It is asked for, or read from standard input; never from the command line."""
     address = read_address(url)
-    if sys.stdin.isatty():
+    if sys.stdin is not None and sys.stdin.isatty():
         key = typer.prompt(f"Key for {address.origin}", hide_input=True)
     else:
-        key = sys.stdin.read(_LONGEST)
+        key = read_text(STDIN)
     if not key.strip():
         raise InputError("No key was given.", hint="Type it at the prompt, or send it to standard input.")
     set_key(address, key)

@@ -13,15 +13,23 @@ from rich.text import Text
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.options import JsonOption, ModelOption
-from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_problems, print_text
+from glyphscope.cli.output import (
+    PlainTable,
+    console,
+    marked,
+    print_json,
+    print_note,
+    print_problems,
+    print_text,
+)
 from glyphscope.cli.run_printer import RunView
 from glyphscope.errors import LessonError
 from glyphscope.evals.align import align, difference_words
 from glyphscope.lessons.checking import check_lesson
-from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Note, Prose, Question, Watch
+from glyphscope.lessons.lesson import Experiment, Lesson, Note, Prose, Question, Watch
 from glyphscope.lessons.library import LessonPlace, all_lessons, find_lesson
 from glyphscope.lessons.progress import LessonProgress, Progress
-from glyphscope.lessons.questions import Sheet, grade, sheet
+from glyphscope.lessons.questions import DEFAULT_ASK, Sheet, grade, sheet
 from glyphscope.lessons.recording import record_lesson
 from glyphscope.models.opening import EMBEDDED, open_model
 from glyphscope.runs import run_state
@@ -93,7 +101,7 @@ def show(
             if isinstance(part, Prose | Note):
                 _print_prose(part, notes=notes)
             else:
-                print_text(f"▸ {part_words(part)}", "blue")
+                print_text(f"▸ {_part_words(part)}", "blue")
 
 
 def _print_prose(part: Prose | Note, *, notes: bool) -> None:
@@ -107,20 +115,14 @@ def _markdown(text: str) -> Markdown:
     return Markdown(visible(text, lines=True), hyperlinks=False)
 
 
-def part_words(part: AnyPart) -> str:
-    """A part of a step other than text, in one line; "" for text."""
+def _part_words(part: Watch | Experiment | Question) -> str:
     match part:
         case Watch():
-            return f"watch the run {part.run}" + (f": {visible(part.caption)}" if part.caption else "")
+            return f"watch the run {part.run}" + (f": {part.caption}" if part.caption else "")
         case Experiment():
-            return f"experiment: {visible(part.title)}"
-        case _ if isinstance(part, Question):
-            kind = {
-                "NextQuestion": "Which tokens may come next?",
-                "CharacterQuestion": "Which character decides?",
-            }
-            return f"question: {visible(part.ask) or kind.get(type(part).__name__, '')}"
-    return ""
+            return f"experiment: {part.title}"
+        case _:
+            return f"question: {part.ask or DEFAULT_ASK.get(type(part), '')}"
 
 
 def check(
@@ -142,7 +144,7 @@ def check(
     if as_json:
         print_json({"ok": True, "name": lesson.name, **counts, "problems": []})
         return
-    words = ", ".join(f"{number} {name if number != 1 else name[:-1]}" for name, number in counts.items())
+    words = ", ".join(pluralize(number, name.removesuffix("s")) for name, number in counts.items())
     print_text(f"✓ {lesson.title}: {words}, no errors", "green")
 
 
@@ -201,9 +203,7 @@ class _Taking:
         self._place, self._lesson = place, lesson
         self._ask, self._notes = ask, notes
         self._progress = Progress(places().lesson_progress)
-        self._questions = {
-            id(question): number for number, question in enumerate(lesson.questions)
-        }  # by object
+        self._questions = {id(question): number for number, question in enumerate(lesson.questions)}
 
     def step(self, number: int) -> None:
         step = self._lesson.steps[number]
@@ -265,10 +265,9 @@ class _Taking:
 
     def _reveal(self, asked: Sheet) -> None:
         if asked.kind == "character":
-            shown = Text(f"  {visible(asked.text)}")
-            shown.stylize("bold reverse", 2 + asked.at, 3 + asked.at)
-            console().print(shown)
-            print_text(f"  {' ' * asked.at}^ character {asked.at}")
+            out = console()
+            out.print(marked(asked.text, asked.at, out.width))
+            print_text(f"  character {asked.at}")
         for number, choice in enumerate(asked.choices, 1):
             mark, style = ("✓", "green") if choice.right else ("✗", "red")
             print_text(f"  {mark} {number}  {choice.text}  {choice.why}", style)

@@ -12,7 +12,7 @@ import typer
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import print_json, print_note
+from glyphscope.cli.output import print_json, print_note, print_text
 from glyphscope.cli.run import show
 from glyphscope.events import (
     AnyEvent,
@@ -95,7 +95,7 @@ def _verify(record: Record, file: Path, as_json: bool) -> int:
         verdict += f", worded differently by this version: {reworded}"
     if not whole:
         verdict += ", as far as the record goes: it lacks the end of the run"
-    typer.echo(f"{file}: {verdict}")
+    print_text(f"{file}: {verdict}")
     return 1 if difference else 0
 
 

@@ -201,7 +201,7 @@ def _own_grammar(file: Path | None, constraint: ConstraintKind) -> str | None:
 
 
 def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
-    """Print the events, a JSON line each or live, and return the exit code of the outcome."""
+    """Print the events, a JSON line each or live, and return the run after them."""
     state = RunState()
     if as_json:
         for event in events:

@@ -23,9 +23,8 @@ def serve_verbs() -> None:
         )
     from glyphscope.tools.verbs.server import serve
 
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # the SDK's thread waits for stdin, and Python would wait for it
+    # the SDK's thread waits for stdin, and Python would wait for it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     serve()
 
 

@@ -92,9 +92,8 @@ class StrategyOptions:
 
     def warn_of_unused(self) -> None:
         """Options without an effect under the strategy are reported: a run would look as if they had one."""
-        executes = (
-            self.dispatch or self.strategy == "loop"
-        )  # sizes, times and masks apply to every executed call
+        # the loop's sizes, times and lists of tools apply to every executed call
+        executes = self.dispatch or self.strategy == "loop"
         routes = self.strategy == "route-execute"
         unused = (
             ("--set", self.loop, executes, _CALLS),

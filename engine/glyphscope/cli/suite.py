@@ -16,7 +16,7 @@ from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.bfcl import import_bfcl
 from glyphscope.evals.suites.from_runs import suite_of_runs
 from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
+from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite, expectations
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
@@ -97,8 +97,7 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
 
 def _right(scenario: Scenario) -> str:
     """The expectations of all turns, in short."""
-    turns = [scenario.expect, *(turn.expect for turn in scenario.turns)]
-    return " / ".join(_expected(each) for each in turns)
+    return " / ".join(map(_expected, expectations(scenario)))
 
 
 def _expected(expect: Expectation) -> str:

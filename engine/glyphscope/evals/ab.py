@@ -24,6 +24,7 @@ from glyphscope.evals.statistics import Share, share
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
+from glyphscope.text.figures import pluralize
 
 ENOUGH = 6
 """Seeds below which the exact test cannot be significant: with all on one side, p would be 2 / 2^n, 0.06 for five."""
@@ -227,9 +228,8 @@ def ab_report(
 
 
 def _words(report: AbReport) -> tuple[str, ...]:
-    first, second = report.names
-    n = report.n
-    if not n:
+    n, difference, p = report.n, report.difference, report.p
+    if difference is None or p is None or report.low is None or report.high is None:
         return ("No seed for which both runs finished: nothing to compare.",)
     words = [
         f"{name}: {share_words(figure)} {report.measure}."
@@ -238,27 +238,20 @@ def _words(report: AbReport) -> tuple[str, ...]:
     if n == 1:
         words.append("One pair: a difference cannot be significant.")
     else:
-        assert report.difference is not None and report.p is not None
-        assert report.low is not None and report.high is not None
+        first, second = report.names
         apart = report.table.only_first + report.table.only_second
         words.append(
-            f"{second} minus {first}: {points(report.difference, n)} points "
-            f"[{points(report.low, n)}, {points(report.high, n)}], {mcnemar_words(report.p, exact=report.exact)}, "
-            f"{n} seeds, {apart} of which differ."
+            f"{second} minus {first}: {points(difference, n)} points "
+            f"[{points(report.low, n)}, {points(report.high, n)}], {mcnemar_words(p, exact=report.exact)}, "
+            f"{pluralize(n, 'seed')}, {apart:,} of which differ."
         )
-        words.append(_conclusion(report))
-    same = f"Both wrote the same call with {report.same} of {n} seed{'s' if n > 1 else ''}."
+        few = f" A significant result needs at least {ENOUGH} seeds." if n < ENOUGH else ""
+        better = second if difference > 0 else first
+        words.append(
+            f"{better} is {report.measure} significantly more often for this request; others were not tested."
+            if p < 0.05
+            else f"Not significant.{few}"
+        )
+    same = f"Both wrote the same call with {report.same:,} of {pluralize(n, 'seed')}."
     words.append(f"{same} In brackets: 95% intervals.")
     return tuple(words)
-
-
-def _conclusion(report: AbReport) -> str:
-    first, second = report.names
-    assert report.p is not None and report.difference is not None
-    if report.p < 0.05:
-        better = second if report.difference > 0 else first
-        return (
-            f"{better} is {report.measure} significantly more often for this request; others were not tested."
-        )
-    few = f" A significant result needs at least {ENOUGH} seeds." if report.n < ENOUGH else ""
-    return f"Not significant.{few}"

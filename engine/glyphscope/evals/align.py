@@ -18,6 +18,7 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry.pointer import steps_of, to_pointer
 from glyphscope.runs import FieldState, RunState
 from glyphscope.runs.run_state import StageState
+from glyphscope.text.figures import pluralize
 from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import json_excerpt, listed, shorten
 
@@ -231,7 +232,7 @@ def _all_words(alignment: Alignment, count: int) -> str:
     who = "Both" if count == 2 else f"All {count}"
     tool = next((cell for row in alignment.rows if row.name is TOOL for cell in row.cells if cell), None)
     arguments = sum(row.name is not TOOL for row in alignment.rows)
-    given = "no argument" if arguments == 0 else f"{arguments} argument" + ("s" if arguments > 1 else "")
+    given = pluralize(arguments, "argument") if arguments else "no argument"
     of = f": {tool.value}, {given}" if tool is not None and tool.closed else ""
     return f"{who} wrote the same{of}."
 
@@ -256,9 +257,7 @@ def _group_words(row: Row, cell: Cell | None, who: str, *, lead: bool) -> str:
     tool = row.name is TOOL
     if cell is None:
         return f"{who} {'called no tool' if tool else 'omitted it'}"
-    text = str(cell.value) if tool and cell.closed else cell.text
-    text = shorten(text, LONGEST_WORD)
-    text = text or "nothing"
+    text = shorten(str(cell.value) if tool and cell.closed else cell.text, LONGEST_WORD) or "nothing"
     broken = "" if cell.closed else " (incomplete)"
     verb = ("called " if tool else f"wrote {field_words(row)} ") if lead else ""
     return f"{who} {verb}{text}{broken}"

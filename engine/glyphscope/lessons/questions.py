@@ -27,6 +27,11 @@ from glyphscope.text.figures import percent
 Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
 """The events of the recorded run of a name."""
+DEFAULT_ASK: dict[type, str] = {
+    NextQuestion: "Which of these tokens may come next?",
+    CharacterQuestion: "At which character does this become an invalid call?",
+}
+"""The text of a question without one, by its kind."""
 ITEMS = 200_000
 """The limit of matching the text before a token, in the parser's items: some tenths of a second."""
 
@@ -158,7 +163,7 @@ def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sh
             hint="Ask at another token, raise `most`, or offer your own `tokens`.",
         )
     return Sheet(
-        kind="next", ask=question.ask or "Which of these tokens may come next?", why=question.why, before=before.text,
+        kind="next", ask=question.ask or DEFAULT_ASK[NextQuestion], why=question.why, before=before.text,
         choices=tuple(choices),
     )  # fmt: skip
 
@@ -281,7 +286,7 @@ def _character(question: CharacterQuestion, request: RunRequest, recorded: Recor
     why = f"{first.code}: {first.message.rstrip('.')}.{viable}"
     return Sheet(
         kind="character",
-        ask=question.ask or "At which character does this become an invalid call?",
+        ask=question.ask or DEFAULT_ASK[CharacterQuestion],
         why=f"{why} {question.why}".rstrip(),
         text=text,
         at=first.char,

@@ -94,16 +94,12 @@ def _report(file: str, result: GbnfCheck, *, aside: bool) -> None:
             out.print(line)
     errors = sum(diagnostic.severity == "error" for diagnostic in result.diagnostics)
     others = len(result.diagnostics) - errors
-    beside = f", {others} other {'remark' if others == 1 else 'remarks'}" if others else ""
+    beside = f", {pluralize(others, 'other remark')}" if others else ""
     if result.ok:
-        out.print(
-            Text(
-                f"✓ llama.cpp accepts it: {pluralize(len(result.document.rules), 'rule')}{beside}",
-                style="bold green",
-            )
-        )
+        rules = pluralize(len(result.document.rules), "rule")
+        out.print(Text(f"✓ llama.cpp accepts it: {rules}{beside}", style="bold green"))
     else:
-        out.print(Text(f"✗ {errors} {'error' if errors == 1 else 'errors'}{beside}", style="bold red"))
+        out.print(Text(f"✗ {pluralize(errors, 'error')}{beside}", style="bold red"))
 
 
 def _lines(name: str, diagnostic: Diagnostic, lines: Lines, room: int) -> Iterator[Text]:

@@ -59,13 +59,13 @@ def read_any_grammar(
     try:
         registry = parse_document(document, source)
     except RegistryError:
-        if looks_like_schema(document):
+        if _looks_like_schema(document):
             return build_value_grammar(document, notation, options)
         raise
     return build_call_grammar(registry, notation, shape, options)
 
 
-def looks_like_schema(document: Any) -> bool:
+def _looks_like_schema(document: Any) -> bool:
     """Whether a document other than a registry may be meant as a JSON Schema."""
     known = {"$schema", "type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
     return isinstance(document, bool) or (isinstance(document, Mapping) and not known.isdisjoint(document))

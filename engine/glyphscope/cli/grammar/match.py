@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.grammar.inputs import GrammarSource
-from glyphscope.cli.inputs import STDIN, InputError, read_json_lines, read_text
+from glyphscope.cli.inputs import STDIN, InputError, read_text, read_text_lines
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, marked, print_json, print_text
@@ -83,10 +83,7 @@ def answer(report: MatchReport) -> dict[str, Any]:
 
 def _match_lines(grammar: Grammar, source: str) -> bool:
     accepted = True
-    for place, line in read_json_lines(source):
-        text = line.get("text")
-        if not isinstance(text, str):
-            raise InputError('Each line needs a "text".', where=place)
+    for place, text, _ in read_text_lines(source):
         try:
             report = match_text(grammar, text)
         except GrammarError as error:

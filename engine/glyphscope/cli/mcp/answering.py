@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
@@ -160,4 +161,6 @@ def _agrees(question: str) -> bool:
 
 def _line(prompt: str) -> str:
     diagnostics().print(Text(visible(prompt)), end="")
+    if sys.stdin is None:  # closed by the caller
+        raise EOFError
     return input().strip()

@@ -16,6 +16,7 @@ from glyphscope.cli.mcp.answering import answering
 from glyphscope.cli.mcp.outcome import (
     ArgumentsOption,
     OutOption,
+    first_line,
     print_outcome,
     print_progress,
     print_violations,
@@ -31,8 +32,6 @@ from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 
 _POLL_SECONDS = 0.05
-_SHOWN = 100
-"""Characters of a description in the list."""
 _NAMED = 40
 """Prompts that an error names."""
 SecondsOption = Annotated[
@@ -131,9 +130,8 @@ def _list(server: McpServer, offers: Sequence[Offer], kind: str, *, as_json: boo
         table = Table.grid(padding=(0, 2))
         for offer in offers:
             names = ", ".join(f"{each.name}*" if each.required else each.name for each in offer.arguments)
-            first = (offer.description or offer.title).strip().partition("\n")[0]
-            cells = (offer.address, names, offer.mime, first[:_SHOWN])
-            table.add_row(*map(visible, cells))
+            words = first_line(offer.description or offer.title)
+            table.add_row(*map(visible, (offer.address, names, offer.mime)), words)
         if offers:
             console().print(table)
         elif not problems:

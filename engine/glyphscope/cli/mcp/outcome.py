@@ -19,12 +19,14 @@ from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import byte_size
+from glyphscope.text.shorten import shorten
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.content import content_bytes
 from glyphscope.validation.checker import Checker
 from glyphscope.visible import visible
 
 _MOST_VIOLATIONS = 10
+_LONGEST_LINE = 100
 
 ArgumentsOption: TypeAlias = Annotated[
     str, typer.Option("--arguments", "-a", metavar="JSON", help="An object; - reads it from standard input.")
@@ -45,6 +47,11 @@ def read_arguments(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError("Arguments are one JSON object.", where=where, hint='For example {"city": "Rome"}.')
     return value
+
+
+def first_line(description: str) -> str:
+    """The first line of a server's description, for a list."""
+    return visible(shorten(description.strip().partition("\n")[0], _LONGEST_LINE))
 
 
 def violations(tool: Tool, arguments: dict[str, Any]) -> list[str]:

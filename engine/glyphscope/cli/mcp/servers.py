@@ -73,7 +73,7 @@ class ServerRequest:
 class ServerOptions:
     """The chosen server of a file, and its permissions."""
 
-    server: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Only this server.")] = None
+    server: ServerOption = None
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Start the commands of the file without confirmation.")
     ] = False

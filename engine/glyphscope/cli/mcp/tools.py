@@ -13,6 +13,7 @@ from rich.text import Text
 from glyphscope.cli.grammar.report import print_contradictions
 from glyphscope.cli.grammar.report import report as print_proofs
 from glyphscope.cli.inputs import STDIN, InputError
+from glyphscope.cli.mcp.outcome import first_line
 from glyphscope.cli.mcp.servers import (
     ServerOptions,
     ServerRequest,
@@ -29,7 +30,6 @@ from glyphscope.grammar.builder.contradictions import registry_contradictions
 from glyphscope.registry import Tool, ToolRegistry, to_json
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
-from glyphscope.text.shorten import shorten
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
@@ -42,8 +42,6 @@ WordsArgument = Annotated[
     ),
 ]
 SecondsOption = Annotated[float, typer.Option(min=0.1, help="Time limit for starting a server, in seconds.")]
-_SHOWN = 100
-"""Characters of a description in the list."""
 
 
 @with_groups(only=("server", "yes", "root"))
@@ -85,10 +83,8 @@ def _print(server: McpServer) -> None:
     print_text(f"  {about.name} {about.version}, MCP {about.protocol}, {pluralize(len(tools), 'tool')}")
     table = Table.grid(padding=(0, 2))
     for tool in tools:
-        first = tool.description.strip().partition("\n")[0]
-        words = shorten(first, _SHOWN)
         claims = ", ".join(key for key, value in server.claims(tool.name).items() if value is True)
-        table.add_row("", visible(tool.name), visible(words), Text(visible(claims), "dim"))
+        table.add_row("", visible(tool.name), first_line(tool.description), Text(visible(claims), "dim"))
     if tools:
         console().print(table)
     if server.list_problem:

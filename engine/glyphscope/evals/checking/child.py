@@ -54,9 +54,7 @@ def answer(question: wire.Question) -> wire.Answer:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    from jsonpath import (
-        JSONPathEnvironment,
-    )  # takes a tenth of a second, which a Python function does not need
+    from jsonpath import JSONPathEnvironment  # a tenth of a second, which Python functions do without
 
     return JSONPathEnvironment(strict=True)
 

@@ -20,7 +20,7 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, RegistryError, SuiteError
 from glyphscope.evals.suites.bfcl_values import NotReadable, expected_call, parsed_call, tool_of
-from glyphscope.evals.suites.reading import MAX_SCENARIOS, read_bounded
+from glyphscope.evals.suites.reading import MAX_BYTES, MAX_SCENARIOS
 from glyphscope.evals.suites.registries import KnownTools, open_registry
 from glyphscope.evals.suites.rules import scenario_problems
 from glyphscope.evals.suites.suite import (
@@ -31,7 +31,9 @@ from glyphscope.evals.suites.suite import (
     ScriptedResult,
     Suite,
     Turn,
+    expectations,
 )
+from glyphscope.inputs import read_file
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import to_pointer
 
@@ -235,9 +237,7 @@ def _suite(name: str, scenarios: list[Scenario], left_out: list[LeftOut]) -> Sui
         scenarios = [msgspec.structs.replace(each, registry=None) for each in scenarios]
     if talk:
         scenarios = [_scripted(each, registry) for each in scenarios]
-    most = max(
-        len(e.calls) for each in scenarios for e in (each.expect, *(turn.expect for turn in each.turns))
-    )
+    most = max(len(expect.calls) for each in scenarios for expect in expectations(each))
     loop = {"parallel_tool_calls": True, "max_turns": most + _SPARE_TURNS}
     reasons = Counter(each.reason for each in left_out).most_common(10)
     return Suite(
@@ -295,7 +295,7 @@ def _truths(path: Path) -> dict[str, Any]:
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON Lines, or of one JSON array. Raises SuiteError with the line."""
-    data = read_bounded(path, path)
+    data = read_file(path, MAX_BYTES, "a file of the leaderboard", hint="Split it.", error=SuiteError)
     if data.lstrip()[:1] == b"[":
         for entry in _parsed(data, str(path), list):
             yield _parsed_object(entry, str(path))

@@ -45,13 +45,13 @@ def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
     if not scenarios:
         raise SuiteError("There is no run to make a scenario of.", hint="Name at least one record.")
     strategy = scenarios[0].request["strategy"]
-    first = scenarios[0].registry
-    same = first is not None and all(each.registry == first for each in scenarios)
+    registry = scenarios[0].registry
+    same = all(each.registry == registry for each in scenarios)
     return Suite(
         glyphscope_suite=VERSION,
         name=name,
         about=f"Made of {len(scenarios)} recorded {'run' if len(scenarios) == 1 else 'runs'}.",
-        registry=first if same and first is not None else "default",
+        registry=registry if same and registry is not None else "default",
         strategy=strategy,
         scenarios=tuple(
             msgspec.structs.replace(

@@ -62,7 +62,7 @@ def load_suite(source: str | FilePath) -> Suite:
     if isinstance(source, str) and source in bundled_suites():
         return parse_suite(resources.read_bytes(f"{_FOLDER}/{source}{_SUFFIX}"), where=source)
     path = FilePath(source)
-    return parse_suite(read_bounded(path, source), where=str(source), folder=path.parent)
+    return parse_suite(_read_suite(path), where=str(source), folder=path.parent)
 
 
 def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None = None) -> Suite:
@@ -255,8 +255,7 @@ def _opened(
         return None, why(error)
 
 
-def read_bounded(path: FilePath, source: str | FilePath) -> bytes:
-    """The bytes of a file of at most `MAX_BYTES`. Raises SuiteError."""
+def _read_suite(path: FilePath) -> bytes:
     try:
         return read_file(path, MAX_BYTES, "a suite", hint="Split it into several suites.", error=SuiteError)
     except SuiteError as failure:
@@ -264,9 +263,7 @@ def read_bounded(path: FilePath, source: str | FilePath) -> bytes:
             raise
     known = ", ".join(bundled_suites())
     raise SuiteError(
-        "There is no such suite.",
-        where=str(source),
-        hint=f"Give a file, or a bundled suite: {known}.",
+        "There is no such suite.", where=str(path), hint=f"Give a file, or a bundled suite: {known}."
     )
 
 

@@ -22,6 +22,8 @@ from glyphscope.registry.document import parse_text, read_registry_file
 from glyphscope.validation.reasons import in_words
 from glyphscope.validation.tools import CallableTool
 
+_bundled = lru_cache(maxsize=16)(bundled_registry)
+
 
 def registry_document(source: str | dict[str, Any], folder: Path | None) -> str | dict[str, Any]:
     """The lasting form of a registry: a bundled one's name, or the document, even of a file.
@@ -102,11 +104,6 @@ class KnownTools:
         reason, pointer = verdict
         subject = pointer[1:] or "the call"
         return pointer, f"{tool} would reject this: {in_words(reason, pointer, subject)}."
-
-
-@lru_cache(maxsize=16)
-def _bundled(name: str) -> ToolRegistry:
-    return bundled_registry(name)
 
 
 def why(error: RegistryError | StorageError) -> list[tuple[str, str]]:
