@@ -44,6 +44,14 @@ NO_PLACE_HINT = (
 
 THINKING: dict[Thinking, bool | None] = {"auto": None, "on": True, "off": False}
 """The value of each state in a template; None leaves it undefined."""
+_SWITCHES = {
+    "enable_thinking": (False, True),
+    "thinking": (False, True),
+    "thinking_mode": ("disabled", "enabled"),
+}
+"""The variables by which templates switch reasoning, with their values for off and on."""
+_OFTEN_LEFT_OUT = ("system", "tool")
+"""Roles whose messages templates leave out without an error."""
 
 _HINT = "Use another model, or a prompt with a user's message only."
 
@@ -128,14 +136,14 @@ class ChatTemplate:
             described = "xml_tools" if "xml_tools" in self.reads else "python_tools"
             offered |= {"tools": list(tools), described: list(tools)}
         if thinking is not None:
-            offered |= {name: values[thinking] for name, values in _THINKING.items()}
+            offered |= {name: values[thinking] for name, values in _SWITCHES.items()}
         offered |= variables or {}
         return {name: value for name, value in offered.items() if name in self.reads}
 
     @property
     def reads_thinking(self) -> bool:
         """Whether it reads a switch for thinking: without one it writes the same in each of the three states."""
-        return not self.reads.isdisjoint(_THINKING)
+        return not self.reads.isdisjoint(_SWITCHES)
 
     @cached_property
     def call_style(self) -> CallStyle:
@@ -204,15 +212,6 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-_THINKING = {
-    "enable_thinking": (False, True),
-    "thinking": (False, True),
-    "thinking_mode": ("disabled", "enabled"),
-}
-"""The variables by which templates switch reasoning, with their values for off and on."""
-_OFTEN_LEFT_OUT = ("system", "tool")
-
-
 def _written(content: str, text: str) -> bool:
     """Whether the content is in the text, as it is or as JSON, in which Llama's template writes a tool's."""
     return content in text or json.dumps(content, ensure_ascii=False)[1:-1] in text
@@ -220,16 +219,13 @@ def _written(content: str, text: str) -> bool:
 
 def _forms(messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
     """The messages as given, then in the forms that templates take which know fewer roles, each with its note."""
-    yield messages, ""
-    merged = merge_system(messages)
-    if merged is not None:
-        yield merged, MERGED_SYSTEM
+    forms: list[tuple[Sequence[Message], str]] = [(messages, "")]
     if any(message.role == "tool" for message in messages):
-        plain = results_as_user(messages)
-        yield plain, RESULTS_AS_USER
-        merged = merge_system(plain)
-        if merged is not None:
-            yield merged, f"{MERGED_SYSTEM} {RESULTS_AS_USER}"
+        forms.append((results_as_user(messages), RESULTS_AS_USER))
+    for given, note in forms:
+        yield given, note
+        if (merged := merge_system(given)) is not None:
+            yield merged, f"{MERGED_SYSTEM} {note}".strip()
 
 
 def results_as_user(messages: Sequence[Message]) -> list[Message]:

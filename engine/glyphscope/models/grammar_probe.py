@@ -6,7 +6,6 @@ token accepted past the end). Here that is a verdict, and the next request start
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import msgspec
 
 from glyphscope.errors import GrammarError, ModelDied, ModelError
 from glyphscope.models import probe_wire
-from glyphscope.models.opening import embedded_path
+from glyphscope.models.opening import embedded_path, require_llama_cpp
 from glyphscope.models.process import ENVIRONMENT
 from glyphscope.processes import module_command
 from glyphscope.processes.asked import AskedProcess, ProcessDied
@@ -37,10 +36,7 @@ class GrammarProbe:
 
         A question that takes longer than `seconds` ends the process. Raises ModelError without llama.cpp.
         """
-        if importlib.util.find_spec("llama_cpp") is None:
-            raise ModelError(
-                "llama.cpp is not installed.", hint="Install it: pip install 'glyphscope[local]'."
-            )
+        require_llama_cpp()
         self._model = str(model or embedded_path() or "")
         self._seconds = seconds
         self._asked = AskedProcess(

@@ -18,6 +18,11 @@ from glyphscope.text.figures import pluralize
 
 TokenKind: TypeAlias = Literal["control", "defined", "text"]
 _KINDS: dict[int, TokenKind] = {3: "control", 4: "defined"}
+_WORDS: dict[TokenKind, str] = {
+    "control": "one special token",
+    "defined": "one token, not special",
+    "text": "one text token",
+}
 _SECONDS = 60.0
 
 
@@ -38,17 +43,11 @@ class Marker(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """The tokens in words."""
-        special = sum(token.kind == "control" for token in self.tokens)
         if len(self.tokens) == 1:
-            kind = self.tokens[0].kind
-            return {
-                "control": "one special token",
-                "defined": "one token, not special",
-                "text": "one text token",
-            }[kind]
-        one = sum(token.kind != "text" for token in self.tokens)
-        if not one:
+            return _WORDS[self.tokens[0].kind]
+        if all(token.kind == "text" for token in self.tokens):
             return f"{len(self.tokens):,} text tokens"
+        special = sum(token.kind == "control" for token in self.tokens)
         return f"{pluralize(len(self.tokens), 'token')}, {special} of them special"
 
 

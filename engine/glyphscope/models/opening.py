@@ -32,6 +32,12 @@ def model_name_of(path: str) -> str:
     return EMBEDDED if path and path == str(embedded_path()) else path
 
 
+def require_llama_cpp() -> None:
+    """Raises ModelError where llama.cpp is not installed."""
+    if importlib.util.find_spec("llama_cpp") is None:
+        raise ModelError("llama.cpp is not installed.", hint="Install it: pip install 'glyphscope[local]'.")
+
+
 def require_installed(name: str) -> None:
     """Raises ModelError where what opens a model of that name is not installed: nothing was begun then."""
     if name.startswith(SCRIPTED):
@@ -44,8 +50,7 @@ def require_installed(name: str) -> None:
         raise ModelError(
             "The embedded model is not installed.", hint="Install it: pip install 'glyphscope[demo]'."
         )
-    if importlib.util.find_spec("llama_cpp") is None:
-        raise ModelError("llama.cpp is not installed.", hint="Install it: pip install 'glyphscope[local]'.")
+    require_llama_cpp()
 
 
 def prepare_model(name: str) -> None:

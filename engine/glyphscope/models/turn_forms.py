@@ -104,11 +104,9 @@ def template_turn_form(
 
 def open_template(path: Path) -> TemplateRenderer:
     """The template of a file, by its ending. Raises ModelError and PromptError."""
-    return (
-        template_of_model(path)
-        if path.suffix.lower() == ".gguf"
-        else template_of_text(_text(path), str(path))
-    )
+    if path.suffix.lower() == ".gguf":
+        return template_of_model(path)
+    return template_of_text(_text(path), str(path))
 
 
 def template_of_model(path: Path) -> TemplateRenderer:

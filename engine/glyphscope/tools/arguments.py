@@ -49,7 +49,8 @@ def _sentences(error: ValidationError, named: dict[str, Any]) -> list[str]:
         before = [str(step) for step in error.absolute_path]
         missing = [name for name in error.validator_value if name not in error.instance]
         return [
-            _missing(".".join([*before, name]), named.get(name) if not before else None) for name in missing
+            f"{'.'.join([*before, name])} is missing{_example(None if before else named.get(name))}."
+            for name in missing
         ]
     return [_broken(error)]
 
@@ -68,10 +69,6 @@ def _broken(error: ValidationError) -> str:
     if keyword == "pattern":
         return f"{where} is {shown}, and does not fit {limit}{_example(error.schema)}."
     return f"{where or 'The call'}: {shorten(error.message, 200)}."
-
-
-def _missing(name: str, schema: Any) -> str:
-    return f"{name} is missing{_example(schema)}."
 
 
 def _example(schema: Any) -> str:

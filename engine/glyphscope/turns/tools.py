@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from glyphscope.notation.scalars import ARRAY, OBJECT, STRING
-from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry import ToolRegistry
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Place, Spec
 
@@ -94,12 +94,9 @@ class TurnTools:
         self.properties = lru_cache(_CACHED)(self._properties)
         self.types = lru_cache(_CACHED)(self._types)
 
-    def get(self, name: str) -> Tool | None:
-        return self.registry.get(name)
-
     def _schemas(self, name: str) -> SchemaSet | None:
         """The schemas of a tool's arguments; None for a tool outside the registry."""
-        tool = self.get(name)
+        tool = self.registry.get(name)
         closed = self.registry.unknown_arguments == "refuse"
         return None if tool is None else SchemaSet(tool.parameters, closed=closed)
 

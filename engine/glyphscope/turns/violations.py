@@ -32,7 +32,7 @@ class CallViolation(msgspec.Struct, frozen=True):
 
 def call_violations(call: TurnCall, tools: TurnTools) -> list[CallViolation]:
     """Everything that is wrong with a call; empty for a valid one."""
-    tool = tools.get(call.name)
+    tool = tools.registry.get(call.name)
     found: list[CallViolation] = []
     if tool is None:
         found.append(CallViolation("UNKNOWN_TOOL", f"there is no tool {call.name!r}", char=call.start))

@@ -61,13 +61,10 @@ def read_chunk(data: bytes, address: Address) -> Chunk:
     """Raises ModelError for anything but a JSON chunk, with the text of an error that was sent instead."""
     try:
         document = json.loads(data)
+    except UnicodeDecodeError:
+        raise not_understood("The endpoint sent text that is not UTF-8.", address, data) from None
     except (ValueError, RecursionError):
-        what = (
-            "The endpoint sent text that is not UTF-8."
-            if not _is_text(data)
-            else "The endpoint sent no JSON."
-        )
-        raise not_understood(what, address, data) from None
+        raise not_understood("The endpoint sent no JSON.", address, data) from None
     if not isinstance(document, dict):
         raise not_understood("The endpoint sent JSON that is not a chunk of an answer.", address, data)
     if document.get("error"):
@@ -180,11 +177,3 @@ def _finite(value: Any) -> float | None:
 
 def _list(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

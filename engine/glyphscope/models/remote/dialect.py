@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from glyphscope.errors import ModelError
+from glyphscope.errors import ModelError, find_named
 
 GrammarField: TypeAlias = Literal["", "grammar", "structured_outputs", "guided", "ebnf"]
 SchemaField: TypeAlias = Literal["json_schema", "json_object"]
@@ -95,11 +95,7 @@ _STRUCTURED_OUTPUTS = (0, 11)
 
 def dialect_named(name: str, where: str) -> Dialect:
     """Raises ModelError for an unknown name."""
-    if name not in DIALECTS:
-        raise ModelError(
-            f"There is no dialect {name!r}.", where=where, hint=f"There are: {', '.join(DIALECTS)}."
-        )
-    return DIALECTS[name]
+    return find_named(DIALECTS, name, f"dialect {name!r}", error=ModelError, where=where)
 
 
 def dialect_of(host: str, owner: str, headers: Mapping[str, str]) -> Dialect | None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from glyphscope.decoding.text import TextAssembler, shown
-from glyphscope.events import Alternative, Origin, PrefixPart, TokenStep
+from glyphscope.events import Alternative, PrefixPart, TokenStep
 from glyphscope.events.encoding import whole_text
 from glyphscope.models.remote.chunks import Likely
 
@@ -31,10 +31,12 @@ class StepMaker:
     def written(self, written: Sequence[PrefixPart]) -> tuple[TokenStep, ...]:
         """The pieces that the answer begins with. They count with the others."""
         return tuple(
-            self._step(
+            TokenStep(
+                index=self._next(),
+                id=one.id,
                 data=one.data,
                 text=self._assembler.feed(one.data),
-                id=one.id,
+                probability=None,
                 piece=one.id < 0,
                 origin="kept" if one.kept else "written",
             )
@@ -51,11 +53,11 @@ class StepMaker:
         if tokens and "".join(texts) == text:
             return tuple(self._token(token, text) for token, text in zip(tokens, texts))
         self._assembler = TextAssembler()
-        return (self._step(data=text.encode(), text=text, piece=True),) if text else ()
+        return (self._piece(text),) if text else ()
 
     def end(self) -> TokenStep:
         """The answer's end, which the endpoint reported."""
-        return self._step(data=b"", text="", piece=True, end=True)
+        return self._piece("", end=True)
 
     def _whole(self, text: str) -> str:
         """The text with surrogate pairs joined; some servers send each surrogate as an escape in a separate chunk."""
@@ -67,43 +69,26 @@ class StepMaker:
     def _token(self, token: Likely, text: str) -> TokenStep:
         others = sorted(token.others, key=lambda other: -other.logprob)[: self._alternatives]
         rank = next((place for place, other in enumerate(others) if other.data == token.data), None)
-        return self._step(
+        return TokenStep(
+            index=self._next(),
+            id=token.id,
             data=token.data,
             text=text,
-            id=token.id,
             logprob=token.logprob,
             rank=rank,
+            probability=None,
             alternatives=tuple(_alternative(other) for other in others),
         )
 
-    def _step(
-        self,
-        *,
-        data: bytes,
-        text: str,
-        id: int = -1,
-        piece: bool = False,
-        end: bool = False,
-        logprob: float | None = None,
-        rank: int | None = None,
-        alternatives: tuple[Alternative, ...] = (),
-        origin: Origin = "model",
-    ) -> TokenStep:
-        step = TokenStep(
-            index=self._index,
-            id=id,
-            data=data,
-            text=text,
-            logprob=logprob,
-            rank=rank,
-            probability=None,
-            alternatives=alternatives,
-            end=end,
-            piece=piece,
-            origin=origin,
+    def _piece(self, text: str, *, end: bool = False) -> TokenStep:
+        return TokenStep(
+            index=self._next(), id=-1, data=text.encode(), text=text, probability=None, piece=True, end=end
         )
+
+    def _next(self) -> int:
+        """The number of the next step."""
         self._index += 1
-        return step
+        return self._index - 1
 
 
 def _alternative(token: Likely) -> Alternative:

@@ -187,12 +187,10 @@ class _Loop:
             return LimitReached(limit="tool_use", allowed=1, used=0, message=message)
         failed = [tool for tool, ok in self._outcomes.items() if not ok]
         if self._settings.failure_policy == "tolerated":
+            if self._any_ok:
+                return None
             message = "A call was required, but none succeeded."
-            return (
-                None
-                if self._any_ok
-                else LimitReached(limit="failure_policy", allowed=1, used=0, message=message)
-            )
+            return LimitReached(limit="failure_policy", allowed=1, used=0, message=message)
         if not failed:
             return None
         message = f"A call was required, but the last one of {', '.join(failed)} failed."

@@ -116,15 +116,15 @@ def _read_glyph(text: str, start: int, ended: bool) -> LenientObject:
         if piece in "{[":
             stack.append(piece)
         elif piece == '"' or (piece in "}]" and piece != ("}" if stack.pop() == "{" else "]")):
-            return LenientObject(False, end, (), ())  # a string without end, a bracket that closes nothing
+            return LenientObject(False, end)  # a string without end, a bracket that closes nothing
         last = end = match.end()
         if not stack:
-            return LenientObject(True, end, (), ())
+            return LenientObject(True, end)
     else:
         end = len(text)
     if not ended or text[last:end].strip() or text[last - 1] in "{[":
         return LenientObject(
-            False, end, (), ()
+            False, end
         )  # a word or a number that may continue, or a bracket with nothing in it
     closing = "".join("}" if opened == "{" else "]" for opened in reversed(stack))
     return LenientObject(True, last, (), (Edit(last, last, closing, f"closed with {closing}"),))

@@ -50,8 +50,8 @@ class LenientObject(NamedTuple):
 
     whole: bool
     end: int
-    keys: tuple[str, ...]
-    edits: tuple[Edit, ...]
+    keys: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
 
 def read_lenient(text: str, start: int, *, close: bool) -> LenientObject:

@@ -51,8 +51,20 @@ def repaired(
         tried = yield from generate(context, replace(task, messages=messages))
         made = yield from _extracted(context, task, tried)
         if not made.ended:
+            now = None if made.valid else next(iter(made.violations), None)
             yield context.emitter.stamp(
-                _repair_event(attempt, settings.attempts, error, fault, current, made, tried.tokens)
+                RepairTried(
+                    attempt=attempt,
+                    attempts=settings.attempts,
+                    code=fault.code,
+                    message=error,
+                    before=current.text,
+                    after=made.text,
+                    char=fault.char,
+                    now=None if now is None else now.char,
+                    now_code=None if now is None else now.code,
+                    tokens=tried.tokens,
+                )
             )
         current = made
     return current
@@ -87,30 +99,6 @@ def _in_words(fault: Violation) -> str:
     place = f" at {fault.path}" if fault.path else ""
     viable = f" (what fits here: {fault.viable})" if fault.viable else ""
     return f"{fault.code}{place}, character {fault.char}: {fault.message}{viable}"
-
-
-def _repair_event(
-    attempt: int,
-    attempts: int,
-    message: str,
-    fault: Violation,
-    before: Generated,
-    after: Generated,
-    tokens: int,
-) -> RepairTried:
-    now = after.violations[0] if after.violations else None
-    return RepairTried(
-        attempt=attempt,
-        attempts=attempts,
-        code=fault.code,
-        message=message,
-        before=before.text,
-        after=after.text,
-        char=fault.char,
-        now=None if after.valid or now is None else now.char,
-        now_code=None if after.valid or now is None else now.code,
-        tokens=tokens,
-    )
 
 
 def _in_vain(context: Context, attempts: int) -> LimitReached:

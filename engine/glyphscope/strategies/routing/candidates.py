@@ -17,7 +17,7 @@ import rapidfuzz
 from rapidfuzz import fuzz, process
 
 from glyphscope import resources
-from glyphscope.errors import PromptError
+from glyphscope.errors import PromptError, find_named
 from glyphscope.events import NameCandidate, RouterSettings
 
 LIBRARY = f"rapidfuzz {rapidfuzz.__version__}"
@@ -151,11 +151,9 @@ def router_presets() -> tuple[str, ...]:
 
 def router_preset(name: str) -> RouterSettings:
     """Raises PromptError when there are none of that name."""
-    if name not in router_presets():
-        raise PromptError(
-            f'There are no router settings "{name}".', hint=f"There are {', '.join(router_presets())}."
-        )
-    return read_router(resources.read_bytes(f"{_FOLDER}/{name}{_SUFFIX}"), name)
+    files = {known: f"{_FOLDER}/{known}{_SUFFIX}" for known in router_presets()}
+    file = find_named(files, name, f'preset "{name}" of the router', error=PromptError)
+    return read_router(resources.read_bytes(file), name)
 
 
 def read_router(data: str | bytes, where: str = "") -> RouterSettings:

@@ -338,11 +338,8 @@ class _Entry:
 
 
 def _env_name(name: str) -> str:
-    return (
-        ""
-        if name and "=" not in name and "\0" not in name
-        else "A variable's name is not empty, without `=`."
-    )
+    good = name and "=" not in name and "\0" not in name
+    return "" if good else "A variable's name is not empty, without `=`."
 
 
 def _header_name(name: str) -> str:

@@ -152,11 +152,15 @@ def tool_changes(before: Listing, after: Listing) -> ToolChanges:
 
 
 def _described(listing: Listing) -> dict[str, Any]:
-    return {tool.name: _document(tool, listing.claims.get(tool.name, {})) for tool in listing.tools}
-
-
-def _document(tool: Tool, claims: dict[str, Any]) -> dict[str, Any]:
-    return {"description": tool.description, "parameters": tool.parameters, "annotations": claims}
+    """Of each tool what its server says of it."""
+    return {
+        tool.name: {
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "annotations": listing.claims.get(tool.name, {}),
+        }
+        for tool in listing.tools
+    }
 
 
 def _lines(document: Any) -> list[str]:

@@ -119,11 +119,8 @@ class Question:
         if self.kind != "form" or not isinstance(properties, dict):
             return ()
         odd = [str(name)[:60] for name, value in properties.items() if not _is_flat(value)]
-        return (
-            (f"Not a primitive property, which MCP does not allow here: {', '.join(odd[:5])}.",)
-            if odd
-            else ()
-        )
+        names = ", ".join(odd[:5])
+        return (f"Not a primitive property, which MCP does not allow here: {names}.",) if odd else ()
 
     @cached_property
     def sampling(self) -> SamplingRequest | None:
