@@ -19,9 +19,13 @@ class GlyphscopeError(Exception):
         self.where = where
         self.hint = hint
 
+    @property
+    def words(self) -> str:
+        """The problem and its fix, for a view that shows its place otherwise."""
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
     def __str__(self) -> str:
-        text = f"{self.where}: {self.message}" if self.where else self.message
-        return f"{text} {self.hint}" if self.hint else text
+        return f"{self.where}: {self.words}" if self.where else self.words
 
 
 T = TypeVar("T")

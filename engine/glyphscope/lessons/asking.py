@@ -190,9 +190,9 @@ def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | 
         return make()
     except RegistryError as error:
         more = "; ".join(f"{p.pointer}: {p.message}" for p in error.problems[:3])
-        found.append(((name,), more or " ".join(filter(None, (error.message, error.hint)))))
+        found.append(((name,), more or error.words))
     except GlyphscopeError as error:
-        found.append(((name,), " ".join(filter(None, (error.message, error.hint)))))
+        found.append(((name,), error.words))
     return None
 
 

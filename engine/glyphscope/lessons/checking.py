@@ -26,8 +26,7 @@ def check_lesson(place: LessonPlace) -> Lesson:
         try:
             _try(part, lesson, place)
         except (LessonError, StorageError) as error:
-            message = f"{error.message} {error.hint}".rstrip()
-            problems.append(PlacedProblem(type(part).__name__.lower(), message, part.line, 1))
+            problems.append(PlacedProblem(type(part).__name__.lower(), error.words, part.line, 1))
     if problems:
         problems.sort(key=lambda each: (each.line, each.column))
         raise lesson_error(problems, place.where)
@@ -55,7 +54,7 @@ def _recording_problems(lesson: Lesson, place: LessonPlace) -> Iterable[PlacedPr
         try:
             events = place.events(name)
         except StorageError as error:
-            message = f"{error.message} {error.hint}".rstrip()
+            message = error.words
         else:
             last = events[-1]
             if not is_of(events, request):

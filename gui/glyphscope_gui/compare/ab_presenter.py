@@ -77,7 +77,7 @@ class AbPresenter(QObject):
         try:
             self.ab.begin(plan(self._now(), first, second, *settings))
         except GlyphscopeError as error:
-            self._page.turn.setText(f"{error.message} {error.hint or ''}".strip())
+            self._page.turn.setText(error.words)
 
     def _choose(self, place: int, key: str) -> None:
         if key == "project":

@@ -102,7 +102,7 @@ class SeedsPresenter(QObject):
                     hint=tr("`glyphscope run --seeds` runs more."),
                 )
         except GlyphscopeError as error:
-            page.turn.setText(f"{error.message} {error.hint or ''}".strip())
+            page.turn.setText(error.words)
             return
         self.seed_runs.begin(request, distinct_seeds(seeds, request.request))
 

@@ -47,7 +47,7 @@ def make_part(part: AnyPart, opened: Opened, parent: QWidget) -> Active | QLabel
         assert isinstance(part, Question)
         return LessonQuestion(opened.sheet_of(part), parent)
     except GlyphscopeError as error:
-        return words_label(visible(f"{error.message} {error.hint}".rstrip(), spaces=True), "problem", parent)
+        return words_label(visible(error.words, spaces=True), "problem", parent)
 
 
 def _run(part: Watch, opened: Opened, parent: QWidget) -> LessonRun:

@@ -57,7 +57,7 @@ class EndpointDialog(PlainDialog):
             read_address(text)
             words, ok = "", True
         except GlyphscopeError as error:
-            words, ok = f"{error.message} {error.hint}".strip() if text else "", False
+            words, ok = error.words if text else "", False
         self.problem.setText(words)
         self.open_button.setEnabled(ok)
 
@@ -87,6 +87,5 @@ class EndpointDialog(PlainDialog):
         if self._left:
             self.reject()
             return
-        hint = getattr(error, "hint", "")
-        self.problem.setText(f"{getattr(error, 'message', type(error).__name__)} {hint}".strip())
+        self.problem.setText(error.words if isinstance(error, GlyphscopeError) else type(error).__name__)
         self.open_button.setEnabled(True)

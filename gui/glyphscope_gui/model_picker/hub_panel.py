@@ -283,10 +283,8 @@ class HubPanel(QWidget):
         self._show_phase()
 
     def _show_error(self, error: BaseException) -> None:
-        message, hint = getattr(error, "message", ""), getattr(error, "hint", "")
-        if not isinstance(error, GlyphscopeError):
-            message = f"{type(error).__name__}: {error}"
-        self._say(f"{message} {hint}".strip(), "problem")
+        words = error.words if isinstance(error, GlyphscopeError) else f"{type(error).__name__}: {error}"
+        self._say(words, "problem")
         if self._getting.looked_at is None:
             self.choices.show_rows(())
             self.name_edit.setFocus()

@@ -189,7 +189,7 @@ class BranchPresenter(QObject):
         try:
             self._model_of(self._runs.state.started)
         except ModelError as error:
-            self._bar.show_words(" ".join((error.message, error.hint)))
+            self._bar.show_words(error.words)
             return
         events = tuple(self._runs.events)
         self.branches.start(events, Replacement(token.step.index + after, **replacement), self._model_of)

@@ -199,8 +199,7 @@ class ServerCard(Card):
 
     def _show_problem(self, problem: ServerError | None, printed: str) -> None:
         """Show why the server failed, with the last lines that its process printed."""
-        words = f"{problem.message} {problem.hint}".strip() if problem is not None else ""
-        show_words(self.problem, words)
+        show_words(self.problem, problem.words if problem is not None else "")
         last = "\n".join(printed.rstrip().split("\n")[-LAST_LINES:]) if problem is not None else ""
         show_words(self.printed, last[-1200:])
 

@@ -107,5 +107,4 @@ class QuestionsPresenter(QObject):
         if not isinstance(error, GlyphscopeError):
             self._context.show_error(error)
         if self._card.question is question:
-            words = f"{error.message} {error.hint}" if isinstance(error, GlyphscopeError) else str(error)
-            self._card.show_failure(words.strip())
+            self._card.show_failure(error.words if isinstance(error, GlyphscopeError) else str(error))

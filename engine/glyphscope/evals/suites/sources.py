@@ -46,7 +46,7 @@ def function_problem(function: str, folder: Path | None, kept: dict[str, str]) -
         file, name = split_function(function)
         known = functions_of(read_source(file, folder, kept))
     except GlyphscopeError as error:
-        return f"{error.message} {error.hint}".strip()
+        return error.words
     except CheckFailed as failed:
         return f"{file} cannot be read as Python: {failed.message}."
     if name not in known:

@@ -127,7 +127,7 @@ class SigningIn:
         try:
             await anyio.to_thread.run_sync(store, self._config.url, self._stored)
         except ServerError as error:
-            self.unsaved = f"{error.message} {error.hint}"
+            self.unsaved = error.words
 
     async def _listen(self) -> asyncio.Server:
         """At the port that the client was registered with; at another port it is registered again."""

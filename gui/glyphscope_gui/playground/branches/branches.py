@@ -163,7 +163,7 @@ class Branches(QObject):
             try:
                 branch_request(events, 0, text="x")
             except GlyphscopeError as error:
-                return " ".join(part for part in (error.message, error.hint) if part)
+                return error.words
             return ""
 
         self._background.start("why", work, done, self.failed.emit)
@@ -277,7 +277,7 @@ class Branches(QObject):
     def _refuse(self, error: BaseException) -> None:
         if not isinstance(error, GlyphscopeError):
             raise error  # a bug: reported as any other
-        self.refused.emit(" ".join(part for part in (error.message, error.hint) if part))
+        self.refused.emit(error.words)
 
 
 def _parent(request: RunRequest) -> str:
