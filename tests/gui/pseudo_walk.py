@@ -18,8 +18,8 @@ KEYS = r"Ctrl|Shift|Alt|Esc|Del|Return|Enter|Up|Down|Left|Right|Space|Tab"
 QT = r"Cancel|Close|Scroll Left|Scroll Right|Undocks and .*|Closes the dock .*"
 ENGINES = frozenset(
     {
-        "promptCacheWords", "struckBox", "branchReason", "branchCost", "wantedWords", "wantedFight", "wantedDetail",
-        "boundaryWords", "code_fontSetting",
+        "promptCacheWords", "maskedBox", "branchReason", "branchCost", "maskImpactWords", "maskImpactWorst",
+        "maskImpactDetail", "boundaryWords", "code_fontSetting",
     }
 )  # fmt: skip
 """Parts that show sentences from the engine, or names of fonts."""

@@ -251,7 +251,11 @@ def test_claims_are_listed_as_claims():
     assert words == ["not read-only", "destructive", "title “Nice”", "x: 1"]
 
 
-def test_markup_and_invalid_pictures_of_a_tool_are_text(qtbot):
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/hosts"/></svg>'
+"""A picture that names a file of this computer."""
+
+
+def test_markup_and_pictures_of_other_formats_are_text(qtbot):
     view = NotesView()
     qtbot.addWidget(view)
     result = ToolResult(
@@ -262,13 +266,14 @@ def test_markup_and_invalid_pictures_of_a_tool_are_text(qtbot):
         content=(
             ToolContent(text="<img src='file:///etc/passwd'><b>bold</b>" + "x" * (LONGEST + 5)),
             ToolContent(kind="image", data=b"no picture", mime="image/png", size=10),
+            ToolContent(kind="image", data=SVG, mime="image/svg+xml", size=len(SVG)),
         ),
     )
     view.show_blocks(notes_of((result,)))
     text = view.toPlainText()
     assert "<b>bold</b>" in text
     assert "The record has the whole text." in text
-    assert "This picture cannot be read." in text
+    assert text.count("Not an image in a supported format") == 2
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ _MOST_BOUNDARIES = 4
 class MaskImpactTable(WholeTable):
     def __init__(self, model: MaskImpactModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=MASKED, parent=parent)
-        named(self, "wantedTable", tr("Preferred and sampled tokens, by field"))
+        named(self, "maskImpactTable", tr("Preferred and sampled tokens, by field"))
         self.setAccessibleDescription(tr("Up and Down select a field; Enter goes to its token."))
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.fit_column(TAKEN, "100%")
@@ -105,11 +105,11 @@ class MaskImpactView(QWidget):
         super().__init__(parent)
         self._registry: ToolRegistry | None = None
         self.model = MaskImpactModel(self)
-        self.words = words_label(role="muted", name="wantedWords", selectable=True)
+        self.words = words_label(role="muted", name="maskImpactWords", selectable=True)
         self.table = MaskImpactTable(self.model, self)
-        self.worst = words_label(role="", name="wantedFight", selectable=True)
-        self.detail = words_label(role="muted", name="wantedDetail", selectable=True)
-        self.place = link("", tr("Show it where you can edit it"), self, name="wantedPlace")
+        self.worst = words_label(role="", name="maskImpactWorst", selectable=True)
+        self.detail = words_label(role="muted", name="maskImpactDetail", selectable=True)
+        self.place = link("", tr("Show it where you can edit it"), self, name="maskImpactPlace")
         self.boundaries = words_label(role="muted", name="boundaryWords", selectable=True)
         self.boundaries_heading = section_label(tr("Token boundaries"), self)
         self.boundaries_heading.setContentsMargins(0, 8, 0, 0)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSize, Qt, QUrl
+from PySide6.QtCore import QSize, Qt, QUrl
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFont,
-    QImageReader,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -14,6 +13,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QTextBrowser, QTextEdit, QWidget
 
 from glyphscope.visible import visible
+from glyphscope_gui.calls.pictures import read_picture
 from glyphscope_gui.playground.timeline_notes import Block
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -22,11 +22,9 @@ from glyphscope_gui.shared.text_edits import break_anywhere_if_needed, break_at_
 from glyphscope_gui.shared.whole_text import show_whole
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme, ui_font
 
-IMAGE_WIDTH = 420
-"""The largest width and height of a picture, in logical pixels."""
-IMAGE_MB = 64
-"""Memory that decoding a picture may take: a small file can expand to a large one."""
-_SIGNS = {"gone": "impossible", "new": "holds"}
+IMAGE_ROOM = QSize(420, 4 * 420)
+"""The largest size of a picture, in logical pixels."""
+_ROLES = {"gone": "impossible", "new": "holds"}
 
 
 class NotesView(FollowsLooks, QTextBrowser):
@@ -121,7 +119,7 @@ class NotesView(FollowsLooks, QTextBrowser):
         """Removed text is crossed out, new text is underlined: not by colour alone."""
         format_ = QTextCharFormat()
         format_.setFont(mono_font(0.5))
-        role = _SIGNS.get(kind)
+        role = _ROLES.get(kind)
         format_.setForeground(theme().color(role or "text"))
         if role is not None:
             format_.setBackground(theme().color(f"{role}-soft"))
@@ -130,22 +128,8 @@ class NotesView(FollowsLooks, QTextBrowser):
         return format_
 
     def _insert_image(self, cursor: QTextCursor, block: Block) -> None:
-        buffer = QBuffer(self)
-        buffer.setData(QByteArray(block.data))
-        buffer.open(QIODevice.OpenModeFlag.ReadOnly)
-        reader = QImageReader(buffer)
-        reader.setAutoTransform(True)
-        reader.setDecideFormatFromContent(True)
-        QImageReader.setAllocationLimit(IMAGE_MB)
-        size = reader.size()
-        if size.isValid() and size.width() > IMAGE_WIDTH:
-            reader.setScaledSize(
-                size.scaled(IMAGE_WIDTH, IMAGE_WIDTH * 4, Qt.AspectRatioMode.KeepAspectRatio)
-            )
-        image = reader.read()
-        buffer.close()
-        buffer.deleteLater()
-        if image.isNull():
-            cursor.insertText(tr("This picture cannot be read."), self._format("problem"))
+        image, why = read_picture(block.data, IMAGE_ROOM)
+        if image is None:
+            cursor.insertText(why, self._format("problem"))
         else:
             cursor.insertImage(image)

@@ -117,7 +117,7 @@ class PromptWatch(QObject):
 
     def _start(self, job: _Job) -> None:
         self._job = job
-        self._background.start("prompt", partial(_worked_out, job), self.shown.emit, _raise)
+        self._background.start("prompt", partial(_worked_out, job), self.shown.emit)
 
 
 def _worked_out(job: _Job) -> ShownPrompt:
@@ -135,7 +135,3 @@ def _worked_out(job: _Job) -> ShownPrompt:
         advice=advice(prompt, loss),
         common=in_common(job.read, prompt) if job.origin == "now" and job.read is not None else None,
     )
-
-
-def _raise(error: BaseException) -> None:
-    raise error

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
 
-from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
-from PySide6.QtGui import QImage, QImageReader
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QImage
 
 from glyphscope.events import ToolContent
 from glyphscope.text.figures import byte_size, duration
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.lines import MAX_LINE
 from glyphscope_gui.calls.call_texts import beginning, whole_json
+from glyphscope_gui.calls.pictures import read_picture
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.whole_text import Whole, formatted
 
@@ -24,13 +25,11 @@ MOST_TEXT = 60_000
 LONGEST_LINE = 1_000
 MOST_PIECES = 40
 IMAGE_SIDE = 640
-MOST_PIXELS = 50_000_000
-"""Of a picture that is decoded: a larger one is described in words."""
+"""The largest width and height of a picture, in pixels."""
 
 PieceKind = Literal["text", "json", "image", "link", "note", "problem"]
 """`note` and `problem` are our words, not the server's."""
 
-_FORMATS = (b"png", b"jpeg", b"gif", b"webp", b"bmp")
 _FAULTS = {
     "": (tr("succeeded"), "holds"),
     "tool": (tr("tool error"), "mark"),
@@ -166,7 +165,7 @@ def _piece(content: ToolContent) -> Piece:
     if content.kind == "image" or (
         content.kind == "resource" and content.mime.startswith("image/") and content.data
     ):
-        image, why = _image(content.data)
+        image, why = read_picture(content.data, QSize(IMAGE_SIDE, IMAGE_SIDE))
         return Piece(
             "image" if image else "note",
             tr("Image · {about}", about=about) if about else tr("Image"),
@@ -213,28 +212,3 @@ def _text(text: str) -> str:
 
 def _bytes(content: ToolContent) -> int:
     return content.size or len(content.data) or len(content.text.encode("utf-8", "replace"))
-
-
-def _image(data: bytes) -> tuple[QImage | None, str]:
-    """The picture, no larger than is shown; or why there is none."""
-    buffer = QBuffer()
-    buffer.setData(QByteArray(data))
-    buffer.open(QBuffer.OpenModeFlag.ReadOnly)
-    reader = QImageReader(buffer)
-    if bytes(reader.format().data()) not in _FORMATS:  # an SVG could name files of this machine
-        return None, tr("Not an image in a supported format (PNG, JPEG, GIF, WebP, BMP).")
-    size = reader.size()
-    if not size.isValid():
-        return None, tr("The image is corrupt.")
-    if size.width() * size.height() > MOST_PIXELS:
-        return None, tr(
-            "The image has {width:,} × {height:,} pixels: too large to show.",
-            width=size.width(),
-            height=size.height(),
-        )
-    if max(size.width(), size.height()) > IMAGE_SIDE:
-        reader.setScaledSize(size.scaled(QSize(IMAGE_SIDE, IMAGE_SIDE), Qt.AspectRatioMode.KeepAspectRatio))
-    image = reader.read()
-    if image.isNull():
-        return None, tr("The image cannot be read: {reason}.", reason=reader.errorString())
-    return image, tr("{width:,} × {height:,} pixels", width=size.width(), height=size.height())

@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 
+def _raise(error: BaseException) -> None:
+    raise error
+
+
 class _Outcome(NamedTuple):
     """The outcome of the job of that number; not of the thread, which a queued event must not keep alive."""
 
@@ -68,9 +72,12 @@ class Background(QObject):
         slot: str,
         work: Callable[[], Any],
         done: Callable[[Any], object],
-        failed: Callable[[BaseException], object],
+        failed: Callable[[BaseException], object] = _raise,
     ) -> None:
-        """Call `work` in a thread, where it must not touch widgets; then `done` or `failed` with its outcome."""
+        """Call `work` in a thread, where it must not touch widgets; then `done` or `failed` with its outcome.
+
+        Without `failed`, an error is reported as one of the program.
+        """
         number = next(self._numbers)
         thread = _Work(number, work)
         _started.difference_update([old for old in _started if old.isFinished()])

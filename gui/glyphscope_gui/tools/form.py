@@ -126,7 +126,7 @@ class ToolForm(QScrollArea):
                 self._show_enforcement(self._item)
 
         self._tool, self._contradictions = tool, ()
-        self.background.start("contradictions", lambda: contradictions(tool), found, _fail)
+        self.background.start("contradictions", lambda: contradictions(tool), found)
 
     def _show_enforcement(self, item: Item) -> None:
         """Show the enforcement of the argument's constraints, and the parts of the schema that can never match."""
@@ -178,7 +178,3 @@ class ToolForm(QScrollArea):
 
     def _follow(self, item: Item) -> None:
         self._item = item
-
-
-def _fail(error: BaseException) -> None:
-    raise error  # reported as any internal error

@@ -23,7 +23,7 @@ class MaskedBox(QFrame):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("struckBox")
+        self.setObjectName("maskedBox")
         self._reason = MaskReason()
         self.reason = words_label(role="", parent=self, name=f"{name}Reason", selectable=True)
         self.relax_button = QPushButton(tr("Relax this constraint\nand continue"), self)
