@@ -11,7 +11,7 @@ from glyphscope.events import PrefixPart, Sampling
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import LLAMA_SERVER, OPENAI
 from glyphscope.models.remote.fields import with_written
-from glyphscope.models.response_prefix import OTHERWISE, cut_after, place_prefix
+from glyphscope.models.response_prefix import OTHER_TOKENS, place_prefix, tokenize_after
 from table_model import END, PIECES, ScriptedConstraint, Table
 
 
@@ -185,17 +185,17 @@ class Longest:
 @pytest.mark.parametrize("blank", [False, True])
 def test_typed_text_is_tokenized_without_a_space_or_a_change_before_it(blank):
     cutter = Longest(blank)
-    assert cut_after(b"", b"search", cutter) == [8]
-    assert cut_after(b"a", b"search", cutter) == [8]
-    assert cut_after(b"se", b"arch", cutter) == [7], "`se` is unchanged"
-    assert cut_after(b"\xc3", b"se", cutter) == [6]
-    assert cut_after(b"s", b"", cutter) == []
+    assert tokenize_after(b"", b"search", cutter) == [8]
+    assert tokenize_after(b"a", b"search", cutter) == [8]
+    assert tokenize_after(b"se", b"arch", cutter) == [7], "`se` is unchanged"
+    assert tokenize_after(b"\xc3", b"se", cutter) == [6]
+    assert tokenize_after(b"s", b"", cutter) == []
 
 
 def test_typed_text_that_the_model_would_tokenize_otherwise_has_a_note():
     saved = (PrefixPart(b"a", 2, kept=True), PrefixPart(b"se", 6, kept=True))
     placed = place_prefix((*saved, PrefixPart(b"arch")), Longest())
-    assert [token for token, _ in placed.tokens] == [2, 6, 7] and placed.note == OTHERWISE.format(1)
+    assert [token for token, _ in placed.tokens] == [2, 6, 7] and placed.note == OTHER_TOKENS.format(1)
     assert [origin for _, origin in placed.tokens] == ["kept", "kept", "written"]
     assert place_prefix((saved[0], PrefixPart(b"search")), Longest()).note == ""
     assert place_prefix(saved, Longest()).note == "", "no text was typed"

@@ -12,7 +12,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
 from glyphscope_gui.playground.mask_impact_view import MASKED, TAKEN
-from glyphscope_gui.runs.model_queries import Answered, cut_of
+from glyphscope_gui.runs.model_queries import Answered, token_boundaries
 from glyphscope_gui.runs.token_table_model import CUT_ROLE, TOKEN
 
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]
@@ -125,6 +125,6 @@ def test_the_boundaries_of_a_run_need_its_model():
         "r", "call", "", tuple(e.step for e in events if isinstance(e, Token)), events[0].model
     )
     own = msgspec.structs.replace(answered.model, kind="llama.cpp", path="/m.gguf", bytes=5)
-    cut = cut_of(ScriptedModel("x"), Answered("r", "call", "", answered.steps, own))
-    assert "is not open" in cut.boundaries.unknown
-    assert "is not open" in cut_of(None, Answered("r", "call", "", answered.steps, own)).boundaries.unknown
+    asked = Answered("r", "call", "", answered.steps, own)
+    assert "is not open" in token_boundaries(ScriptedModel("x"), asked).unknown
+    assert "is not open" in token_boundaries(None, asked).unknown

@@ -131,7 +131,7 @@ class Decoder:
     def step(self) -> tuple[TokenStep, ...]:
         """The forced tokens, and one that was chosen; empty at the end. Raises GrammarError and ModelError.
 
-        The first step is what is written, all of it and nothing else.
+        The first step is the whole prefix and nothing else.
         """
         if self._written:
             return self._written_steps()

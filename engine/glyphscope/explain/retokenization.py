@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from glyphscope.errors import ModelError
 from glyphscope.events import TokenStep
 from glyphscope.models.interface import Model
-from glyphscope.models.response_prefix import ModelTokenizer, cut_after
+from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after
 
 Cause: TypeAlias = Literal["grammar", "written", "model"]
 """The origin of the first differing token: forced by the grammar, written by a person, or sampled."""
@@ -85,7 +85,7 @@ def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) 
         if name := next((name for name in vocabulary.names if name and name in text), ""):
             return Boundaries(unknown=f"the text spells the special token {name}")
         before = prompt.encode("utf-8", "replace")[-_CONTEXT:]
-        own = cut_after(before, data, ModelTokenizer(model, vocabulary.tokens))
+        own = tokenize_after(before, data, ModelTokenizer(model, vocabulary.tokens))
     except UnicodeDecodeError:
         return Boundaries(unknown="the text ends within a character, or is not text")
     except ModelError as error:

@@ -223,7 +223,7 @@ class Model(Protocol):
 
         Closing the iterator stops. Nothing more comes at its end: the last step is an `end` token, or `max_tokens` were
         decoded, or the context is full, or the constraint allows nothing after it.
-        Raises GrammarError and ContextOverflow before anything is decoded, also for what is written and not allowed;
+        Raises GrammarError and ContextOverflow before anything is decoded, also for a prefix that is not allowed;
         ModelError where it cannot begin with that, ModelDied when the process ends.
         """
 

@@ -12,7 +12,7 @@ from glyphscope.events import Origin, PrefixPart
 from glyphscope.models.interface import Model
 from glyphscope.text.lines import common_length
 
-OTHERWISE = "From token {} on, the existing text has other tokens than in the model's own tokenization."
+OTHER_TOKENS = "From token {} on, the existing text has other tokens than in the model's own tokenization."
 CONTEXT = 1024
 """Bytes before a typed text that are tokenized with it: more than any token reaches over."""
 _NEUTRAL = "\n"
@@ -64,8 +64,8 @@ def place_prefix(written: Sequence[PrefixPart], vocabulary: Vocabulary) -> Place
         for token in _tokens(piece, bytes(data[-CONTEXT:]), len(tokens), vocabulary):
             if tokens and vocabulary.is_end(tokens[-1][0]):
                 raise ModelError(
-                    f"Token {len(tokens) - 1} of what is written ends the answer, and nothing can follow it.",
-                    hint="Leave out what comes after it.",
+                    f"Token {len(tokens) - 1} of the prefix ends the answer, and nothing can follow it.",
+                    hint="Remove the text after it.",
                 )
             tokens.append((token, origin))
             data += vocabulary.pieces[token]
@@ -75,18 +75,18 @@ def place_prefix(written: Sequence[PrefixPart], vocabulary: Vocabulary) -> Place
 
 def _tokens(piece: PrefixPart, before: bytes, place: int, vocabulary: Vocabulary) -> list[int]:
     if piece.id < 0:
-        return cut_after(before, piece.data, vocabulary)
+        return tokenize_after(before, piece.data, vocabulary)
     known = vocabulary.pieces[piece.id] if piece.id < len(vocabulary.pieces) else None
     if known != piece.data:
         here = "has no such token" if known is None else f"writes {shown(known)!r} with it"
         raise ModelError(
-            f"Token {place} of what is written is {shown(piece.data)!r} (id {piece.id}), and this model {here}.",
+            f"Token {place} of the prefix is {shown(piece.data)!r} (id {piece.id}), and this model {here}.",
             hint="A branch continues with the model of its run: open that model.",
         )
     return [piece.id]
 
 
-def cut_after(before: bytes, data: bytes, vocabulary: Vocabulary) -> list[int]:
+def tokenize_after(before: bytes, data: bytes, vocabulary: Vocabulary) -> list[int]:
     """The tokens of a text that comes after `before`, which stays as it is. Special tokens in it are plain text.
 
     They are those that the model would make of both together, where one of those ends between the two; else those of
@@ -131,10 +131,10 @@ def _note(tokens: list[int], data: bytes, vocabulary: Vocabulary) -> str:
     """Empty where the tokens are the model's own of the text, and where they spell no text that could be compared."""
     try:
         data.decode()
-        own = cut_after(b"", data, vocabulary)
+        own = tokenize_after(b"", data, vocabulary)
     except (UnicodeDecodeError, ModelError):
         return ""
     if own == tokens:
         return ""
     same = common_length(tokens, own)
-    return OTHERWISE.format(same)
+    return OTHER_TOKENS.format(same)

@@ -72,7 +72,7 @@ class ScriptedModel(TextModel):
 
     With `turns`, answers of a conversation, the n-th generation says the n-th; after the last comes the first again.
     No probability is made up: the evidence that a real model would give is None, and a constraint is not applied.
-    After what is written it continues with the rest of its script, where that begins so; else after as many tokens.
+    After a prefix it continues with the rest of its script, where that begins so; else after as many tokens.
     `template` is a chat template, where it is to have one.
     """
 

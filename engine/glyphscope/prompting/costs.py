@@ -29,7 +29,7 @@ KINDS = {
 }
 """The names of kinds of parts; any other kind is its own name."""
 ITSELF = "itself"
-"""The row of what is written of a tool besides its arguments and descriptions: its name, brackets."""
+"""The row of the tokens of a tool besides its arguments and descriptions: its name, brackets."""
 _LONGEST = 60
 """Characters of a part's text that name it."""
 

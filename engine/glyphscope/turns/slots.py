@@ -29,7 +29,7 @@ _IDS = {
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """One part of a form. `value` is what is written, with words in capitals for what differs from call to call.
+    """One part of a form. `value` is its text, with words in capitals for what differs from call to call.
 
     `markers` are the fixed texts in it; `pairs` are keys of pairs (`turns.pairs`) that show it, `rows` the rows of the
     table of corrections that changed it. `note` says the rest in words.

@@ -60,6 +60,27 @@ class _Piece(NamedTuple):
     at: int
 
 
+class _Opening(NamedTuple):
+    """The marker that calls begin with, from character `at` on.
+
+    `mode` is the one before it; at `left` it could no longer be a marker of the form (-1: it can); `blank` characters
+    of white space before it belong to it; `foreign`: it is not a marker of the form.
+    """
+
+    at: int
+    mode: Mode
+    left: int
+    blank: int
+    foreign: bool
+
+
+class _Trial(NamedTuple):
+    """An apparent call: its text from the marker on, and where events go once it is decided."""
+
+    text: list[str]
+    out: list[RunEvent]
+
+
 class FormValidator:
     """Feed it the turn after the prompt in any chunking; it returns events, with `call_index` in those of calls.
 
@@ -94,6 +115,7 @@ class FormValidator:
         self._tools = TurnTools(registry)
         self._markers = markers_of(form, self._names)
         self._beginnings = beginnings_of(form)
+        self._call_opening = opening_words(form)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._token = -1  # the number of the token that is read
         self._counted = 0  # events of this feed whose violations are recorded
@@ -104,13 +126,10 @@ class FormValidator:
         self._mode: Mode = "text"
         self._finder = Finder(self._possible)
         self._calls: Calls | None = None
-        self._trial: list[str] | None = None  # the text of a trial, from its marker on; None without one
-        self._trial_at = 0
-        self._trial_mode: Mode = "text"  # the mode before it
-        self._saved_out: list[RunEvent] = []  # where events go once the trial is decided
+        self._opening = _Opening(0, "text", -1, 0, False)  # of the calls
+        self._trial: _Trial | None = None
         self._segment: tuple[SegmentKind, int] | None = None  # the open text or reasoning, and its start
         self._text_end = 0  # the end of the last character other than white space
-        self._blank_before = 0  # white space before the call that belongs to its marker
         self._unread = False  # the text follows arguments that cannot be read to their end
         self._has_text = self._has_reasoning = False
         self._text_reported = False  # text where none is allowed was reported
@@ -121,10 +140,8 @@ class FormValidator:
         self._last_form: CallForm | None = None
         self._ended = False  # a marker ended the turn
         self._finished = self._stopped = False  # `finish` was called; a limit was reached
-        self._left = -1  # the character at which the call's marker could no longer be one of the form
         self._open_to = -1  # text before that character could still have been a longer marker
         self._validated_to = -1  # text before it was part of a call that failed, and is read again
-        self._foreign = False  # the call's marker is not one of the form
         self._unasked = False  # reasoning that the prompt opened with thinking off: text, unless it is closed
         self._whole = False  # the last allowed call is complete
         begun = form.begun.get(state_of(thinking), "")
@@ -171,9 +188,7 @@ class FormValidator:
         """The calls so far; at the end of the text as `read_turn` reads them."""
         if self._final is not None:
             return self._final
-        return tuple(
-            record.call(index, self.violations, self.chars) for index, record in enumerate(self._records)
-        )
+        return tuple(each.call(n, self.violations, self.chars) for n, each in enumerate(self._records))
 
     @property
     def content(self) -> str:
@@ -205,8 +220,7 @@ class FormValidator:
             self._run(text[start : min(start + _SLICE, room)], base + start)
             self._count(out)
         if len(text) > room and not self._stopped:
-            message = f"the text is longer than {self._limits.text} characters"
-            self._stop(message, self._limits.text)
+            self._stop(f"the text is longer than {self._limits.text} characters", self._limits.text)
         if self._calls is not None and self._trial is None and self._calls.validator is not None:
             out += self._calls.validator.changed(self.chars)
         self._count(out)
@@ -233,7 +247,7 @@ class FormValidator:
         if self._trial is None:
             self._out = out
         else:
-            self._saved_out = out
+            self._trial = self._trial._replace(out=out)
 
     def _count(self, out: list[RunEvent]) -> None:
         """Record the violations among the new events, up to the limit; drop the others, and stop."""
@@ -352,8 +366,7 @@ class FormValidator:
         if self._records:
             self._violate("TRAILING_TEXT", "text appears after the calls", at, "the end of the turn")
         else:
-            message = "text appears before the required call"
-            self._violate("LEADING_TEXT", message, at, opening_words(self._form))
+            self._violate("LEADING_TEXT", "text appears before the required call", at, self._call_opening)
 
     @property
     def _text_may_come(self) -> bool:
@@ -423,7 +436,7 @@ class FormValidator:
         form = self._form.calls[found.marker.form]
         opening = found.marker.text
         blank = opening[: len(opening) - len(opening.lstrip())]
-        self._blank_before = len(blank) if self._before.endswith(blank) else 0
+        before = len(blank) if self._before.endswith(blank) else 0
         weak = form.unmarked or not any(sign in written for sign in "<[|`")
         trial = mode == "reasoning" or (weak and self._text_may_come) or (form.unmarked and self._has_text)
         room = None if self._room is None else max(self._room - len(self._records), 0)
@@ -434,37 +447,35 @@ class FormValidator:
         calls.violate, calls.on_call, calls.on_end = self._violate, self._on_call, self._on_end
         calls.raise_floor(max(self._open_to, found.end - 1) if self._text_may_come else self._open_to)
         self._mode = "calls"
-        self._trial, self._trial_at, self._trial_mode = None, found.start, mode
-        self._left = found.left
-        self._foreign = not any(each.strict for each in beginnings)
+        foreign = not any(each.strict for each in beginnings)
+        self._opening = _Opening(found.start, mode, found.left, before, foreign)
         if trial:
-            self._trial = []
-            self._saved_out, self._out = self._out, []
+            self._trial = _Trial([], self._out)
+            self._out = []
         else:
-            self._certain(found.end - 1)
+            self._certain(found.end - 1, calls)
             if self._after_call >= 0 and self._gap.strip("\n") != form.separator.strip("\n"):
                 self._violate(
                     "SYNTAX", f"{form.separator!r} was expected", found.end - 1, repr(form.separator)
                 )
         again.append(_Piece(written, found.start))
 
-    def _certain(self, at: int) -> None:
+    def _certain(self, at: int, calls: Calls) -> None:
         """From here on this is a call, no longer a trial."""
-        self._trial = None
+        opening, self._trial = self._opening, None
         self._close_segment("text" if self._unasked else None)
-        self._has_reasoning = self._has_reasoning or (self._trial_mode == "reasoning" and not self._unasked)
+        self._has_reasoning = self._has_reasoning or (opening.mode == "reasoning" and not self._unasked)
         self._unasked = False
-        if self._foreign:
-            at = at if self._text_may_come else max(self._left, self._trial_at)
-            self._violate("SYNTAX", "another notation of calls is written", at, opening_words(self._form))
-        before = len(self._records) if self._calls is None else self._calls.earlier
-        if self._room is not None and before >= self._room:
+        if opening.foreign:
+            at = at if self._text_may_come else max(opening.left, opening.at)
+            self._violate("SYNTAX", "another notation of calls is written", at, self._call_opening)
+        if self._room is not None and calls.earlier >= self._room:
             self._report_call(at)
 
     def _report_call(self, at: int) -> None:
         """Report a call beyond the limit: at its marker, or where text is allowed at the character that shows it."""
         if not self._text_may_come:
-            at = self._left if self._left >= 0 else self._trial_at
+            at = self._opening.left if self._opening.left >= 0 else self._opening.at
         if self._room == 0:
             self._violate("SYNTAX", "no tool may be called", at, "text")
         else:
@@ -476,7 +487,7 @@ class FormValidator:
         return OneCallValidator(self._registry, len(self._records) - 1, self._limits, keys)
 
     def _on_call(self, at: int) -> None:
-        at -= self._blank_before if self._calls is not None and at == self._calls.at else 0
+        at -= self._opening.blank if self._calls is not None and at == self._calls.at else 0
         if len(self._records) >= MOST_CALLS:
             self._stop(f"more than {MOST_CALLS} calls", max(at, 0))
             return
@@ -496,28 +507,27 @@ class FormValidator:
         calls.attach(self._out, self._token)
         end = calls.feed(text, at, base)
         if self._trial is not None:
-            self._trial.append(text[at:end])
+            self._trial.text.append(text[at:end])
             call = calls.last_validator
             known = call is not None and call.tool is not None
             if (call is not None and known and not call.tool_allowed) or (not known and calls.is_none):
-                self._no_call(calls, again)
+                self._no_call(self._trial, calls, again)
                 return end
             if known:
-                found, self._out = self._out, self._saved_out
-                self._certain(self._trial_at)
-                self._out += found  # in this order, as the text before the call ends first
+                found, self._out = self._out, self._trial.out
+                self._certain(self._opening.at, calls)
+                self._out += found  # after the end of the text before the call
                 calls.attach(self._out, self._token)
         if calls.state != "open":
             self._end_calls(calls, again)
         return end
 
-    def _no_call(self, calls: Calls, again: list[_Piece]) -> None:
+    def _no_call(self, trial: _Trial, calls: Calls, again: list[_Piece]) -> None:
         """End a trial: the apparent call is text."""
-        assert self._trial is not None
-        written, at = "".join(self._trial), self._trial_at
-        self._trial, self._calls, self._out = None, None, self._saved_out
+        written, at = "".join(trial.text), self._opening.at
+        self._trial, self._calls, self._out = None, None, trial.out
         del self._records[calls.earlier :]
-        self._mode = self._trial_mode
+        self._mode = self._opening.mode
         self._take_text(written[0], at, -1)
         again.append(_Piece(written[1:], at + 1))
         self._enter(self._mode)
@@ -565,8 +575,7 @@ class FormValidator:
         calls.attach(self._out, self._token)
         calls.finish(self.chars)
         if self._trial is not None:
-            self._out = self._saved_out
-            self._mode = self._trial_mode
+            self._out, self._mode = self._trial.out, self._opening.mode
             return
         if calls.in_call:
             validator = calls.validator
@@ -577,22 +586,15 @@ class FormValidator:
 
     def _read_turn(self) -> None:
         """Take the result of `read_turn`, and report the violations that only the whole text shows."""
-        text = "".join(self._pieces)
-        self.turn = turn = read_turn(text, self._form, self._tools, self._thinking)
+        self.turn = turn = read_turn("".join(self._pieces), self._form, self._tools, self._thinking)
         self._has_text = self._has_text or bool(turn.content)
-        final, events = final_calls(turn, self.calls, self._tools, self._names, self._token)
-        self._final = final
+        self._final, events = final_calls(turn, self.calls, self._tools, self._names, self._token)
         self._out += events
-        if not final and not self._text_allowed:
-            message = "the text holds no tool call"
-            self._violate("NO_TOOL_CALL", message, self.chars, opening_words(self._form))
-        if self._has_violations:
+        if not self._final and not self._text_allowed:
+            self._violate("NO_TOOL_CALL", "the text holds no tool call", self.chars, self._call_opening)
+        if self.violations or any(isinstance(event, Violation) for event in self._out):
             return
         if not turn.complete:
             self._violate("TRUNCATED", "the text ends in the middle of a marker", self.chars, "")
         elif turn.left_at is not None:
             self._violate("SYNTAX", turn.left_why, turn.left_at, "")
-
-    @property
-    def _has_violations(self) -> bool:
-        return bool(self.violations) or any(isinstance(event, Violation) for event in self._out)

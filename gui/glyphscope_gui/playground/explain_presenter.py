@@ -10,11 +10,12 @@ from functools import partial
 from PySide6.QtCore import QObject
 
 from glyphscope.explain.mask_impact import MaskImpact, mask_impact
+from glyphscope.explain.retokenization import Boundaries
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
-from glyphscope_gui.runs.model_queries import Answered, Cut, cut_of
+from glyphscope_gui.runs.model_queries import Answered, token_boundaries
 from glyphscope_gui.runs.stage_choice import StageChoice
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
@@ -81,7 +82,7 @@ class ExplainPresenter(QObject):
         self._background.start(
             "impact", lambda: mask_impact(state, stage, cancel=dropped.is_set), self._show, self._failed
         )
-        self._ask_cut(stage)
+        self._ask_boundaries(stage)
 
     def _failed(self, error: BaseException) -> None:
         if not self._dropped.is_set():
@@ -94,25 +95,26 @@ class ExplainPresenter(QObject):
 
     # -- token boundaries --------------------------------------------------------------------------------------
 
-    def _ask_cut(self, stage: StageState) -> None:
+    def _ask_boundaries(self, stage: StageState) -> None:
         started = self._runs.state.started
         assert started is not None, "a stage with tokens has a run"
         prompt = stage.prompt.text if stage.prompt is not None else ""
         steps = tuple(token.step for token in stage.tokens)
-        self._asked = Answered(started.run, stage.name, prompt, steps, started.model)
-        self._runs.queries.ask("boundaries", partial(cut_of, answered=self._asked), self._show_boundaries)
+        self._asked = asked = Answered(started.run, stage.name, prompt, steps, started.model)
+        shown = partial(self._show_boundaries, asked)
+        self._runs.queries.ask("boundaries", partial(token_boundaries, answered=asked), shown)
 
-    def _show_boundaries(self, cut: Cut) -> None:
-        if cut.answered is not self._asked:
+    def _show_boundaries(self, asked: Answered, boundaries: Boundaries) -> None:
+        if asked is not self._asked:
             return
         self._asked = None
-        self._view.show_boundaries(cut.boundaries)
-        self._page.tokens_model.set_boundaries(cut.boundaries)
-        self._page.stream.set_boundaries(cut.boundaries)
+        self._view.show_boundaries(boundaries)
+        self._page.tokens_model.set_boundaries(boundaries)
+        self._page.stream.set_boundaries(boundaries)
 
     def _model_changed(self, status: ModelStatus) -> None:
         """A model that was opened may be the one that wrote the shown run."""
         if status.phase == "ready" and self._over and not self._runs.is_busy:
             stage = self._choice.stage
             if stage.tokens and self._runs.state.started is not None:
-                self._ask_cut(stage)
+                self._ask_boundaries(stage)

@@ -35,20 +35,12 @@ class Answered:
     model: ModelInfo
 
 
-@dataclass(frozen=True)
-class Cut:
-    """The token boundaries of an answer."""
-
-    answered: Answered
-    boundaries: Boundaries
-
-
-def cut_of(model: Model | None, answered: Answered) -> Cut:
+def token_boundaries(model: Model | None, answered: Answered) -> Boundaries:
     """The boundaries of an answer's tokens, or why they are unknown. In the worker's thread."""
     own = model if model is not None and same_model(model.info, answered.model) else None
     if (kind := answered.model.kind) != "llama.cpp":
-        return Cut(answered, Boundaries(unknown=f"a {kind} model reports no tokens"))
-    return Cut(answered, boundaries_of(answered.prompt, answered.steps, own))
+        return Boundaries(unknown=f"a {kind} model reports no tokens")
+    return boundaries_of(answered.prompt, answered.steps, own)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.interface import Model
-from glyphscope.models.response_prefix import ModelTokenizer, cut_after
+from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def pieces_of(model: Model | None, typed: Typed) -> Pieces:
         if not vocabulary.tokens:
             return Pieces(typed, model.count_tokens(typed.text))
         data, tokenizer = typed.text.encode("utf-8", "replace"), ModelTokenizer(model, vocabulary.tokens)
-        ids = cut_after(typed.before, data, tokenizer)
+        ids = tokenize_after(typed.before, data, tokenizer)
         pieces = tuple(vocabulary.tokens[each] for each in ids)
         return Pieces(typed, len(ids), pieces, special=special)
     except GlyphscopeError:
