@@ -88,7 +88,7 @@ def test_the_prompts_panel_and_the_run_keys_reach_the_two_prompts(open_window, q
     changes = window.panels.prompt.changes
     qtbot.waitUntil(lambda: not changes.link.isHidden())
     changes.link.click()
-    assert window.navigator.current is PageId.COMPARE and page.tabs.shows_prompts
+    assert window.navigator.current is PageId.COMPARE and page.tabs.shown is page.ab_view
     view.seeds.setText("1-3")
     window.activateWindow()
     view.seeds.setFocus()

@@ -184,7 +184,8 @@ def test_the_top_bar_has_what_the_page_uses_at_one_height_and_sampling_reaches_t
         qtbot.waitUntil(lambda: window.header.height() == window.header.sizeHint().height())
         heights.add(window.header.height())
     assert len(heights) == 1, "nothing moves from page to page"
-    window.page(PageId.COMPARE).tabs.show_prompts()
+    compare = window.page(PageId.COMPARE)
+    compare.tabs.show_view(compare.ab_view)
     window.navigator.show(PageId.COMPARE)
     assert window.header.notation.isVisible() and not window.header.seed.isVisible()
     assert not window.header.run_button.isVisible() and actions.run.isEnabled()

@@ -106,7 +106,7 @@ def _evaluate(qtbot, window, folder):
 def _compare(_qtbot, window, _folder):
     page = window.page(PageId.COMPARE)
     yield ""
-    page.tabs.show_prompts()
+    page.tabs.show_view(page.ab_view)
     yield ": two prompts"
     page.tabs.tabs.setCurrentWidget(page.seeds_view)
     yield ": seeds"

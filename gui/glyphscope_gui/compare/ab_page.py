@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.ab import Trial
@@ -229,7 +229,7 @@ class AbPage(QWidget):
         if place >= 0:
             self.openRequested.emit(which, place)
 
-    def _open_clicked(self, index: object) -> None:
-        column = self.table.currentIndex().column()
-        if column in (FIRST, SECOND) and self.open_buttons[column - FIRST].isEnabled():
-            self._open(column - FIRST)
+    def _open_clicked(self, index: QModelIndex) -> None:
+        which = index.column() - FIRST
+        if which in (0, 1) and self.open_buttons[which].isEnabled():
+            self._open(which)

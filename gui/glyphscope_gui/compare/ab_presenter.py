@@ -15,6 +15,7 @@ from glyphscope.sessions.project import SUFFIX, StoredProject
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.ab_prompts import NAMES, Source, differ_words, expected_text, plan
 from glyphscope_gui.compare.ab_runs import AbRuns
+from glyphscope_gui.compare.words import ANOTHER_RUN
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import Background
@@ -189,7 +190,7 @@ class AbPresenter(QObject):
         elif self.ab.is_running or free:
             words = self._last_words()
         else:
-            words = tr("Another run uses the model.")
+            words = ANOTHER_RUN
         self._page.turn.setText(words)
 
     def _last_words(self) -> str:

@@ -37,17 +37,21 @@ def plan(
     sampling = msgspec.structs.replace(base.sampling, temperature=temperature)
     requests = [_plain(request, base, sampling) for request in (first, second)]
     judge, measure = (is_valid, "valid") if not expected.strip() else (_expected(expected), "as expected")
-    numbers = seeds_of(seeds)
-    if len(numbers) > MOST_SEEDS:
-        raise GlyphscopeError(
-            tr("At most %n seed(s) can run here.", "", MOST_SEEDS), hint=tr("`glyphscope ab` runs more.")
-        )
+    numbers = few_seeds(seeds, tr("`glyphscope ab` runs more."))
     made = AbPlan((requests[0], requests[1]), distinct_seeds(numbers, *requests), judge, measure)
     if not made.differ:
         raise GlyphscopeError(
             tr("A and B are the same prompt."), hint=tr("Edit the prompt, or choose another one for A.")
         )
     return made
+
+
+def few_seeds(text: str, hint: str) -> tuple[int, ...]:
+    """The seeds of a field. Raises GlyphscopeError; the one for more than `MOST_SEEDS` has the hint."""
+    seeds = seeds_of(text)
+    if len(seeds) > MOST_SEEDS:
+        raise GlyphscopeError(tr("At most %n seed(s) can run here.", "", MOST_SEEDS), hint=hint)
+    return seeds
 
 
 def differ_words(differ: tuple[str, ...]) -> str:

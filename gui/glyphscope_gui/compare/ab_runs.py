@@ -49,13 +49,10 @@ class AbRuns(BackgroundRuns):
     def begin(self, plan: AbPlan) -> bool:
         """Begin the runs of a plan. Return False while the model is in use. Raises RegistryError."""
         jobs = [(place_of(each), each.request) for each in plan.samples if each.request is not None]
-        before = self.results, self.events, self.report, self.why
-        self.results, self.events, self.report, self.why = AbResults(plan), {}, None, ""
-        if not self._queue.begin(jobs):
-            self.results, self.events, self.report, self.why = before
+        if not self._queue.can_begin:
             return False
-        self.changed.emit()
-        return True
+        self.results, self.events, self.report, self.why = AbResults(plan), {}, None, ""
+        return self._queue.begin(jobs)
 
     def rows(self) -> list[AbRow]:
         """A row for each seed, as far as it has run."""

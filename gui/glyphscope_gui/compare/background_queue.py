@@ -57,9 +57,14 @@ class BackgroundQueue(QObject):
         self.is_running = False
         runs.background.connect(self._take)
 
+    @property
+    def can_begin(self) -> bool:
+        """Whether the model is free for a run."""
+        return not self._runs.is_busy
+
     def begin(self, jobs: Sequence[BackgroundJob]) -> bool:
         """Begin the first of these runs. Return False while the model is in use: the other run continues."""
-        if self._runs.is_busy or not jobs:
+        if not self.can_begin or not jobs:
             return False
         self._waiting = list(jobs)
         self._set_running(True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QTabBar, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QTabBar, QWidget
 
 from glyphscope.evals.run_figures import RunFigures, run_figures
 from glyphscope.events import AnyEvent
@@ -20,7 +20,7 @@ from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, grid_layout, hbox, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -35,7 +35,6 @@ WIDE = 420
 _SETTINGS = tr("Model, sampling and prompts of this column…")
 _NO_CHANGES = tr("As in the playground")
 _NONE = RunFigures(tokens=0, forced=0, characters=0, bytes=0)
-_ENDED = (ColumnPhase.DONE, ColumnPhase.STOPPED)
 
 
 class ColumnStream(StreamView):
@@ -96,11 +95,8 @@ class CompareColumn(FollowsSize, QFrame):
         self.notice = _Words(self)
         self.detail = PlainLabel(self, role="muted", wordWrap=True)
         self.call = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="mono")
-        self.open_button = QPushButton(tr("Open run"), self)
-        self.open_button.setProperty("role", "link")
-        self.open_button.setToolTip(
-            tr("Open this run in the playground, with its tokens, alternatives, fields and timeline")
-        )
+        opens = tr("Open this run in the playground, with its tokens, alternatives, fields and timeline")
+        self.open_button = link(tr("Open run"), opens, self)
         self._lay_out()
         self.choice = StageChoice(self)
         self.choice.shown.connect(self._show_stage)
@@ -110,18 +106,6 @@ class CompareColumn(FollowsSize, QFrame):
 
     def _fit(self) -> None:
         self._arrange_figures(self.width() >= WIDE)
-
-    @property
-    def in_tab_order(self) -> list[QWidget]:
-        """Return the widgets in tab order."""
-        return [
-            self.remove_button,
-            *self.picker.boxes.values(),
-            self.settings_button,
-            self.tabs,
-            self.stream,
-            self.open_button,
-        ]
 
     def minimumSizeHint(self) -> QSize:
         return QSize(NARROWEST, super().minimumSizeHint().height())
@@ -183,7 +167,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.call.setText(call)
         self.call.setAccessibleName(tr("The call: {call}", call=call) if call else tr("No call yet"))
         self.call.setVisible(not self._verdict.detail)
-        if column.phase in _ENDED:
+        if column.has_ended:
             self.stream.finish()
         self._show_stages()
         self.show_figures()

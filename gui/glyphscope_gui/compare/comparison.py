@@ -42,6 +42,11 @@ class Column:
     state: RunState = field(default_factory=RunState)
     events: list[AnyEvent] = field(default_factory=list)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether its run ended, to its end or stopped."""
+        return self.phase in (ColumnPhase.DONE, ColumnPhase.STOPPED)
+
     def clear(self, phase: ColumnPhase = ColumnPhase.NEW) -> None:
         """Remove the run."""
         self.phase, self.why, self.state, self.events = phase, "", RunState(), []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
 
@@ -16,7 +14,7 @@ from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box
-from glyphscope_gui.shared.labels import ElidedLabel, named, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, named, push_button, set_role
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -92,8 +90,7 @@ class ComparePage(FollowsSize, QWidget):
         role, words = ("title", words[0].upper() + words[1:]) if words else ("muted", _NO_WORDS)
         if words != self.words.text():
             self.words.setText(words)
-            self.words.setProperty("role", role)
-            self.words.style().polish(self.words)
+            set_role(self.words, role)
             self.words.setAccessibleName(tr("Differences: {differences}", differences=words))
 
     def minimumSizeHint(self) -> QSize:
@@ -177,23 +174,6 @@ class ComparePage(FollowsSize, QWidget):
             button.clicked.connect(lambda _checked=False, request=request: request.emit(place))
         self._row.addWidget(view, 1)
         self.columns.append(view)
-        self._order_tabs()
-
-    def _order_tabs(self) -> None:
-        """Order Tab from top to bottom: Qt's default is the order in which the parts were inserted."""
-        order: list[QWidget] = [
-            self.prompt_edit,
-            self.presets,
-            self.add_button,
-            self.export_button,
-            self.stop_button,
-            self.run_button,
-        ]
-        for view in self.columns:
-            order += view.in_tab_order
-        order.append(self.fields)
-        for before, after in pairwise(order):
-            QWidget.setTabOrder(before, after)
 
     def _border_moved(self, _place: int, _border: int) -> None:
         self._border_was_moved = True

@@ -27,6 +27,7 @@ from glyphscope_gui.compare.variants import (
     settings_of,
     variant_of,
 )
+from glyphscope_gui.compare.words import ANOTHER_RUN
 from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace
 from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, page_name
 from glyphscope_gui.runs.run_controller import Phase
@@ -40,8 +41,6 @@ PROGRESS_MS = 250
 MODELS = "models"
 """The key of the question about models."""
 _TURNS = tr("The columns run one after the other and share the model’s prompt cache.")
-_WAIT = tr("Another run uses the model; only one run at a time is possible.")
-_ENDED = (ColumnPhase.DONE, ColumnPhase.STOPPED)
 
 
 class ComparePresenter(Page):
@@ -80,7 +79,7 @@ class ComparePresenter(Page):
     @property
     def header(self) -> frozenset[HeaderPart]:
         """The columns have their settings, the two prompts and the seeds a temperature and seeds."""
-        if self.tabs.shows_prompts or self.tabs.shows_seeds:
+        if self.tabs.shown is not self.view:
             return frozenset(HeaderPart) - {HeaderPart.SEED, HeaderPart.RUN}
         return frozenset({HeaderPart.MODEL, HeaderPart.SEED, HeaderPart.SAMPLING})
 
@@ -88,16 +87,13 @@ class ComparePresenter(Page):
         """Run the shown tab: all columns, both prompts on their seeds, or one setting on its seeds."""
         if self._runs.phase is Phase.STEPPING:
             super().run()
-        elif self.tabs.shows_prompts:
-            self.ab.run()
-        elif self.tabs.shows_seeds:
-            self.seeds.run()
         else:
-            self._run_columns()
+            runs = {self.view: self._run_columns, self.ab_view: self.ab.run, self.seeds_view: self.seeds.run}
+            runs[self.tabs.shown]()
 
     def go_to(self, place: Place) -> None:
         if isinstance(place, PromptsPlace):
-            self.tabs.show_prompts()
+            self.tabs.show_view(self.ab_view)
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -230,7 +226,7 @@ class ComparePresenter(Page):
 
     def _changed(self, place: int) -> None:
         column = self.comparison.columns[place]
-        if column.phase in _ENDED:
+        if column.has_ended:
             self.view.columns[place].show_phase()
             self._show_fields()
         else:
@@ -276,7 +272,7 @@ class ComparePresenter(Page):
         return [
             tuple(column.events)
             for column in self.comparison.columns
-            if column.phase in _ENDED and column.state.started is not None
+            if column.has_ended and column.state.started is not None
         ]
 
     def _ask_for_page(self) -> None:
@@ -341,21 +337,14 @@ class ComparePresenter(Page):
         place = comparison.running_place
         if place is not None:
             count, name = len(comparison.columns), comparison.columns[place].name
-            words = (
-                tr("Stopping…")
-                if stopping
-                else tr(
-                    "Running column {number} of {count}: {name}.", number=place + 1, count=count, name=name
-                )
+            words = tr(
+                "Running column {number} of {count}: {name}.", number=place + 1, count=count, name=name
             )
-            view.show_turn(words)
-            self.context.status.set_activity(
-                tr("Stopping…")
-                if stopping
-                else tr("Comparing {number} of {count}", number=place + 1, count=count)
-            )
+            activity = tr("Comparing {number} of {count}", number=place + 1, count=count)
+            view.show_turn(tr("Stopping…") if stopping else words)
+            self.context.status.set_activity(tr("Stopping…") if stopping else activity)
         elif self._runs.is_busy:
-            view.show_turn(_WAIT)
+            view.show_turn(ANOTHER_RUN)
         else:
             view.show_turn(self.models.cost_words(self._column_models) or _TURNS)
 

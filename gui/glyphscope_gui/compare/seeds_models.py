@@ -45,19 +45,14 @@ class AnswersModel(TableModel[Group]):
         self.show_rows(result.groups)
 
     def words(self, row: Group, column: int) -> str:
-        match column:
-            case 0:
-                return str(self._rows.index(row) + 1)
-            case 1:
-                return _label(row)
-            case 2:
-                return tr("{drawn} of {runs}", drawn=row.share.correct, runs=row.share.n)
-            case 3:
-                return rate_words(row.share)
-            case _:
-                if row.parting is None:
-                    return UNKNOWN
-                return tr("character {char:,}", char=self._result.partings[row.parting].char)
+        parting = None if row.parting is None else self._result.partings[row.parting]
+        return (
+            str(self._rows.index(row) + 1),
+            _label(row),
+            tr("{drawn} of {runs}", drawn=row.share.correct, runs=row.share.n),
+            rate_words(row.share),
+            UNKNOWN if parting is None else tr("character {char:,}", char=parting.char),
+        )[column]
 
     def tip(self, row: Group, column: int) -> str:
         return f"{_label(row)}\n{share_words(row.share)}"

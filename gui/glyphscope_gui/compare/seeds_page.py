@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QWidget
@@ -171,12 +170,6 @@ class SeedsPage(FollowsSize, QWidget):
         self.splitter = splitter(Qt.Orientation.Vertical, (self.answers_card, self.detail_card), (1, 1))
         self.setting_card = Card(tr("One setting, several seeds"), top, hint=tr("Ctrl + Enter runs them"))
         vbox(self.setting_card, (self.splitter, 1), parent=self, margins=(GAP + 4, GAP), spacing=GAP)
-        order = [
-            self.source, self.seeds, self.temperature, self.stop_button, self.run_button,
-            self.answers, self.runs_label, self.options,
-        ]  # fmt: skip
-        for before, after in pairwise(order):
-            QWidget.setTabOrder(before, after)
 
     @property
     def _group(self) -> Group | None:

@@ -9,14 +9,15 @@ from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.distribution import Distribution, Parting, SeedRun, distribution, seed_run
-from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
+from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest
-from glyphscope_gui.compare.ab_prompts import MOST_SEEDS
+from glyphscope_gui.compare.ab_prompts import few_seeds
 from glyphscope_gui.compare.background_queue import BackgroundRun, BackgroundRuns
 from glyphscope_gui.compare.comparison import Comparison
 from glyphscope_gui.compare.seeds_page import SeedsPage
 from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, settings_of, variant_of
+from glyphscope_gui.compare.words import ANOTHER_RUN
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.token_place import TokenPlace
@@ -45,12 +46,11 @@ class SeedRuns(BackgroundRuns):
         """Run the request with each of the seeds. Return False while the model is in use: the results stay."""
         samples = seed_samples({"seed": request}, seeds)
         jobs = [(each.seed, each.request) for each in samples if each.request is not None]
-        if not self._queue.begin(jobs):
+        if not self._queue.can_begin:
             return False
         self._seed_runs, self.events, self.why = [], {}, ""
         self.seeds, self.result = tuple(seeds), distribution(())
-        self.changed.emit()
-        return True
+        return self._queue.begin(jobs)
 
     def _count(self, run: BackgroundRun) -> None:
         self._seed_runs.append(seed_run(run.key, run.state))
@@ -95,12 +95,7 @@ class SeedsPresenter(QObject):
         sampling = msgspec.structs.replace(request.request.sampling, temperature=page.temperature.value())
         request = request.changed(sampling=sampling)
         try:
-            seeds = seeds_of(page.seeds.text())
-            if len(seeds) > MOST_SEEDS:
-                raise GlyphscopeError(
-                    tr("At most %n seed(s) can run here.", "", MOST_SEEDS),
-                    hint=tr("`glyphscope run --seeds` runs more."),
-                )
+            seeds = few_seeds(page.seeds.text(), tr("`glyphscope run --seeds` runs more."))
         except GlyphscopeError as error:
             page.turn.setText(error.words)
             return
@@ -189,4 +184,4 @@ class SeedsPresenter(QObject):
                 else tr("The runs share the prompt cache and are saved in the history.")
             )
         else:
-            self._page.turn.setText(tr("Another run uses the model; only one run at a time is possible."))
+            self._page.turn.setText(ANOTHER_RUN)

@@ -20,7 +20,6 @@ class CompareTabs(QWidget):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("compareViews")
-        self._prompts, self._seeds = prompts, seeds
         self.tabs = QTabWidget(self, documentMode=True)
         self.tabs.setObjectName("compareTabs")
         self.tabs.tabBar().setAccessibleName(tr("Compare settings, two prompts, or seeds"))
@@ -32,16 +31,12 @@ class CompareTabs(QWidget):
         self.setFocusProxy(columns)
 
     @property
-    def shows_prompts(self) -> bool:
-        return self.tabs.currentWidget() is self._prompts
+    def shown(self) -> QWidget:
+        return self.tabs.currentWidget()
 
-    @property
-    def shows_seeds(self) -> bool:
-        return self.tabs.currentWidget() is self._seeds
-
-    def show_prompts(self) -> None:
-        self.tabs.setCurrentWidget(self._prompts)
+    def show_view(self, view: QWidget) -> None:
+        self.tabs.setCurrentWidget(view)
 
     def minimumSizeHint(self) -> QSize:
-        inside = self.tabs.currentWidget().minimumSizeHint()
+        inside = self.shown.minimumSizeHint()
         return QSize(inside.width(), inside.height() + self.tabs.tabBar().sizeHint().height())

@@ -15,6 +15,7 @@ from glyphscope_gui.shared.language import tr
 
 FIRST_WORDS = tr("Press Run all: the call appears here, token by token.")
 WAITS_WORDS = tr("Waiting: one column runs at a time.")
+ANOTHER_RUN = tr("Another run uses the model; only one run at a time is possible.")
 
 
 class ColumnVerdict(NamedTuple):
