@@ -64,7 +64,7 @@ def test_the_json_prompt_has_the_same_rules():
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("preset", [preset.name for preset in presets()])
+@pytest.mark.parametrize("preset", list(presets()))
 def test_parts_add_up_to_the_messages(notation, shape, preset):
     rendered = render(notation=notation, shape=shape, preset=preset, prompt=" Find\nme ")
     assert "".join(part.text for part in rendered.parts) == "".join(

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import PromptPart, PromptRendered
 from glyphscope.prompting.costs import prompt_costs
+from glyphscope.prompting.presets import presets
 from glyphscope.registry import default_registry
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt.costs_model import CostRows
@@ -95,8 +96,8 @@ def test_a_chosen_preset_is_used(dock, document, qtbot):
     last = dock.preset_combo.count() - 1
     dock.preset_combo.setCurrentIndex(last)
     dock.preset_combo.activated.emit(last)
-    assert document.state.preset == document.presets[last].name
-    assert dock.system_edit.toPlainText() == document.presets[last].system_template
+    name = list(presets())[last]
+    assert document.state.preset == name and dock.system_edit.toPlainText() == presets()[name]
 
 
 def test_token_costs_are_hidden_when_the_prompt_changes(dock, document, qtbot):

@@ -181,9 +181,6 @@ def value_at(document: dict[str, Any], place: str) -> Any:
     return container.get(key) if isinstance(container, dict) else container[key]
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | None:
     """The result, or None and an error at that name."""
     try:

@@ -113,9 +113,6 @@ def all_lessons(
             yield place, error
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=64)
 def _bundled_events(run: str) -> tuple[AnyEvent, ...]:
     where = f"{FOLDER}/{RUNS}/{run}.jsonl"

@@ -97,9 +97,6 @@ def varied(
     return request
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _text(data: str | bytes, where: str) -> str:
     if len(data) > MAX_BYTES:
         raise LessonError(

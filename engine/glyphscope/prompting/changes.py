@@ -156,6 +156,17 @@ def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, 
     return tuple(found)
 
 
+_WHY: dict[Why, str] = {
+    "first": "No prompt was read before it.",
+    "changed": "There it differs from the previous prompt.",
+    "less": "The previous prompt shares a longer prefix, but not all of it was in the cache.",
+    "restored": "The tokens before it were restored from disk, where an earlier process had stored them.",
+    "more": "The cache contained more than the prefix shared with the previous prompt ({common:,}).",
+    "unknown": "",
+    "kept": "",
+}
+
+
 def loss_words(loss: CacheLoss) -> str:
     """Where and why the cache ended, and what that cost, in a sentence or two."""
     if loss.why == "kept":
@@ -171,20 +182,6 @@ def loss_words(loss: CacheLoss) -> str:
     if loss.why in ("less", "more") and loss.common is not None:
         return f"{place} {_WHY[loss.why].format(common=loss.common)}"
     return f"{place} {_WHY[loss.why]}".rstrip()
-
-
-_WHY: dict[Why, str] = {
-    "first": "No prompt was read before it.",
-    "changed": "There it differs from the previous prompt.",
-    "less": "The previous prompt shares a longer prefix, but not all of it was in the cache.",
-    "restored": "The tokens before it were restored from disk, where an earlier process had stored them.",
-    "more": "The cache contained more than the prefix shared with the previous prompt ({common:,}).",
-    "unknown": "",
-    "kept": "",
-}
-
-
-# -- inside ----------------------------------------------------------------------------------------------------
 
 
 def _ms(loss: CacheLoss) -> str:

@@ -70,7 +70,7 @@ def prompt_costs(prompt: PromptRendered) -> tuple[Cost, ...]:
         for step in _steps(part, prompt.text):
             branch = branch.below.setdefault(step, _Branch())
         branch.own.append(part)
-    return _costs(root, "")
+    return _rows(root, "")
 
 
 def message_tokens(prompt: PromptRendered) -> dict[str, int]:
@@ -106,9 +106,6 @@ def tool_place(of: str) -> tuple[str, str | None, bool] | None:
     return tool, None, rest == ["description"]
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _steps(part: PromptPart, text: str) -> list[tuple[str, str]]:
     """The way from its kind to a part: titles, each with what it is of."""
     place = tool_place(part.of)
@@ -130,19 +127,19 @@ def _steps(part: PromptPart, text: str) -> list[tuple[str, str]]:
     return steps
 
 
-def _costs(branch: _Branch, kind: str) -> tuple[Cost, ...]:
-    made = [_cost(title, of, inner, kind) for (title, of), inner in branch.below.items()]
-    return tuple(sorted(made, key=lambda cost: (-cost.tokens, cost.parts[0].start)))
+def _rows(branch: _Branch, kind: str, of: str = "") -> tuple[Cost, ...]:
+    """The rows below a branch, the dearest first: one of them for its own parts."""
+    rows = [_cost(title, inner_of, inner, kind) for (title, inner_of), inner in branch.below.items()]
+    if rows and branch.own:
+        rows.append(Cost(ITSELF, kind, of, _sum(branch.own), tuple(branch.own)))
+    return tuple(sorted(rows, key=lambda cost: (-cost.tokens, cost.parts[0].start)))
 
 
 def _cost(title: str, of: str, branch: _Branch, kind: str) -> Cost:
     kind = kind or _first(branch).name
-    below = _costs(branch, kind)
-    if below and branch.own:
-        rest = Cost(ITSELF, kind, of, _sum(branch.own), tuple(branch.own))
-        below = tuple(sorted((*below, rest), key=lambda cost: (-cost.tokens, cost.parts[0].start)))
-    parts = [*(part for cost in below for part in cost.parts)] if below else branch.own
-    return Cost(title, kind, of, _sum(parts), tuple(sorted(parts, key=lambda part: part.start)), below)
+    below = _rows(branch, kind, of)
+    parts = sorted([part for cost in below for part in cost.parts] or branch.own, key=lambda part: part.start)
+    return Cost(title, kind, of, _sum(parts), tuple(parts), below)
 
 
 def _first(branch: _Branch) -> PromptPart:

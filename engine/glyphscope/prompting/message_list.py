@@ -104,9 +104,6 @@ def parse_messages(text: str, where: str = "") -> Conversation:
     return read_messages(_decoded(text, where), where)
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _decoded(text: str, where: str = "") -> Any:
     """The JSON value; lone surrogates, which UTF-8 cannot encode, are rejected."""
     try:

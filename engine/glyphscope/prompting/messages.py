@@ -9,20 +9,17 @@ from functools import lru_cache
 from typing import Any
 
 from glyphscope.errors import NotationError, PromptError
-from glyphscope.events import Message, Notation, RunRequest
+from glyphscope.events import Message, RunRequest
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.notation.shapes import shape_keys
-from glyphscope.notation.write import Style, write_call
+from glyphscope.notation.write import write_call
 from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.presets import preset
 from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import Tool, ToolRegistry, to_openai
 from glyphscope.registry.pointer import to_pointer
-
-_STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}
-"""How calls are shown to the model: GLYPH quoted, JSON compact, so that neither is made to look larger."""
 
 SYSTEM_PROMPT = "system prompt"
 """The `of` of the part that is a request's plain system prompt."""
@@ -70,7 +67,7 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
     """
     if request.native:
         return _native(request, registry)
-    template = preset(request.preset).system_template if request.system is None else request.system
+    template = preset(request.preset) if request.system is None else request.system
     return compose(
         ("system", system_parts(request, template, template_values(request, registry))),
         *up_to_prompt(request, registry),
@@ -80,9 +77,8 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
 def system_parts(request: RunRequest, template: str | None, values: Mapping[str, Any]) -> list[Part]:
     """The request's plain system prompt, then what the template writes. Raises PromptError with the template's line."""
     rendered = [] if template is None else render(template, values, rest="system")
-    plain = (
-        request.system_prompt.strip()
-    )  # chat templates take the white space away, and it would not be found again
+    # chat templates take the white space away, and it would not be found again
+    plain = request.system_prompt.strip()
     if not plain:
         return rendered
     return [Part("system", f"{plain}\n\n" if rendered else plain, SYSTEM_PROMPT), *rendered]
@@ -134,7 +130,7 @@ def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, An
     return {
         "tools": [_tool_view(tool, written.get(tool.name, "")) for tool in registry.allowed],
         "examples": [PartText("examples", text, to_pointer((name,))) for name, text in written.items()],
-        "format": _format(request),
+        "format": write_call("TOOLNAME", {"argument": "value"}, style=request.notation, shape=request.shape),
         "notation": request.notation,
         "shape": request.shape,
         "name_key": name_key,
@@ -156,20 +152,14 @@ def _example(parameters: str) -> dict[str, Any] | None:
 
 
 def _example_texts(request: RunRequest, registry: ToolRegistry) -> dict[str, str]:
-    """The example calls as texts, by tool."""
-    style = _STYLES[request.notation]
+    """The example calls by tool: GLYPH quoted and JSON compact, so that neither looks larger than it is."""
     try:
         return {
-            name: write_call(name, arguments, style=style, shape=request.shape)
+            name: write_call(name, arguments, style=request.notation, shape=request.shape)
             for name, arguments in example_calls(registry)
         }
     except NotationError as error:
         raise PromptError(error.message, where=error.where, hint=error.hint) from error
-
-
-def _format(request: RunRequest) -> str:
-    """A call with placeholders, which shows the notation and the shape."""
-    return write_call("TOOLNAME", {"argument": "value"}, style=_STYLES[request.notation], shape=request.shape)
 
 
 def _tool_view(tool: Tool, example: str) -> ToolView:

@@ -23,7 +23,7 @@ from glyphscope.prompting.messages import (
     template_values,
     up_to_prompt,
 )
-from glyphscope.prompting.presets import PromptPreset, presets
+from glyphscope.prompting.presets import presets
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import to_pointer
@@ -44,15 +44,14 @@ class Exchange(NamedTuple):
     answer: str
 
 
-def strategy_presets() -> tuple[PromptPreset, ...]:
-    """All of them, by name."""
+def strategy_presets() -> Mapping[str, str]:
+    """Their templates by name."""
     return presets("prompts/strategies")
 
 
-def strategy_preset(name: str) -> PromptPreset:
-    """Raises PromptError when there is none of that name."""
-    known = {item.name: item for item in strategy_presets()}
-    return find_named(known, name, f'prompt preset "{name}" for a stage', error=PromptError)
+def strategy_preset(name: str) -> str:
+    """The template of that name. Raises PromptError where there is none."""
+    return find_named(strategy_presets(), name, f'prompt preset "{name}" for a stage', error=PromptError)
 
 
 def render_router(
@@ -152,7 +151,7 @@ def _tool(name: str) -> dict[str, PartText]:
 
 
 def _template(name: str, own: str | None) -> str:
-    return strategy_preset(name).system_template if own is None else own
+    return strategy_preset(name) if own is None else own
 
 
 def _quoted(phrases: Sequence[str]) -> str:

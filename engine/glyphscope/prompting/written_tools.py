@@ -68,11 +68,8 @@ def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[_Stretch]:
             root = roots.get("/".join(steps[:size]))
             if root is not None:
                 rest = steps[size:]
-                of_argument = len(rest) == 3 and rest[:2] == ["parameters", "properties"]
-                describes = rest == ["description"] or (
-                    len(rest) == 4 and rest[:2] == ["parameters", "properties"] and rest[3] == "description"
-                )
-                if of_argument or describes:
+                of_argument = rest[:2] == ["parameters", "properties"] and len(rest) > 2
+                if rest == ["description"] or (of_argument and rest[3:] in ([], ["description"])):
                     start = begins.get(pointer, place.start)
                     yield _Stretch(start, place.end, f"{root}/{'/'.join(rest)}")
                 break

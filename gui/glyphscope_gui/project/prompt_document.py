@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Message, Notation, RunRequest, Shape
 from glyphscope.prompting.messages import RenderedMessages, render_messages
-from glyphscope.prompting.presets import PromptPreset, presets
+from glyphscope.prompting.presets import preset, presets
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.background import Background
 
@@ -56,7 +56,6 @@ class PromptDocument(QObject):
         self, context: PromptContext, state: PromptState | None = None, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._presets = {preset.name: preset for preset in presets()}
         self.state = self._known(state or PromptState())
         self._before: PromptState | None = None
         self.context = context
@@ -72,19 +71,14 @@ class PromptDocument(QObject):
         return self.state.user
 
     @property
-    def presets(self) -> tuple[PromptPreset, ...]:
-        return tuple(self._presets.values())
-
-    @property
     def system_template(self) -> str:
         """The template in use: the user's, or the preset's."""
         own = self.state.system
-        return self._presets[self.state.preset].system_template if own is None else own
+        return preset(self.state.preset) if own is None else own
 
     def template_of(self, request: RunRequest) -> str:
         """The template that a request is sent with; "" for a preset that is not known here."""
-        preset = self._presets.get(request.preset)
-        return request.system if request.system is not None else preset.system_template if preset else ""
+        return request.system if request.system is not None else presets().get(request.preset, "")
 
     @property
     def is_edited(self) -> bool:
@@ -114,7 +108,7 @@ class PromptDocument(QObject):
 
     def set_system(self, template: str) -> None:
         """The user's own template; equal to the preset's, it is the preset's."""
-        own = None if template == self._presets[self.state.preset].system_template else template
+        own = None if template == preset(self.state.preset) else template
         self.set_state(replace(self.state, system=own))
 
     def set_preset(self, name: str) -> None:
@@ -195,4 +189,4 @@ class PromptDocument(QObject):
 
     def _known(self, state: PromptState) -> PromptState:
         """A preset of another version of the program is shown as the first one, with the template it had."""
-        return state if state.preset in self._presets else replace(state, preset=next(iter(self._presets)))
+        return state if state.preset in presets() else replace(state, preset=next(iter(presets())))

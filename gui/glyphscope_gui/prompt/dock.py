@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QTabWidget, QWidget
 from glyphscope.events import Message, RunRequest
 from glyphscope.prompting.costs import Cost
 from glyphscope.prompting.messages import RenderedMessages
+from glyphscope.prompting.presets import presets
 from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.changes import PromptChanges
@@ -59,7 +60,7 @@ class PromptDock(QWidget):
             "presetPicker",
             tr("Prompt preset"),
             tip=tr("The preset on which the system prompt is based"),
-            choices=((preset.name, preset.name, "") for preset in document.presets),
+            choices=((name, name, "") for name in presets()),
             least=8,
         )
         self.reset_button = push_button(

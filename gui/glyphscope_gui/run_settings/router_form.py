@@ -65,7 +65,7 @@ class RouterForm(StructForm):
             field.document().setDocumentMargin(4)
             tip = tr(
                 "A custom template that replaces the preset:\n\n{template}",
-                template=strategy_preset(name).system_template,
+                template=strategy_preset(name),
             )
             self._add(f"{name}_system", title, field, tip)
 

@@ -181,10 +181,10 @@ def _member(request: dict[str, Any], at: tuple[str, ...]) -> Any:
 
 def _named() -> Iterator[tuple[tuple[str, ...], str, tuple[str, ...]]]:
     """The members that name something, what that is, and the known names."""
-    yield ("preset",), "preset", tuple(preset.name for preset in presets())
+    yield ("preset",), "preset", tuple(presets())
     yield ("loop", "presets"), "preset", tuple(preset.name for preset in loop_presets())
     yield ("loop", "transforms"), "transform", tuple(TRANSFORMS)
-    parts = tuple(preset.name for preset in strategy_presets())
+    parts = tuple(strategy_presets())
     for at in (("loop", "prompt"), ("router", "router"), ("router", "executor"), ("repair", "preset")):
         yield at, "preset", parts
 

@@ -76,7 +76,7 @@ def with_system(request: RunRequest) -> RunRequest:
     """
     template = request.system
     if template is None and request.native != "template":
-        template = strategy_preset(request.loop.prompt).system_template
+        template = strategy_preset(request.loop.prompt)
     return msgspec.structs.replace(request, system=template)
 
 
