@@ -31,6 +31,11 @@ def problems(text, **more):
     return [(problem.line, problem.column, problem.message) for problem in caught.value.problems]
 
 
+def test_a_name_of_a_lesson_that_no_file_can_have_is_an_error():
+    with pytest.raises(LessonError, match="There is no such lesson"):
+        find_lesson("x" * 5_000)
+
+
 # -- the format ----------------------------------------------------------------------------------------------------
 
 

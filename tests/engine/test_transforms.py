@@ -226,7 +226,8 @@ def test_short_descriptions_are_the_first_sentence():
 def test_plain_results_have_no_envelope(reported, plain):
     chain = Chain(transforms(["plain-results"]), GLYPH)
     assert chain.result(json.dumps(reported))[0] == plain
-    assert chain.result("no json") == ("no json", ()) and chain.result("[1]") == ("[1]", ())
+    for text in ("no json", "[1]", '{"ok": false, "error": "a tool\'s own JSON"}'):
+        assert chain.result(text) == (text, ())
 
 
 def test_every_transform_is_described_and_named_once():

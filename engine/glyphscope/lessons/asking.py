@@ -44,6 +44,7 @@ MOST_TOKENS = 512
 """The longest answer of a lesson's run."""
 _MEMBERS = ("description", "enabled", "required", "additionalProperties")
 """Steps after a tool's name that are not arguments."""
+_USUAL = Sampling()
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,9 +80,9 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 128
     seed: int = 1
     temperature: float = 0.0
-    top_k: int = Sampling.__struct_defaults__[1]
-    top_p: float = Sampling.__struct_defaults__[2]
-    min_p: float = Sampling.__struct_defaults__[3]
+    top_k: int = _USUAL.top_k
+    top_p: float = _USUAL.top_p
+    min_p: float = _USUAL.min_p
     repeat_penalty: float = 1.0
 
 
@@ -148,7 +149,7 @@ def request_of(said: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest
         own = asking.grammar
         _tried(found, "grammar", lambda: load_gbnf(own))
         if asking.constraint == "off":
-            found.append((("grammar",), 'A grammar holds nothing where constraint is "off".'))
+            found.append((("grammar",), 'A grammar has no effect where constraint is "off".'))
     if asking.written and asking.strategy != "direct":
         found.append((("written",), "An answer can be begun under the strategy direct only."))
     if found or registry is None:
@@ -185,11 +186,10 @@ def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | 
     """The result, or None and an error at that name."""
     try:
         return make()
-    except RegistryError as error:
-        more = "; ".join(f"{p.pointer}: {p.message}" for p in error.problems[:3])
-        found.append(((name,), more or error.words))
     except GlyphscopeError as error:
-        found.append(((name,), error.words))
+        problems = error.problems[:3] if isinstance(error, RegistryError) else ()
+        more = "; ".join(f"{problem.pointer}: {problem.message}" for problem in problems)
+        found.append(((name,), more or error.words))
     return None
 
 

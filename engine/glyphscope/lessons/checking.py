@@ -25,7 +25,7 @@ def check_lesson(place: LessonPlace) -> Lesson:
             continue
         try:
             _try(part, lesson, place)
-        except (LessonError, StorageError) as error:
+        except GlyphscopeError as error:
             problems.append(PlacedProblem(type(part).__name__.lower(), error.words, part.line, 1))
     if problems:
         problems.sort(key=lambda each: (each.line, each.column))
@@ -74,12 +74,7 @@ def _try(part: AnyPart, lesson: Lesson, place: LessonPlace) -> None:
         case Experiment():
             stage_of(run_state(place.events(part.run)), "")
         case _ if isinstance(part, Question):
-            try:
-                sheet(part, lesson.runs, place.events)
-            except GlyphscopeError as error:
-                if isinstance(error, LessonError | StorageError):
-                    raise
-                raise LessonError(error.message, hint=error.hint) from None
+            sheet(part, lesson.runs, place.events)
 
 
 def _watch(part: Watch, place: LessonPlace) -> None:

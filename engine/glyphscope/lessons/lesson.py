@@ -14,7 +14,6 @@ import msgspec
 from glyphscope.events import RunRequest
 
 View: TypeAlias = Literal["alternatives", "fields", "tokens"]
-VIEWS: tuple[View, ...] = ("alternatives", "fields", "tokens")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -91,15 +92,15 @@ def find_lesson(source: str | Path) -> LessonPlace:
 
     Raises LessonError where there is none.
     """
-    if isinstance(source, str):
-        for place in (*bundled_lessons(), *user_lessons()):
-            if source in (place.name, place.file, place.file.removesuffix(SUFFIX)):
-                return place
+    known = (*bundled_lessons(), *user_lessons())
+    for place in known if isinstance(source, str) else ():
+        if source in (place.name, place.file, place.file.removesuffix(SUFFIX)):
+            return place
     path = Path(source)
-    if path.suffix == SUFFIX or path.exists():
+    if path.suffix == SUFFIX or os.path.exists(path):  # Path.exists raises for a name that no file can have
         return LessonPlace(path.name, path.absolute())
-    known = ", ".join(place.name for place in (*bundled_lessons(), *user_lessons()))
-    raise LessonError("There is no such lesson.", where=str(source), hint=f"Give a file, or one of: {known}.")
+    names = ", ".join(place.name for place in known)
+    raise LessonError("There is no such lesson.", where=str(source), hint=f"Give a file, or one of: {names}.")
 
 
 def all_lessons(

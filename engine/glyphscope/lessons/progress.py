@@ -46,9 +46,9 @@ class Progress:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lessons: dict[str, LessonProgress] = {}
         try:
-            self._lessons = msgspec.json.decode(read_file(path, MAX_BYTES), type=dict[str, LessonProgress])
+            content = read_file(path, MAX_BYTES)
+            self._lessons = msgspec.json.decode(content, type=dict[str, LessonProgress])
         except (StorageError, ValueError, RecursionError):  # also invalid UTF-8
             self._lessons = {}
 

@@ -27,12 +27,11 @@ from glyphscope.lessons.lesson import (
     Lesson,
     NextQuestion,
     Note,
-    Option,
     Prose,
     Step,
     Watch,
 )
-from glyphscope.lessons.tables import QUESTIONS, LessonExperiment, LessonHead, LessonRun
+from glyphscope.lessons.tables import QUESTIONS, ChoiceTable, LessonExperiment, LessonHead, LessonRun
 from glyphscope.lessons.toml import place, read_toml
 from glyphscope.text.figures import byte_size
 
@@ -233,7 +232,7 @@ class _Reading:
             self._ask(block, name, said)
         self.used.append(_Mention(name, block, "name"))
         self.last = name
-        watch = msgspec.convert({key: value for key, value in table.items() if key not in NAMES}, LessonRun)
+        watch = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, LessonRun)
         if watch.start < 0 or (watch.stop is not None and watch.stop <= watch.start):
             self._report_at(
                 block,
@@ -264,9 +263,9 @@ class _Reading:
             return None
         given = {key: value for key, value in table.items() if key in NAMES}
         self._ask(block, name, merged(self.asked[of], given), given)
-        vary = tuple(table.get("vary", ()))
+        own = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, LessonExperiment)
         request = self.runs.get(name)
-        for name_or_place in vary:
+        for name_or_place in own.vary:
             if name_or_place in VARY or request is None:
                 continue
             problem = ""
@@ -277,8 +276,8 @@ class _Reading:
             if problem:
                 self._report_at(block, ("vary",), problem)
         return Experiment(
-            run=name, of=of, title=table["title"], about=table.get("about", ""), given=given, vary=vary,
-            show=tuple(table.get("show", ("alternatives",))), line=block.line,
+            run=name, of=of, title=own.title, about=own.about, given=given, vary=own.vary, show=own.show,
+            line=block.line,
         )  # fmt: skip
 
     def _question(self, block: Block) -> NextQuestion | CharacterQuestion | ChoiceQuestion | None:
@@ -298,30 +297,30 @@ class _Reading:
             self._report_at(block, ("run",), "The question names the run that it is about.")
             return None
         self.used.append(_Mention(run, block, "run"))
-        shared = {key: table.get(key, "") for key in ("stage", "ask", "why")}
+        members = {**table, "run": run, "line": block.line}
         if kind == "character":
-            if len(table.get("text", "")) > LONGEST_TEXT:
+            about_text = msgspec.convert(members, CharacterQuestion)
+            if len(about_text.text) > LONGEST_TEXT:
                 self._report_at(
                     block, ("text",), f"A text to choose a character of has at most {LONGEST_TEXT:,} of them."
                 )
-            return CharacterQuestion(run=run, text=table.get("text", ""), line=block.line, **shared)
-        if table["token"] < 0:
+            return about_text
+        question = msgspec.convert(members, NextQuestion)
+        if question.token < 0:
             self._report_at(block, ("token",), "Tokens are counted from 0.")
-        if not 2 <= table.get("most", 6) <= MOST_OPTIONS:
+        if not 2 <= question.most <= MOST_OPTIONS:
             self._report_at(
                 block, ("most",), f"most is how many tokens are offered, from 2 to {MOST_OPTIONS}."
             )
-        tokens = tuple(table.get("tokens", ()))
+        tokens = question.tokens
         if tokens and (
             not 2 <= len(tokens) <= MOST_OPTIONS or len(set(tokens)) < len(tokens) or "" in tokens
         ):
             self._report_at(block, ("tokens",), f"tokens are from 2 to {MOST_OPTIONS} different texts.")
-        return NextQuestion(
-            run=run, token=table["token"], most=table.get("most", 6), tokens=tokens, line=block.line, **shared
-        )
+        return question
 
     def _choice(self, block: Block, table: dict[str, Any]) -> ChoiceQuestion | None:
-        options = tuple(msgspec.convert(each, Option) for each in table["option"])
+        options = msgspec.convert(table, ChoiceTable).option
         right = sum(option.right for option in options)
         if not 2 <= len(options) <= MOST_OPTIONS:
             self._report_at(

@@ -11,6 +11,7 @@ from glyphscope.events import Message
 from glyphscope.models.chat import results_as_user
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.transforms.base import Changed, Form, Messages, transform
+from glyphscope.text.json_values import json_object
 
 _SENTENCE = re.compile(r"(.+?[.!?])(\s|\Z)", re.DOTALL)
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
@@ -19,10 +20,9 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9
 @transform("message", "Tools' messages are given as the user's.")
 def tool_results_as_user(messages: Messages, form: Form) -> Changed:
     """A tool's message becomes one of the user, for templates without such a role."""
-    changed = tuple(results_as_user(messages))
     if not any(message.role == "tool" for message in messages):
         return messages, ""
-    return changed, "gave the tools' messages as the user's"
+    return tuple(results_as_user(messages)), "gave the tools' messages as the user's"
 
 
 @transform("message", "Messages of one role in a row become one.")
@@ -85,18 +85,14 @@ def _first_sentence(text: str) -> str:
 @transform("result", "Results are sent without their envelope.")
 def plain_results(text: str, form: Form) -> Changed:
     """The result without its envelope: the text itself, or `Error CODE: …`."""
-    try:
-        envelope: Any = json.loads(text)
-    except ValueError:
-        return text, ""
-    if not isinstance(envelope, dict) or "ok" not in envelope:
-        return text, ""
-    if envelope["ok"]:
+    envelope = json_object(text)
+    if envelope.get("ok"):
         result = envelope.get("result")
         text = result if isinstance(result, str) else _compact(result)
-    else:
-        error = envelope.get("error", {})
+    elif isinstance(error := envelope.get("error"), dict):
         text = f"Error {error.get('code')}: {error.get('message')}"
+    else:
+        return text, ""
     if "edited" in envelope:
         text += f"\nThe arguments were changed to {_compact(envelope['edited'])}."
     return text, "took the result out of its envelope"
