@@ -107,23 +107,14 @@ def has_text(lark: str) -> bool | None:
     """Whether there is any text in a grammar; None if that is too much to decide."""
     data = encoded(lark)
 
-    def ask() -> bool | None:
-        try:
-            return _ask(_PATTERNS, wire.FindText(data), PATTERN_SECONDS).found
-        except CompilerDied:
-            return None
-
-    return _possible.get(data, ask)
+    return _possible.get(data, lambda: _ask_patterns(wire.FindText(data)).found)
 
 
 def begin(language: bytes) -> State | None:
     """The state at the beginning of a string; None if the linear-time engine does not support the language."""
 
     def ask() -> State | None:
-        try:
-            answer = _ask(_PATTERNS, wire.Begin(language), PATTERN_SECONDS)
-        except CompilerDied:
-            return None
+        answer = _ask_patterns(wire.Begin(language))
         return None if answer.refused else answer
 
     return _beginnings.get(language, ask)
@@ -137,28 +128,28 @@ def feed(
     `before` are the pieces of the string so far. With `ends`, the state says whether the string matches so far.
     """
     asked = wire.Feed(language, number, encoded(text), None if before else b"", ends)
-    try:
-        answer = _ask(_PATTERNS, asked, PATTERN_SECONDS)
-        if answer.fed < 0:  # another process, or one that has forgotten the string
-            asked = msgspec.structs.replace(asked, before=encoded("".join(before)))
-            answer = _ask(_PATTERNS, asked, PATTERN_SECONDS)
-    except CompilerDied:
-        return None
+    answer = _ask_patterns(asked)
+    if answer.fed < 0:  # another process, or one that has forgotten the string
+        answer = _ask_patterns(msgspec.structs.replace(asked, before=encoded("".join(before))))
     return None if answer.refused or answer.fed < 0 else answer
 
 
 def searched(pattern: str, text: str, seconds: float) -> bool | None:
     """Whether a backtracking engine finds the pattern; None for an invalid pattern, or after a timeout."""
-    question = wire.Search(encoded(pattern), encoded(text), seconds)
-    try:
-        return _ask(_PATTERNS, question, PATTERN_SECONDS).found
-    except CompilerDied:
-        return None
+    return _ask_patterns(wire.Search(encoded(pattern), encoded(text), seconds)).found
 
 
 def encoded(text: str) -> bytes:
     """The text as `wire` has it."""
     return text.encode("utf-8", "surrogatepass")
+
+
+def _ask_patterns(question: wire.Question) -> wire.Answer:
+    """The answer of the process of patterns; where it crashed or took too long, that is the reason for none."""
+    try:
+        return _ask(_PATTERNS, question, PATTERN_SECONDS)
+    except CompilerDied as error:
+        return wire.Answer(refused=error.message)
 
 
 def _ask(asked: AskedProcess[wire.Answer], question: wire.Question, seconds: float) -> wire.Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -31,11 +31,11 @@ ToolUse: TypeAlias = Literal["enforced", "relaxed", "disabled"]
 FailurePolicy: TypeAlias = Literal["fatal", "tolerated"]
 Approval: TypeAlias = Literal["ask", "allow", "deny"]
 
-NOTATIONS: tuple[Notation, ...] = ("glyph", "json")
+NOTATIONS: tuple[Notation, ...] = get_args(Notation)
 SHAPES: tuple[Shape, ...] = ("flat", "tool-args", "name-arguments")
 TOOL_CHOICES: tuple[str, ...] = ("auto", "required", "none")
 """Of `RunRequest.tool_choice`; any other is a tool's name. A tool with one of these names cannot be chosen by it."""
-STRATEGIES: tuple[Strategy, ...] = ("direct", "two-stage", "route-execute", "loop")
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 def default_order(constraint: ConstraintKind) -> ArgumentOrder:

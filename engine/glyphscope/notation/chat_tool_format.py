@@ -35,7 +35,7 @@ class NativeFormat(NamedTuple):
     closing: str
 
 
-NATIVE: dict[NativeForm, NativeFormat] = {
+NATIVE: dict[str, NativeFormat] = {
     "hermes": NativeFormat("name-arguments", "<tool_call>\n", "<tool_call>", "", "</tool_call>"),
     "llama": NativeFormat("name-parameters", "", "", "", ""),
     "mistral": NativeFormat("name-arguments", "[TOOL_CALLS] [", "[TOOL_CALLS]", "[", "]"),
@@ -44,14 +44,12 @@ NATIVE: dict[NativeForm, NativeFormat] = {
 
 ENDPOINTS_OWN: NativeForm = "openai"
 """The form of endpoints: its calls are separate from the text, and it has no prefix."""
-_ENDPOINTS = NativeFormat("name-arguments", "", "", "", "")
+_FORMATS = {**NATIVE, ENDPOINTS_OWN: NativeFormat("name-arguments", "", "", "", "")}
 
 
 def native_format(native: str) -> NativeFormat | None:
     """The form of that name; None for an unresolved "auto", and for none."""
-    if native == ENDPOINTS_OWN:
-        return _ENDPOINTS
-    return next((known for name, known in NATIVE.items() if name == native), None)
+    return _FORMATS.get(native)
 
 
 _TOOLS = re.compile(r"\btools\b")

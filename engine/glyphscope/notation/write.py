@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -18,7 +18,7 @@ from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
 
 Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-canonical"]
-STYLES: tuple[Style, ...] = ("json", "json-spaced", "openai", "glyph", "glyph-canonical")
+STYLES: tuple[Style, ...] = get_args(Style)
 
 MAX_DEPTH = 256
 """Levels of nesting that are written; deeper values are rejected before the interpreter's stack overflows."""

@@ -14,10 +14,7 @@ from typing import Any
 from glyphscope.errors import Problem, RegistryError
 from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import Path, to_pointer
-from glyphscope.registry.tool import ToolRegistry
-
-VERSION = 1
-"""The version of Glyphscope's form that this program writes, and the newest that it reads."""
+from glyphscope.registry.tool import VERSION, ToolRegistry
 
 _SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
 _OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}

@@ -36,26 +36,22 @@ def parse_document(document: Any, where: str = "") -> ToolRegistry:
     if problems:
         raise _error(problems, where)
     raw = read_forms(copy, where)
-    problems = list(raw.problems)
     first: dict[str, Path] = {}
     tools = []
     for item in raw.tools:
         found = _check(item)
-        problems += found
+        raw.problems += found
         if isinstance(item.name, str):
             if item.name in first:
-                problems.append(
-                    _problem(
-                        (*item.at, "name"), f"Another tool has this name: {to_pointer(first[item.name])}."
-                    )
-                )
+                message = f"Another tool has this name: {to_pointer(first[item.name])}."
+                raw.problem((*item.at, "name"), message)
             first.setdefault(item.name, item.at)
         if not found:
             tools.append(_tool(item))
     if raw.unknown_arguments not in ("refuse", "allow"):
-        problems.append(_problem(("unknown_arguments",), 'Unknown arguments: "refuse" or "allow".'))
-    if problems:
-        raise _error(problems, where)
+        raw.problem(("unknown_arguments",), 'Unknown arguments: "refuse" or "allow".')
+    if raw.problems:
+        raise _error(raw.problems, where)
     return ToolRegistry(tuple(tools), raw.unknown_arguments)
 
 

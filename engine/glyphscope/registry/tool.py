@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+VERSION = 1
+"""The version of Glyphscope's form of a registry that this program writes, and the newest that it reads."""
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -58,7 +61,7 @@ class ToolRegistry:
 
     def to_document(self) -> dict[str, Any]:
         """The registry file's document, in our form."""
-        document: dict[str, Any] = {"glyphscope": 1}
+        document: dict[str, Any] = {"glyphscope": VERSION}
         if self.unknown_arguments != "refuse":
             document["unknown_arguments"] = self.unknown_arguments
         document["tools"] = [

@@ -23,7 +23,7 @@ from glyphscope.runs.run_state import RunState
 @dataclass(frozen=True)
 class RunEnd:
     """`words` without a full stop. `hint` is in sentences, empty where nothing is to be done. `status` is `holds` for a
-    good end, `open` for one that need not be wanted, `impossible` for a bad one.
+    good end, `open` for one that may not be the expected one, `impossible` for a bad one.
     """
 
     words: str
@@ -96,16 +96,14 @@ def may_call(request: RunRequest) -> bool:
 
 def _known(reason: EndReason, state: RunState) -> RunEnd:
     end, limit = _ENDS[reason], _last_limit(state)
-    if reason == "cancelled" and not (state.tokens and _can_branch(state)):
+    started = state.started
+    can_branch = bool(state.tokens) and started is not None and started.request.strategy == "direct"
+    if reason == "cancelled" and not can_branch:
         return replace(end, hint="Run it again.")
     if limit is None or reason not in ("limit", "refused"):
         return end
     hint = _LIMITS.get(limit.limit, end.hint)
     return RunEnd(f"{end.words}: {limit.message.rstrip('.')}", hint, end.status)
-
-
-def _can_branch(state: RunState) -> bool:
-    return state.started is not None and state.started.request.strategy == "direct"
 
 
 def _no_call(finished: RunFinished, state: RunState) -> RunEnd:

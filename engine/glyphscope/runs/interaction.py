@@ -1,7 +1,7 @@
-"""The host of a run: answers its questions, approves its calls, and knows the sources that execute them.
+"""The interaction of a run with its user: answers to its questions, approvals of its calls, and the calls' sources.
 
-Strategies call it from the run's thread and wait. The window, the command line and a record are each a host; in a run
-without one no call is executed.
+Strategies call it from the run's thread and wait. The window, the command line and a record each have one; in a run
+without it no call is executed.
 """
 
 from __future__ import annotations

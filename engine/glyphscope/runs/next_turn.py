@@ -66,22 +66,17 @@ def _one_call(state: RunState, request: RunRequest) -> Iterator[Message]:
                 yield Message("user", event.answer)
                 question = ""
     called = next((stage for stage in reversed(state.stages) if stage.calls), None)
-    last = next((stage for stage in reversed(state.stages) if stage.text), None)
+    last = state.last_with_text
     if called is not None and request.native in _WRITES_CALLS and not question:
         yield _called(called)
     elif called is None and last is not None and _is_words(last) and not question:
         yield _called(last)
     else:
-        text = question or _as_native(_written(state), request, whole=state.call is not None)
-        yield Message("assistant", text.strip())
+        whole = state.call is not None
+        written = state.call.text if state.call is not None else last.text if last is not None else ""
+        yield Message("assistant", (question or _as_native(written, request, whole=whole)).strip())
     for stage in state.stages:
         yield from _results(stage, request)
-
-
-def _written(state: RunState) -> str:
-    if state.call is not None:
-        return state.call.text
-    return next((stage.text for stage in reversed(state.stages) if stage.text), "")
 
 
 def _as_native(text: str, request: RunRequest, *, whole: bool) -> str:

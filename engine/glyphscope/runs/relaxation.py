@@ -76,15 +76,17 @@ def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
 
 
 class Parts(NamedTuple):
-    """The parts of a constraint's pointer: the steps to the schema, its keyword, and the name under a `required`."""
+    """A constraint: its schema's path, its keyword (none of a schema that is `false`), and a name under `required`."""
 
-    schema: tuple[str, ...]
-    keyword: str
+    path: Path
+    keyword: str = ""
     name: str = ""
 
 
 def parts_of(pointer: str) -> Parts:
-    """`/required/query` is `required` and `query`; of `/properties/required/enum` the keyword is `enum`."""
+    """The parts of a pointer, not looked up: `/required/query` is `required` and `query`; of
+    `/properties/required/enum` the keyword is `enum`.
+    """
     steps = steps_of(pointer)
     at = 0
     while at < len(steps) - 1:
@@ -140,14 +142,6 @@ def check_relaxed(request: RunRequest) -> None:
         )
 
 
-class _Found(NamedTuple):
-    """A constraint: its schema's path, the keyword (none of a schema that is `false`), a name under `required`."""
-
-    path: Path
-    keyword: str = ""
-    name: str = ""
-
-
 class _Finding:
     """The way along a pointer: `root` gets a copy of a definition where the pointer goes through its `$ref`."""
 
@@ -156,7 +150,7 @@ class _Finding:
         self._pointer = pointer
         self._where = where
 
-    def find(self) -> _Found:
+    def find(self) -> Parts:
         """The constraint at the pointer. Raises RegistryError for none."""
         if not self._pointer.startswith("/"):
             raise self._error("Not a JSON Pointer of a keyword.", "Write it as /properties/NAME/maximum.")
@@ -168,7 +162,7 @@ class _Finding:
             if not left and self._is_schema(path) and isinstance(value, dict):
                 return self._keyword(tuple(path), value, step)
             if len(left) == 1 and step == "required" and self._is_schema(path) and isinstance(value, dict):
-                return _Found(tuple(path), "required", self._required(value, left[0]))
+                return Parts(tuple(path), "required", self._required(value, left[0]))
             if step == "$ref" and isinstance(value, dict) and isinstance(value.get("$ref"), str):
                 path += self._put_in_place(value)
                 value = self._at(path)
@@ -176,14 +170,14 @@ class _Finding:
             value, key = self._step(value, step)
             path.append(key)
         if value is False and self._is_schema(path):
-            return _Found(tuple(path))
+            return Parts(tuple(path))
         raise self._no_constraint(tuple(path), value)
 
-    def _keyword(self, path: Path, schema: dict[str, Any], keyword: str) -> _Found:
+    def _keyword(self, path: Path, schema: dict[str, Any], keyword: str) -> Parts:
         if keyword in schema and keyword in KEYWORDS:
-            return _Found(path, keyword)
+            return Parts(path, keyword)
         if keyword in _OPENED and (not path or "properties" in schema):
-            return _Found(path, "additionalProperties")
+            return Parts(path, "additionalProperties")
         if keyword in schema:
             raise self._error(f'"{keyword}" is not a constraint.', _hint(schema, to_pointer(path)))
         raise self._missing(path, schema, keyword)

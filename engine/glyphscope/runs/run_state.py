@@ -224,6 +224,11 @@ class RunState:
         """The stage that is open, or the last one. There always is one, if only an empty one."""
         return self.stages[-1]
 
+    @property
+    def last_with_text(self) -> StageState | None:
+        """The last stage in which the model wrote something."""
+        return next((stage for stage in reversed(self.stages) if stage.text), None)
+
     stage = _OfPresent(lambda present: present.name)
     prompt = _OfPresent(lambda present: present.prompt)
     evaluated = _OfPresent(lambda present: present.evaluated)

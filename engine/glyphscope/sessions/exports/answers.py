@@ -18,11 +18,10 @@ _TIMING = ("type", "t", "stage")
 def answer(run: RecordedRun) -> str:
     """The final answer of a conversation, or else the last text that the model wrote, as it wrote it."""
     state = run_state(run.events)
-    text = next((stage.text for stage in reversed(state.stages) if stage.text), "")
-    text = state.answer.text if state.answer is not None else text
-    if not text:
+    found = state.answer or state.last_with_text
+    if found is None or not found.text:
         raise GlyphscopeError("The run contains no text of the model.", where="answer")
-    return text
+    return found.text
 
 
 def calls(run: RecordedRun) -> str:

@@ -103,7 +103,7 @@ def constraint_words(pointer: str, tool: str = "") -> str:
     """`minimum of max_results`, for `/properties/max_results/minimum`; `required q` for a name that is required."""
     steps, keyword, name = parts_of(pointer)
     words = tr("required {name}", name=name) if name else keyword or tr("constraint")
-    names = [steps[n + 1] for n, step in enumerate(steps[:-1]) if step == "properties"]
+    names = [str(steps[n + 1]) for n, step in enumerate(steps[:-1]) if step == "properties"]
     place = ".".join(names) or tool
     return tr("{constraint} of {place}", constraint=words, place=place) if place else words
 
