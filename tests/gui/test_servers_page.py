@@ -59,7 +59,7 @@ def call_it(qtbot, page, tool, **fields):
         view.panel.form.field(name).setPlainText(text)
     qtbot.waitUntil(view.panel.call_button.isEnabled)
     view.panel.call_button.click()
-    qtbot.waitUntil(lambda: not page.calls.is_busy)
+    qtbot.waitUntil(lambda: not page.calls.jobs.is_busy)
     return view.panel.result
 
 
@@ -343,7 +343,7 @@ def test_a_call_without_an_answer_can_be_cancelled(connected, qtbot):
     assert panel.cancel_button.hasFocus()
     qtbot.waitUntil(lambda: panel.bar.maximum() == 0)
     panel.cancel_button.click()
-    qtbot.waitUntil(lambda: not page.calls.is_busy)
+    qtbot.waitUntil(lambda: not page.calls.jobs.is_busy)
     assert panel.result.pill.words == "cancelled"
     assert panel.call_button.isVisible()
     assert panel.call_button.hasFocus()
@@ -363,7 +363,7 @@ def test_a_result_is_shown_under_its_own_tool(connected, qtbot):
     qtbot.waitUntil(lambda: "calling silent" in panel.progress.text())
     assert panel.cancel_button.isVisible()
     panel.cancel_button.click()
-    qtbot.waitUntil(lambda: not page.calls.is_busy)
+    qtbot.waitUntil(lambda: not page.calls.jobs.is_busy)
     assert "kept" in panel.result.text
     view.tools.choose("silent")
     assert panel.result.pill.words == "cancelled"

@@ -42,7 +42,7 @@ def asked(page, qtbot):
 
 
 def answer(qtbot, page):
-    qtbot.waitUntil(lambda: not page.calls.is_busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not page.calls.jobs.is_busy, timeout=30_000)
     assert page.view.question.isHidden()
     return page.view.panel.result.view.pieces[0].text
 
@@ -81,7 +81,7 @@ def test_a_model_answers_after_approval_and_its_answer_is_sent_by_another_click(
     assert not card.send_button.isEnabled() and card.answer_edit.toPlainText() == ""
     card.generate_button.click()
     qtbot.waitUntil(lambda: card.answer_edit.toPlainText() == "Woolly.", timeout=30_000)
-    assert page.calls.is_busy, "sent without the user"
+    assert page.calls.jobs.is_busy, "sent without the user"
     card.send_button.click()
     assert answer(qtbot, page) == "scripted says Woolly."
     asked("think").decline_button.click()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -207,10 +207,10 @@ class ServersController(QObject):
 
     def _end(self, name: str) -> None:
         if source := self.server_source(name):
-            self._background.start(f"end {id(source)}", source.close, _nothing, self.failed.emit)
+            self._background.start(f"end {id(source)}", source.close, lambda _: None, self.failed.emit)
 
     def _in_background(self, name: str, do: Callable[[], None]) -> None:
-        self._background.start(f"move {name}", do, _nothing, self.failed.emit)
+        self._background.start(f"move {name}", do, lambda _: None, self.failed.emit)
         self.stateChanged.emit(name)
 
     def _set_entry(self, name: str, key: str, value: object, *, instead_of: tuple[str, ...]) -> None:
@@ -268,15 +268,6 @@ def server_config(name: str, entry: dict[str, Any]) -> ServerConfig:
     """Read an entry. Raises ServerError with all its errors."""
     found = read_servers(json.dumps({"mcpServers": {name: entry}}))
     if found.problems or not found.servers:
-        raise ServerError(
-            _problem_lines(f"{p.pointer}: {p.message}" for p in found.problems) or tr("The file is empty.")
-        )
+        lines = [f"{p.pointer.removeprefix('/mcpServers')}: {p.message}" for p in found.problems]
+        raise ServerError("\n".join(lines) or tr("The file is empty."))
     return found.servers[0]
-
-
-def _problem_lines(lines: Iterable[str]) -> str:
-    return "\n".join(line.removeprefix("/mcpServers") for line in lines)
-
-
-def _nothing(_outcome: object) -> None:
-    pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.events import LoadOptions
 from glyphscope.models.finding import FoundModel
@@ -140,7 +140,7 @@ class ModelDialog(FollowsSize, PlainDialog):
             self.table,
             self.nothing,
             self.loading,
-            self._row(self.use_button),
+            hbox(STRETCH, self.use_button),
             10,
             section_label(tr("Hugging Face Hub"), inner),
             self.hub,
@@ -159,9 +159,6 @@ class ModelDialog(FollowsSize, PlainDialog):
         self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")
         self.table.fit_column(SIZE, "123.4 GB")
         self.table.fit_column(SOURCE, tr("bundled with Glyphscope"))
-
-    def _row(self, button: QPushButton) -> QHBoxLayout:
-        return hbox(STRETCH, button)
 
     def _keep_in_sight(self) -> None:
         """A button's result is below it: the view grows for it as far as the screen goes, then it scrolls."""

@@ -15,7 +15,6 @@ from glyphscope.explain.relaxation_cost import RelaxationCost, cost_words, relax
 from glyphscope.models.interface import same_model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.models.remote import is_address
-from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BUSY
 from glyphscope_gui.playground.branches.branches import Branches, Events, Replacement
@@ -85,9 +84,9 @@ class BranchPresenter(QObject):
         ]
         self._show_tree()
 
-    def begin(self, state: RunState) -> None:
+    def begin(self) -> None:
         self._panel.commit_edits()
-        self.branches.begin(state)
+        self.branches.begin()
         self._forget()
 
     def finish(self, applied: Applied) -> None:

@@ -11,7 +11,6 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
-from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import count, percent
@@ -22,7 +21,7 @@ from glyphscope_gui.playground.size_words import LEGEND, summary
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
-from glyphscope_gui.runs.run_controller import Applied, Saving
+from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.card import Heading
@@ -79,9 +78,8 @@ class EvidenceDock(ScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
-        self._registry: ToolRegistry | None = None
+        self._state = RunState()
         self._savings: list[Saving] = []
-        self._started: RunStarted | None = None
         self._shown: tuple[StageState, int | None] = (StageState(), None)
         """The stage, and the index of its token whose alternatives are shown; None for no token."""
         self._all = False
@@ -115,14 +113,9 @@ class EvidenceDock(ScrollArea):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def begin(self, _state: RunState) -> None:
-        self._started = None
+    def begin(self, state: RunState) -> None:
+        self._state = state
         self.size_section.hide()
-
-    def apply(self, applied: Applied) -> None:
-        if isinstance(applied.events[0], RunStarted):
-            self._started = applied.events[0]
-            self._registry = applied.state.registry
 
     def show_stage(self, stage: StageState) -> None:
         """Show a stage of the run, as it is by now."""
@@ -141,15 +134,15 @@ class EvidenceDock(ScrollArea):
     def finish(self) -> None:
         self.step_chart.finish()
 
-    def show_token(self, state: StageState, index: int | None) -> None:
+    def show_token(self, stage: StageState, index: int | None) -> None:
         """Show the alternatives of one token of the stage, with the reasons why some cannot be in a valid call."""
         if self._shown[1] != index or index is None:
             self.rule_line.show_rule(None)
-        self._shown, self._refusal = (state, index), None
+        self._shown, self._refusal = (stage, index), None
         self.expected_note.hide()
         if self._step_place.is_made:
             self.step_chart.select(index)
-        started = self._started
+        started = self._state.started
         if index is None or started is None:
             self.alternatives_model.show((), (), -1)
             self.alternatives.hide()
@@ -157,17 +150,17 @@ class EvidenceDock(ScrollArea):
             self.alternatives_heading.set_title(tr("Alternatives"))
             self.alternatives_note.setText(_NO_TOKEN)
             return
-        token = state.tokens[index]
+        token = stage.tokens[index]
         all_rows = token.step.alternatives
         rows = all_rows if self._all else all_rows[:FEW]
-        self.alternatives_model.show_token(state, token, rows, started.request, self._registry)
+        self.alternatives_model.show_token(stage, token, rows, started.request, self._state.registry)
         self.alternatives.setVisible(bool(rows))
         self.all_button.setVisible(len(all_rows) > FEW)
         self.all_button.setText(
             tr("Show fewer") if self._all else tr("Show all {count}", count=len(all_rows))
         )
         self.alternatives_heading.set_title(tr("Alternatives of token {index}", index=index))
-        constraint = _constraint_words(token, started, masked=_is_masked(state, started))
+        constraint = _constraint_words(token, started, masked=_is_masked(stage, started))
         self.alternatives_note.setText(f"{constraint} {_sampler_words(token, started)}".strip())
 
     def show_refusal(self, refusal: Refusal) -> None:

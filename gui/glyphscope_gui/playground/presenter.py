@@ -89,14 +89,13 @@ class PlaygroundPresenter(Page):
         self.view.begin(state)
         self.evidence.begin(state)
         self.stages.choice.begin(state)
-        self.branches.begin(state)
+        self.branches.begin()
         self.explain.begin()
         self.conversation.begin(state)
 
     def apply(self, applied: Applied) -> None:
         """Pass new events first to the views of the whole run, then to those of a stage."""
         self.view.apply(applied)
-        self.evidence.apply(applied)
         self.stages.choice.apply(applied)
         self.context.rules.apply(applied)
         self.branches.branches.apply(applied)

@@ -13,7 +13,7 @@ from glyphscope_gui.shared.page_ids import PageId
 
 class RulesPresenter(QObject):
     def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
-        super().__init__(context.window)
+        super().__init__(view)
         self._context = context
         self._view = view
         self._evidence = evidence

@@ -110,7 +110,7 @@ class RunPage(FollowsSize, QWidget):
         self._state = state
         self.copy_button.setEnabled(False)
         self.notice.hide()
-        self.timeline.begin(state)
+        self.timeline.begin()
 
     def apply(self, applied: Applied) -> None:
         """Show the run's new events; those of the shown stage come through `grow_stage`."""

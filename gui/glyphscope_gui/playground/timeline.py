@@ -154,15 +154,15 @@ class TimelineTable(PlainTable):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter chooses the current row again, which pins its stage."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self._notify(self.currentIndex().row())
+            self._choose(self.currentIndex().row())
         else:
             super().keyPressEvent(event)
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         if self._announces and current.isValid():
-            self._notify(current.row())
+            self._choose(current.row())
 
-    def _notify(self, place: int) -> None:
+    def _choose(self, place: int) -> None:
         self._is_announcing = True
         self.rowChosen.emit(self._timeline.row(place))
         self._is_announcing = False
@@ -199,7 +199,7 @@ class Timeline(Card):
         """Hide the columns' titles in a low window; the cells' hints have them."""
         self.table.horizontalHeader().setHidden(low)
 
-    def begin(self, _state: RunState) -> None:
+    def begin(self) -> None:
         self.model.begin()
         self.gauges.show_budgets(())
         self.hide()

@@ -21,7 +21,7 @@ class TypedTextPresenter(QObject):
     """Connects the field, the model's tokenizer and the grammar of the run."""
 
     def __init__(self, context: AppContext, view: RunPage, bar: BranchBar) -> None:
-        super().__init__(context.window)
+        super().__init__(view)
         self._runs = context.runs
         self._page = view
         self._bar = bar

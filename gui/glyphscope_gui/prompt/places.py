@@ -86,6 +86,7 @@ _WHY = {
     BEGUN: tr("The beginning of the answer in this notation."),
 }
 _REMOVED = tr("This tool is no longer in the project.")
+_NO_ARGUMENT = tr("This argument no longer exists.")
 
 
 def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: RegistryDocument) -> PartPlace:
@@ -112,13 +113,10 @@ def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: Registry
         return PartPlace(
             name, tr("Name and brackets of the tool.") if cost.title == ITSELF else _ABOVE, tool=name
         )
+    title = tr("{argument} of {name}", argument=argument, name=name)
     schema = registry.shown_parameters(name).get("properties", {}).get(argument)
     if schema is None:
-        return PartPlace(
-            tr("{argument} of {name}", argument=argument, name=name),
-            tr("This argument no longer exists."),
-            tool=name,
-        )
+        return PartPlace(title, _NO_ARGUMENT, tool=name)
     if describes and isinstance(schema, dict):
         text = str(schema.get("description", ""))
         return PartPlace(
@@ -130,9 +128,7 @@ def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: Registry
             argument,
         )
     words = tr("Name, type and limits come from the schema.")
-    return PartPlace(
-        tr("{argument} of {name}", argument=argument, name=name), words, tool=name, argument=argument
-    )
+    return PartPlace(title, words, tool=name, argument=argument)
 
 
 def _of_line(cost: Cost, line: int, prompt: PromptDocument, *, is_own: bool) -> PartPlace:
@@ -147,7 +143,7 @@ def _describe(place: PartPlace, text: str, registry: RegistryDocument) -> str:
     parameters = copy.deepcopy(registry.shown_parameters(place.tool))
     schema = parameters.get("properties", {}).get(place.argument)
     if not isinstance(schema, dict):
-        return tr("This argument no longer exists.")
+        return _NO_ARGUMENT
     schema["description"] = text
     registry.set_parameters(place.tool, parameters, f"description {place.argument}")
     return ""

@@ -13,7 +13,7 @@ from glyphscope.events import LoopSettings
 from glyphscope.runs.transforms.registry import TRANSFORMS
 from glyphscope.strategies.loop.guards import calls_per_turn
 from glyphscope.strategies.loop.presets import compose, loop_presets
-from glyphscope_gui.run_settings.strategy_texts import words, words_of
+from glyphscope_gui.run_settings.strategy_texts import names_text, read_names
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
@@ -109,7 +109,7 @@ class LoopForm(StructForm):
         self._settings = settings
         self._fields["max_tool_calls_per_turn"].setEnabled(settings.parallel_tool_calls)
         self._fields["fix_empty_final_disable_tools"].setEnabled(settings.fix_empty_final)
-        self.transforms_button.setText(words_of(settings.transforms)[:60] or tr("None"))
+        self.transforms_button.setText(names_text(settings.transforms)[:60] or tr("None"))
         for action in self.transforms_button.menu().actions():
             action.setChecked(action.data() in settings.transforms)
         for action in self.presets_button.menu().actions():
@@ -117,7 +117,7 @@ class LoopForm(StructForm):
         if not settings.presets:
             note = tr("Selected individually")
         else:
-            note = words_of(settings.presets)
+            note = names_text(settings.presets)
             if settings != compose(settings.presets):
                 note = tr("{presets}, edited", presets=note)
         self.presets_note.setText(note)
@@ -157,14 +157,14 @@ class LoopForm(StructForm):
         self._add_check("fix_empty_final", empty, tr("Once, with a request for an answer in text"))
         without = FlagSetting(tr("… without tools"))
         self._add_check("fix_empty_final_disable_tools", without, tr("Offer no tools in that retry"))
-        allow = TextSetting(lambda text: words(text) or None, words_of, tr("all tools"))
+        allow = TextSetting(lambda text: read_names(text) or None, names_text, tr("all tools"))
         self._add(
             "allow",
             tr("Only these"),
             allow,
             tr("Tool names separated by commas: only these are offered and executed"),
         )
-        deny = TextSetting(words, words_of, tr("none"))
+        deny = TextSetting(read_names, names_text, tr("none"))
         self._add(
             "deny",
             tr("Never these"),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QSize, Qt
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from glyphscope.events import RunRequest
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme.sizes import PAD
@@ -14,13 +18,19 @@ FRAME = 4
 
 
 class SettingsPopup(QFrame):
-    """A popup that scrolls where the screen has no room for it. `column` takes the parts of its `body`."""
+    """A popup that scrolls where the screen has no room for it. `column` takes the parts of its `body`.
+
+    `optionsChosen` carries a dict of the fields of RunRequest that the user changed.
+    """
+
+    optionsChosen = Signal(object)
 
     WIDTH = 560
 
     def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         named(self, name, title)
+        self._options = RunRequest(prompt="", registry={})
         self.body = named(QWidget(), "settingsBody")
         self.column = vbox(parent=self.body, margins=(PAD, 12, PAD, 14), spacing=14)
         scroll = QScrollArea(self, widgetResizable=True)
@@ -29,6 +39,10 @@ class SettingsPopup(QFrame):
         scroll.setWidget(self.body)
         scroll.verticalScrollBar().rangeChanged.connect(self._grow)
         vbox(scroll, parent=self, margins=1)
+
+    def show_options(self, options: RunRequest) -> None:
+        """Show the options of the project, without a signal."""
+        raise NotImplementedError
 
     def show_below(self, anchor: QWidget) -> None:
         """Below the button, within its window's screen."""
@@ -42,6 +56,11 @@ class SettingsPopup(QFrame):
         self.resize(size)
         self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())
         self.show()
+
+    def _change(self, **changes: Any) -> None:
+        """Show the options with the user's changes, and report these."""
+        self.show_options(msgspec.structs.replace(self._options, **changes))
+        self.optionsChosen.emit(changes)
 
     def _grow(self, _least: int, missing: int) -> None:
         """Lines that no size hint has counted (wrapped, styled or typed later) get room where the screen has it."""

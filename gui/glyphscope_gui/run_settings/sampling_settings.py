@@ -8,7 +8,6 @@ from statistics import median_low
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from glyphscope.evals.matrix.profiles import Profile, profiles
@@ -41,15 +40,10 @@ GREEDY = tr(
 
 
 class SamplingSettings(SettingsPopup):
-    """A popup. `optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
-
-    optionsChosen = Signal(object)
-
     WIDTH = 520
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("samplingSettings", tr("Sampling"), parent)
-        self._options = RunRequest(prompt="", registry={})
         self._model = ""
         self._run: RunState | None = None
         self.presets_button = push_button(tr("Presets"), self, name="samplingPresets")
@@ -63,7 +57,6 @@ class SamplingSettings(SettingsPopup):
         self._lay_out()
 
     def show_options(self, options: RunRequest) -> None:
-        """Show the options of the project, without a signal."""
         self._options = options
         for name, field in self._fields.items():
             field.show_value(getattr(options.sampling, name))
@@ -105,11 +98,11 @@ class SamplingSettings(SettingsPopup):
         for name, field in self._fields.items():
             field.edited.connect(lambda value, name=name: self._sample(**{name: value}))
         self.max_tokens = NumberSetting(1, _MOST)
-        self.max_tokens.edited.connect(lambda value: self._notify(max_tokens=value))
+        self.max_tokens.edited.connect(lambda value: self._change(max_tokens=value))
         self.stop = LinesSetting(
             read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line")
         )
-        self.stop.edited.connect(lambda value: self._notify(stop=value))
+        self.stop.edited.connect(lambda value: self._change(stop=value))
 
     def _lay_out(self) -> None:
         grid = SettingsGrid(2)
@@ -167,7 +160,7 @@ class SamplingSettings(SettingsPopup):
         return menu
 
     def _choose(self, preset: Profile) -> None:
-        self._notify(sampling=self._of(preset))
+        self._change(sampling=self._of(preset))
 
     def _of(self, preset: Profile) -> Sampling:
         return preset.of(self._model, self._options.sampling.seed)
@@ -208,11 +201,7 @@ class SamplingSettings(SettingsPopup):
         self.run_note.setText(words)
 
     def _sample(self, **changes: Any) -> None:
-        self._notify(sampling=msgspec.structs.replace(self._options.sampling, **changes))
-
-    def _notify(self, **changes: Any) -> None:
-        self.show_options(msgspec.structs.replace(self._options, **changes))
-        self.optionsChosen.emit(changes)
+        self._change(sampling=msgspec.structs.replace(self._options.sampling, **changes))
 
 
 def read_stops(text: str) -> tuple[str, ...]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest
-from glyphscope.tools.approval import ApprovalError
 from glyphscope_gui.run_settings.answer_form import AnswerForm
 from glyphscope_gui.run_settings.loop_form import LoopForm
 from glyphscope_gui.run_settings.popup import SettingsPopup
@@ -32,30 +30,24 @@ THINKING_TIP = tr("Whether the model reasons first, for chat templates with a th
 
 
 class StrategySettings(SettingsPopup):
-    """A popup. `optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
-
-    optionsChosen = Signal(object)
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("strategySettings", tr("Strategy settings"), parent)
-        self._options = RunRequest(prompt="", registry={})
         self.about = PlainLabel(self, role="muted", wordWrap=True)
         self.loop = LoopForm()
         self.router = RouterForm()
         self.answer = AnswerForm()
         self._make_common()
         self._lay_out()
-        self.loop.chosen.connect(lambda settings: self._notify(loop=settings))
-        self.router.chosen.connect(lambda settings: self._notify(router=settings))
-        self.answer.chosen.connect(lambda changes: self._notify(**changes))
-        self.thinking.edited.connect(lambda value: self._notify(thinking=value))
+        self.loop.chosen.connect(lambda settings: self._change(loop=settings))
+        self.router.chosen.connect(lambda settings: self._change(router=settings))
+        self.answer.chosen.connect(lambda changes: self._change(**changes))
+        self.thinking.edited.connect(lambda value: self._change(thinking=value))
         self.attempts.edited.connect(lambda value: self._repair(attempts=value))
         self.extract.edited.connect(lambda value: self._repair(extract=value))
-        self.dispatch.edited.connect(lambda value: self._notify(dispatch=value))
+        self.dispatch.edited.connect(lambda value: self._change(dispatch=value))
         self.approvals.edited.connect(self._approve)
 
     def show_options(self, options: RunRequest) -> None:
-        """Show the options of the project, without a signal."""
         self._options = options
         strategy = options.strategy
         self.about.setText(next((about for name, _, about in STRATEGIES if name == strategy), ""))
@@ -93,7 +85,7 @@ class StrategySettings(SettingsPopup):
         self.extract = FlagSetting(tr("Extract a call from surrounding text"))
         self.dispatch = FlagSetting(tr("Execute the call"))
         self.dispatch.setToolTip(tr("Off: the run ends with the call, which is not executed"))
-        self.approvals = TextSetting(_rules, approvals_text, tr("every call needs approval"))
+        self.approvals = TextSetting(approval_rules, approvals_text, tr("every call needs approval"))
 
     def _lay_out(self) -> None:
         template = SettingsGrid(2)
@@ -134,22 +126,10 @@ class StrategySettings(SettingsPopup):
     def _approve(self, rules: tuple[ApprovalRule, ...]) -> None:
         """Keep the identity that a rule is bound to, which is not in the text, when another rule is edited."""
         bound = {(r.tool, r.source, r.action): r for r in self._options.approvals}
-        self._notify(approvals=tuple(bound.get((r.tool, r.source, r.action), r) for r in rules))
+        self._change(approvals=tuple(bound.get((r.tool, r.source, r.action), r) for r in rules))
 
     def _repair(self, **changes: Any) -> None:
-        self._notify(repair=msgspec.structs.replace(self._options.repair, **changes))
-
-    def _notify(self, **changes: Any) -> None:
-        self._options = msgspec.structs.replace(self._options, **changes)
-        self.answer.show_options(self._options)
-        self.optionsChosen.emit(changes)
-
-
-def _rules(text: str) -> tuple[ApprovalRule, ...]:
-    try:
-        return approval_rules(text)
-    except ApprovalError as error:
-        raise ValueError(str(error)) from error
+        self._change(repair=msgspec.structs.replace(self._options.repair, **changes))
 
 
 def _section(title: str, *widgets: QWidget) -> QWidget:

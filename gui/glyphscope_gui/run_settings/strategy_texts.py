@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from glyphscope.events import ApprovalRule, ModelInfo
-from glyphscope.tools.approval import parse_approvals
+from glyphscope.tools.approval import ApprovalError, parse_approvals
 from glyphscope_gui.shared.language import tr
 
 
@@ -28,12 +28,12 @@ def named_lists(text: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def words_of(values: Iterable[str] | None) -> str:
+def names_text(values: Iterable[str] | None) -> str:
     """`search, browse`."""
     return ", ".join(values or ())
 
 
-def words(text: str) -> tuple[str, ...]:
+def read_names(text: str) -> tuple[str, ...]:
     """Names between commas, each once."""
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
@@ -48,8 +48,11 @@ def approvals_text(rules: Iterable[ApprovalRule]) -> str:
 
 
 def approval_rules(text: str) -> tuple[ApprovalRule, ...]:
-    """The rules of such a text. Raises ApprovalError."""
-    return parse_approvals(words(text))
+    """The rules of such a text. Raises ValueError with the reason in words."""
+    try:
+        return parse_approvals(read_names(text))
+    except ApprovalError as error:
+        raise ValueError(str(error)) from error
 
 
 def no_thinking_words(model: ModelInfo | None) -> str:

@@ -59,10 +59,6 @@ class CallPresenter(QObject):
         self.jobs.ended.connect(self._ended)
         self.jobs.crashed.connect(context.show_error)
 
-    @property
-    def is_busy(self) -> bool:
-        return self.jobs.is_busy
-
     def show(self, server: str, row: ToolRow | None, claims: Mapping[str, Any]) -> None:
         """Show the chosen tool, with its typed arguments and its latest result."""
         self._keep_draft()

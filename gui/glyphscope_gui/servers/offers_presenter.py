@@ -156,7 +156,7 @@ class OffersPresenter(QObject):
         uri, source = self._uri(), self._servers.server_source(self._shown)
         server = source.server if source is not None else None
         updates = server.subscriptions.get(uri) if server is not None else None
-        if updates is not None and not self.resources.is_busy:
+        if updates is not None and not self.resources.jobs.is_busy:
             self._read = (uri, updates)
             self._view.resource.call_button.click()
 

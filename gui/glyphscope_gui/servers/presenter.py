@@ -44,10 +44,6 @@ class ServersPresenter(Page):
     title = tr("Servers")
     tip = tr("Connect MCP servers, call their tools, and inspect the effects of the demo tools")
 
-    @property
-    def header(self) -> frozenset[HeaderPart]:
-        return frozenset()
-
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
         self._servers = context.services.servers
@@ -73,6 +69,10 @@ class ServersPresenter(Page):
         self._connect_tools()
         self._connect_window()
         self.view.list.choose(DEMO)
+
+    @property
+    def header(self) -> frozenset[HeaderPart]:
+        return frozenset()
 
     def close(self) -> None:
         self.questions.stop()

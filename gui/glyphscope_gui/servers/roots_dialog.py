@@ -51,9 +51,9 @@ class RootsDialog(PlainDialog):
         """Add a folder, once."""
         path = Path(folder)
         if not path.is_dir():
-            self._notify(tr("Not a folder: {path}", path=folder))
+            self._show_problem(tr("Not a folder: {path}", path=folder))
         elif len(self._roots) >= MOST_ROOTS:
-            self._notify(tr("A server has at most {count} roots.", count=MOST_ROOTS))
+            self._show_problem(tr("A server has at most {count} roots.", count=MOST_ROOTS))
         elif str(path.absolute()) not in self._roots:
             self._roots.append(str(path.absolute()))
             self._show()
@@ -68,9 +68,9 @@ class RootsDialog(PlainDialog):
         self.list.clear()
         self.list.addItems([visible(root, spaces=True) for root in self._roots])
         self.remove_button.setEnabled(False)
-        self._notify("")
+        self._show_problem("")
 
-    def _notify(self, words: str) -> None:
+    def _show_problem(self, words: str) -> None:
         show_words(self.problem, words)
 
     def _remove(self) -> None:

@@ -18,7 +18,7 @@ class SignInPresenter(QObject):
     """Shows one address at a time, the last requested one."""
 
     def __init__(self, context: AppContext, notice: NoticeBanner) -> None:
-        super().__init__(context.window)
+        super().__init__(notice)
         self._servers = context.services.servers
         self._notice = notice
         self._signing_in = ""

@@ -90,7 +90,7 @@ class ToolCalls(QObject):
         self._last_report, self._since = None, time.monotonic()
         self._look.start()
         self._background.start(
-            "call", _timed_call(work, cancel, self._notify, self._view), self._done, self._failed
+            "call", _timed_call(work, cancel, self._report, self._view), self._done, self._failed
         )
         self.began.emit()
         self._show_progress()
@@ -101,7 +101,7 @@ class ToolCalls(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _notify(self, done: float, total: float | None, message: str) -> None:
+    def _report(self, done: float, total: float | None, message: str) -> None:
         """In the call's thread: the last word counts, and is looked at when it suits the window."""
         self._last_report = (done, total, message)
 

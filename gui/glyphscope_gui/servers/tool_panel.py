@@ -116,7 +116,7 @@ class ToolPanel(FollowsSize, Card):
         self._lay_out(body)
         self.views.chosen.connect(self.show_view)
         self.form.changed.connect(self.edited)
-        self.form.messageChanged.connect(self._notify)
+        self.form.messageChanged.connect(self._show_words)
         self.show_row(None, {})
 
     def show_row(
@@ -151,7 +151,7 @@ class ToolPanel(FollowsSize, Card):
         self.schema.show_text(text[:LONGEST_SCHEMA])
         self.show_enforcement(None)
         self._show_json_button()
-        self._notify("")
+        self._show_words("")
         self.show_state()
         self._fit()
         self.edited.emit()
@@ -181,12 +181,14 @@ class ToolPanel(FollowsSize, Card):
         self._refit()
         if self.form.is_empty and not check.ok:
             needed = ", ".join(self.form.needed)
-            self._notify(tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True)
+            self._show_words(
+                tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True
+            )
         else:
             words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
             problems = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
             warning = tr("{problems} The server may reject the call.", problems=problems).strip()
-            self._notify(problems if check.ok else warning)
+            self._show_words(problems if check.ok else warning)
         fits = check.ok or self.form.is_empty
         self.call_button.setText(self._panel_words.verb if fits else self._panel_words.verb_anyway)
 
@@ -194,7 +196,7 @@ class ToolPanel(FollowsSize, Card):
         """Show why the arguments cannot be parsed; they cannot be sent."""
         self.form.show_unreadable()
         self._refit()
-        self._notify(words)
+        self._show_words(words)
         self.call_button.setEnabled(False)
 
     def show_progress(self, progressed: Progressed, other: str = "") -> None:
@@ -335,7 +337,7 @@ class ToolPanel(FollowsSize, Card):
             return
         found = example_arguments(self.tool.parameters)
         if found is None:
-            self._notify(tr("No example was found."))
+            self._show_words(tr("No example was found."))
             return
         as_json = self.form.is_json
         self.form.show_tool(self.tool, found)
@@ -349,8 +351,8 @@ class ToolPanel(FollowsSize, Card):
         try:
             self.callRequested.emit(self.form.arguments())
         except ValueError as error:
-            self._notify(str(error))
+            self._show_words(str(error))
 
-    def _notify(self, words: str, calm: bool = False) -> None:
+    def _show_words(self, words: str, calm: bool = False) -> None:
         set_role(self.words, "hint" if calm else "problem")
         self.words.setText(words[:400])

@@ -84,14 +84,14 @@ class FolderLine(QWidget):
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            self._notify(tr("The folder cannot be created: {why}.", why=error.strerror or error))
+            self._show_problem(tr("The folder cannot be created: {why}.", why=error.strerror or error))
             return
         if QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._folder))):
             self.problem.hide()
         else:
-            self._notify(tr("No file manager was found."))
+            self._show_problem(tr("No file manager was found."))
 
-    def _notify(self, words: str) -> None:
+    def _show_problem(self, words: str) -> None:
         self.problem.setText(words)
         self.problem.show()
 

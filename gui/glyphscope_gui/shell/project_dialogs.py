@@ -30,7 +30,7 @@ class ProjectDialogs(QObject):
         self._controller = controller
         self._window = window
         controller.conflicted.connect(self._ask_conflict)
-        controller.failed.connect(self._show_error)
+        controller.failed.connect(lambda error: show_error(window, error))
 
     def open(self) -> None:
         """Choose a project to open; unsaved edits are asked about first."""
@@ -135,9 +135,6 @@ class ProjectDialogs(QObject):
                 lambda: self._controller.save(overwrite=True),
             ),
         )
-
-    def _show_error(self, error: BaseException) -> None:
-        show_error(self._window, error)
 
     def _choose_file(self) -> None:
         ask_for_file(self._window, tr("Open a project"), self._controller.open, _FILTER)

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, ConstraintKind, Relaxed, RunRequest, RunStarted
-from glyphscope.runs import RunState, branch_request, branch_tree
+from glyphscope.runs import branch_request, branch_tree
 from glyphscope.runs.branch import Branch
 from glyphscope.sessions import History, Kin
 from glyphscope.sessions.history import kin_of
@@ -98,7 +98,7 @@ class Branches(QObject):
 
     # -- events of runs ----------------------------------------------------------------------------------------
 
-    def begin(self, _state: RunState) -> None:
+    def begin(self) -> None:
         """Another run begins, or is to be shown; its first event identifies it."""
         self.shown = ""
 

@@ -54,7 +54,7 @@ class BranchTree(FollowsSize, QTreeView):
         self.setHeaderHidden(True)
         self.header().setStretchLastSection(False)
         self.header().setSectionResizeMode(CAME, self.header().ResizeMode.Stretch)
-        self.clicked.connect(self._notify)
+        self.clicked.connect(self._choose_run)
         self.customContextMenuRequested.connect(self._show_menu)
         self.actions_ = [
             self._action(tr("&Show"), self.show_current),
@@ -69,7 +69,7 @@ class BranchTree(FollowsSize, QTreeView):
             self.scrollTo(index)
 
     def show_current(self) -> None:
-        self._notify(self.currentIndex())
+        self._choose_run(self.currentIndex())
 
     def name_current(self) -> None:
         index = self.currentIndex()
@@ -104,7 +104,7 @@ class BranchTree(FollowsSize, QTreeView):
         self.setColumnWidth(OUTCOME, outcome)
         self.setColumnWidth(RUN, width - outcome if narrow else round((width - outcome) * 0.5))
 
-    def _notify(self, index: QModelIndex) -> None:
+    def _choose_run(self, index: QModelIndex) -> None:
         if index.isValid():
             self.runChosen.emit(self._tree.run(index))
 

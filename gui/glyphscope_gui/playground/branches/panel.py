@@ -63,7 +63,7 @@ class BranchPanel(QWidget):
         if run != self._run:
             self.commit_edits()
         is_other, self._run = run != self._run, run
-        self._notify(self.where, where)
+        self._show_words(self.where, where)
         for edit, text in ((self.name_edit, name), (self.note_edit, note)):
             if edit.text() != text and (is_other or not edit.isModified()):
                 edit.setText(text)
@@ -75,7 +75,7 @@ class BranchPanel(QWidget):
                 commit()
 
     def show_paid(self, words: str) -> None:
-        self._notify(self.paid, words)
+        self._show_words(self.paid, words)
 
     def show_cost(self, lines: Sequence[CostLine]) -> None:
         """Show the cost of a dropped constraint, a label for each line."""
@@ -112,7 +112,7 @@ class BranchPanel(QWidget):
         self.note_edit.setModified(False)
         self.noteRequested.emit(self._run, self.note_edit.text().strip())
 
-    def _notify(self, label: QLabel, words: str) -> None:
+    def _show_words(self, label: QLabel, words: str) -> None:
         show_words(label, words)
         label.setAccessibleName(words)
 
