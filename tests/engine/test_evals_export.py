@@ -12,12 +12,12 @@ import pytest
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.export import COLUMNS, form_of, samples_csv, samples_parquet
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.sample import Failure, Made, Sample
+from glyphscope.evals.results.sample import Failure, ModelCall, Sample
 
 SAMPLE = Sample(
     id="a/s/one/1", arm="a", suite="s", scenario="one", trial=1, seed=7, text='=SUM("\ud800")', parsed=None,
     failures=(Failure(reason="PARSE", code="SYNTAX", detail="no call"), Failure(reason="MISSING_CALL")),
-    calls=(Made(tool="search", arguments={"query": "x"}),),
+    calls=(ModelCall(tool="search", arguments={"query": "x"}),),
 )  # fmt: skip
 
 

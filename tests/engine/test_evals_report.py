@@ -19,7 +19,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report import report_html
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.results.summary import summarise
-from glyphscope.evals.results.tables import Checked, Sized, SuiteTables
+from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.notation.write import Sizes
 from made_samples import MadeResult, made_arms
@@ -171,11 +171,11 @@ def _hostile() -> tuple[MadeResult, Manifest, list[Sample], list[Suite], list[Su
             suite=text,
             model=text,
             checks=(
-                Checked(text=text, tool_allowed=True, code="SYNTAX", char=1, decided_by=text[:2], message=text,
+                CheckResult(text=text, tool_allowed=True, code="SYNTAX", char=1, decided_by=text[:2], message=text,
                         expected_allowed=False, expected_code=text, fits=False, note=text),
             ),
             sizes=(
-                Sized(id=text, tool=text, sizes=(Sizes(style="json", characters=1, bytes=1, tokens=1),),
+                SizeResult(id=text, tool=text, sizes=(Sizes(style="json", characters=1, bytes=1, tokens=1),),
                       claimed={text: 1}, words=(text,)),
             ),
             words=(text,),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from glyphscope.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
-from glyphscope.evals.results.sample import NO_ANSWER, Made
+from glyphscope.evals.results.sample import NO_ANSWER, ModelCall
 from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.scoring.outcome import REASON_OF_CODE
 from glyphscope.evals.scoring.scorer import MOST_DETAIL, score
@@ -159,7 +159,7 @@ def test_a_call_in_a_text_counts_as_a_call_where_none_is_expected():
     never = asked(expectation(), request={"stop_on": "never"})
     judged = verdict(never, f"I will do it: {SEARCH} There.")
     assert reasons(judged) == ["PARSE", "UNWANTED_CALL"] and not judged.valid
-    assert judged.calls == (Made(tool="search", arguments={"query": "x"}),)
+    assert judged.calls == (ModelCall(tool="search", arguments={"query": "x"}),)
 
 
 def test_an_invalid_call_is_a_failure_where_none_is_expected():
@@ -277,7 +277,7 @@ def talked(expect: Any, *said: str, **members: Any) -> Any:
 def test_every_call_of_a_conversation_counts_once():
     judged = talked(expectation(EXPECTED), SEARCH, "It is x.")
     assert shares(judged) == (True, True, True, True, True) and judged.text == "It is x."
-    assert judged.calls == (Made(tool="search", arguments={"query": "x"}, ok=True),)
+    assert judged.calls == (ModelCall(tool="search", arguments={"query": "x"}, ok=True),)
     assert (judged.outcome, judged.ended) == ("valid", "answered")
     judged = talked(expectation(EXPECTED), SEARCH, SEARCH, "It is x.")
     assert reasons(judged) == ["EXTRA_CALL"] and judged.right_arguments is True

@@ -12,7 +12,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import sample_id
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.sample import Failure, Made, Reason, Sample
+from glyphscope.evals.results.sample import Failure, ModelCall, Reason, Sample
 from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import AnyEvent, Code, ModelInfo, RunRequest, Sampling
 from glyphscope.models.scripted import ScriptedModel
@@ -55,7 +55,7 @@ def made_sample(arm: Arm, scenario: int = 0, trial: int = 1, *, ok: bool = True,
         seed=trial,
         group=GROUPS[scenario % 4],
         expected=("search",),
-        calls=(Made(tool="search", arguments={"max_results": 10 if ok else 11}),),
+        calls=(ModelCall(tool="search", arguments={"max_results": 10 if ok else 11}),),
         text=GOOD if ok else TOO_MANY,
         parsed=ok or reason != "PARSE",
         valid=ok,

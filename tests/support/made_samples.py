@@ -16,7 +16,7 @@ import msgspec
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import sample_id
 from glyphscope.evals.results.manifest import Machine, Manifest
-from glyphscope.evals.results.sample import Failure, Made, Sample
+from glyphscope.evals.results.sample import Failure, ModelCall, Sample
 from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import ModelInfo, Sampling
 
@@ -167,7 +167,9 @@ def _verdicts(draw: random.Random, skill: float, *, masked: bool, tool: str, con
     else:
         failure = Failure(reason="WRONG_ARGUMENTS", path="query", detail="Expected another value.")
     calls = (
-        (Made(tool=tool if right_tool else "search", arguments={"query": "x"}),) if parsed and known else ()
+        (ModelCall(tool=tool if right_tool else "search", arguments={"query": "x"}),)
+        if parsed and known
+        else ()
     )
     return {
         "parsed": parsed,

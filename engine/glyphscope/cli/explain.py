@@ -1,4 +1,4 @@
-"""`glyphscope explain`: what a run's constraint took from the model, why, and what of the prompt could change."""
+"""`glyphscope explain`: the probability that a run's constraint masked, the keywords behind it, and changes to try."""
 
 from __future__ import annotations
 

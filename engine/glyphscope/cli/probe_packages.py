@@ -1,4 +1,4 @@
-"""What Glyphscope requires of packages, and what `glyphscope doctor` finds: is each there, and is its version right?"""
+"""The required packages, for `glyphscope doctor`: is each installed, in a supported version, and can it be imported?"""
 
 from __future__ import annotations
 

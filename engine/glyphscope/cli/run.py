@@ -1,4 +1,4 @@
-"""`glyphscope run`: a prompt to a model, and what comes of it, token by token."""
+"""`glyphscope run`: a prompt to a model, and its answer, token by token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command that holds processes of others ends as with Ctrl-C when it is asked to end: it closes them first."""
+"""SIGTERM and SIGHUP end a command as Ctrl-C does: it first closes the processes that it started."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ DEMO = "demo"
 
 @dataclass(frozen=True)
 class Sources:
-    """`registry` is what may be called, `by_tool` who carries each tool out; `closing` what is to be closed."""
+    """`registry` has the tools that may be called; `by_tool` names the one of the `sources` that executes each."""
 
     registry: ToolRegistry
     sources: dict[str, ToolSource]

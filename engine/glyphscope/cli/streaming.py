@@ -16,9 +16,9 @@ from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import StorageError
 from glyphscope.evals.matrix.plan import Planned
-from glyphscope.evals.running.crew import Crew, MadeSample
 from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.run_sample import run_sample
+from glyphscope.evals.running.worker_pool import FinishedSample, WorkerPool
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.models.interface import Model
 from glyphscope.runs import RunState, run_state
@@ -79,10 +79,10 @@ def run_all(
     )  # fmt: skip
     control = Control()
     make = partial(run_sample, interact=lambda cancelled: TerminalInteraction({}, cancelled=cancelled))
-    with bar, on_first_interrupt(control.stop), Crew([model], samples, control, make) as crew:
+    with bar, on_first_interrupt(control.stop), WorkerPool([model], samples, control, make) as pool:
         task = bar.add_task("running", total=len(samples))
-        for made in crew.items():
-            if not isinstance(made, MadeSample):
+        for made in pool.items():
+            if not isinstance(made, FinishedSample):
                 continue
             (events,) = made.runs
             if records is not None:

@@ -32,7 +32,7 @@ _PLAIN = ("prompt", "system", "preset", "registry", "history")
 """The fields of a request that the prompt is made from."""
 
 Judge = Callable[[RunState], str]
-"""Why a run is not what it was to be; empty where it is."""
+"""Why a run is not as expected; empty where it is."""
 Place = tuple[int, int]
 """Which prompt, 0 or 1, and the place of the seed."""
 
@@ -198,7 +198,7 @@ def ab_report(
     prompt_tokens: tuple[int | None, int | None] = (None, None),
     differ: Sequence[str] = (),
 ) -> AbReport:
-    """The figures of those pairs, and what they come to in sentences. `measure` is the word for a run that is ok."""
+    """The figures of those pairs, and the conclusions in sentences. `measure` is the word for a run that is ok."""
     decided = [pair for pair in pairs if pair.first.ok is not None and pair.second.ok is not None]
     table = Table.of((bool(pair.first.ok), bool(pair.second.ok)) for pair in decided)
     n = len(decided)

@@ -25,10 +25,10 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
-from glyphscope.evals.running.crew import Crew, MadeSample
 from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.run_sample import run_sample
+from glyphscope.evals.running.worker_pool import FinishedSample, WorkerPool
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, ToolResult
 from glyphscope.inputs import storage_error
@@ -147,9 +147,9 @@ class MaskDrivenLab:
         """Yield each sample's entry when it is done. Raises ModelError where a run failed."""
         sources = {self._source.name: self._source}
         make = partial(run_sample, interact=lambda cancelled: NonInteractive(sources, cancelled))
-        with Crew([self._model], self.samples, Control(), make) as crew:
-            for made in crew.items():
-                if isinstance(made, MadeSample):
+        with WorkerPool([self._model], self.samples, Control(), make) as pool:
+            for made in pool.items():
+                if isinstance(made, FinishedSample):
                     yield self._entry(made)
 
     def _request(self, planned: Planned, sampling: Sampling) -> PreparedRequest:
@@ -167,7 +167,7 @@ class MaskDrivenLab:
         )
         return PreparedRequest(request, self.registry)
 
-    def _entry(self, made: MadeSample) -> Entry:
+    def _entry(self, made: FinishedSample) -> Entry:
         prompt, (expected,) = made.planned.scenario.prompt, made.planned.scenario.expect.calls
         state = run_state(made.runs[0])
         if state.failed is not None:

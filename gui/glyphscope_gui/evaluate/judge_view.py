@@ -7,7 +7,7 @@ from html import escape
 from PySide6.QtCore import QEvent, QUrl, Signal
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
-from glyphscope.evals.results.sample import Judged, Sample
+from glyphscope.evals.results.sample import JudgeVerdict, Sample
 from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -52,7 +52,7 @@ class EvalJudge(QTextBrowser):
             self.openRequested.emit(self._sample, int(link.toString()))
 
 
-def _html(number: int, judged: Judged) -> str:
+def _html(number: int, judged: JudgeVerdict) -> str:
     if judged.passed is None:
         role, words = "text-muted", tr("– no verdict")
     else:

@@ -1,4 +1,4 @@
-"""`glyphscope eval SUITE…`, and what is asked about its results."""
+"""`glyphscope eval SUITE…`, and the commands on its results."""
 
 from __future__ import annotations
 

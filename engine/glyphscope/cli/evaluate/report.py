@@ -34,7 +34,7 @@ def report(
 
 
 def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
-    """Prints the figures of all arms, and what they come to beside each other."""
+    """Print the figures of all arms, their comparisons and the notes."""
     if as_json:
         print_json({"folder": str(folder), "summary": msgspec.to_builtins(summary)})
         return

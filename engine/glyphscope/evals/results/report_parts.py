@@ -12,7 +12,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.rows import Row, figures
-from glyphscope.evals.results.sample import NO_ANSWER, Judged, Reason, Sample
+from glyphscope.evals.results.sample import NO_ANSWER, JudgeVerdict, Reason, Sample
 from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion
 from glyphscope.evals.statistics import Share
 
@@ -211,7 +211,7 @@ def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGr
     return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
 
 
-def judged_of(samples: Sequence[Sample]) -> tuple[list[tuple[Sample, Judged]], int]:
+def judged_of(samples: Sequence[Sample]) -> tuple[list[tuple[Sample, JudgeVerdict]], int]:
     """The judge's verdicts, those that did not pass first, and how many more there are."""
     found = [(sample, verdict) for sample in samples for verdict in sample.judged]
     found.sort(key=lambda each: each[1].passed is True)

@@ -39,7 +39,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 1
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that the model made. `ok` None where it was not executed."""
 
     tool: str
@@ -47,7 +47,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool | None = None
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """A judge model's verdict on a turn: `passed` None where there is none, and `error` says why.
 
     `prompt` is the user's message that the judge got, `reason` its own words, `run` the path of its record in the
@@ -90,7 +90,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     level: str = "simple"
     control: bool = False
     expected: tuple[str, ...] = ()
-    calls: tuple[Made, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     text: str = ""
     parsed: bool | None = None
     valid: bool = False
@@ -113,7 +113,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     total_ms: float = 0.0
     model_turns: int = 1
     runs: tuple[str, ...] = ()
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[JudgeVerdict, ...] = ()
     time: str = ""
 
     @property

@@ -28,7 +28,7 @@ _CLAIMED_AS: dict[str, tuple[Style, ...]] = {
 """The styles that a claim for a notation may mean, the nearest at hand first."""
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """A text and the validator's verdict: whether its tool is allowed, the first code, and the deciding character.
 
     `char` counts code points from 0, None where nothing is wrong; `decided_by` is the text before it, and it. `fits`:
@@ -47,7 +47,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Sized(msgspec.Struct, frozen=True, kw_only=True):
+class SizeResult(msgspec.Struct, frozen=True, kw_only=True):
     """A call in all styles, beside the claimed sizes, by notation; `words` describe the differences."""
 
     id: str
@@ -62,8 +62,8 @@ class SuiteTables(msgspec.Struct, frozen=True, kw_only=True):
 
     suite: str
     model: str = ""
-    checks: tuple[Checked, ...] = ()
-    sizes: tuple[Sized, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    sizes: tuple[SizeResult, ...] = ()
     words: tuple[str, ...] = ()
 
 
@@ -88,7 +88,7 @@ def suite_tables(
     )
 
 
-def _checked(row: CheckRow, registry: ToolRegistry) -> Checked:
+def _checked(row: CheckRow, registry: ToolRegistry) -> CheckResult:
     validator = CallValidator(registry, row.notation, row.shape)
     validator.feed(row.text)
     validator.finish()
@@ -96,7 +96,7 @@ def _checked(row: CheckRow, registry: ToolRegistry) -> Checked:
     first = report.errors[0] if report.errors else None
     allowed = report.tool_allowed
     code = first.code if first else ""
-    return Checked(
+    return CheckResult(
         text=row.text,
         tool_allowed=allowed,
         code=code,
@@ -110,7 +110,7 @@ def _checked(row: CheckRow, registry: ToolRegistry) -> Checked:
     )
 
 
-def _sized(row: SizeRow, count_tokens: Callable[[str], int] | None) -> Sized:
+def _sized(row: SizeRow, count_tokens: Callable[[str], int] | None) -> SizeResult:
     sizes = tuple(call_sizes(row.tool, row.arguments, "flat", count_tokens))
     by_style = {size.style: size.characters for size in sizes}
     words = tuple(
@@ -118,7 +118,7 @@ def _sized(row: SizeRow, count_tokens: Callable[[str], int] | None) -> Sized:
         for notation, claimed in row.claimed.items()
         if notation in _CLAIMED_AS
     )
-    return Sized(id=row.id, tool=row.tool, sizes=sizes, claimed=row.claimed, words=words)
+    return SizeResult(id=row.id, tool=row.tool, sizes=sizes, claimed=row.claimed, words=words)
 
 
 def _difference(notation: str, claimed: int, characters: dict[Style, int]) -> str:
@@ -134,7 +134,7 @@ def _difference(notation: str, claimed: int, characters: dict[Style, int]) -> st
     )
 
 
-def _explained(sizes: Sequence[Sized], model: str) -> tuple[str, ...]:
+def _explained(sizes: Sequence[SizeResult], model: str) -> tuple[str, ...]:
     words = []
     claims = [
         (each, notation, n)
@@ -177,11 +177,11 @@ def _explained(sizes: Sequence[Sized], model: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _of(sized: Sized, style: Style) -> Sizes:
+def _of(sized: SizeResult, style: Style) -> Sizes:
     return next(size for size in sized.sizes if size.style == style)
 
 
-def _saved(sizes: Sequence[Sized], base: Style, style: Style, unit: str) -> str:
+def _saved(sizes: Sequence[SizeResult], base: Style, style: Style, unit: str) -> str:
     was = sum(getattr(_of(each, base), unit) for each in sizes)
     return _less(was, sum(getattr(_of(each, style), unit) for each in sizes))
 

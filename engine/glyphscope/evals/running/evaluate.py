@@ -23,7 +23,6 @@ from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
 from glyphscope.evals.results.manifest import Manifest, this_machine
 from glyphscope.evals.results.tables import suite_tables
-from glyphscope.evals.running.crew import Crew
 from glyphscope.evals.running.forecast import Forecast
 from glyphscope.evals.running.progress import (
     Begun,
@@ -37,7 +36,8 @@ from glyphscope.evals.running.progress import (
     SampleGrew,
 )
 from glyphscope.evals.running.run_sample import run_sample
-from glyphscope.evals.scoring.assertions import Assertors
+from glyphscope.evals.running.worker_pool import WorkerPool
+from glyphscope.evals.scoring.assertions import AssertionOptions
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import parse_suite, suite_registry
 from glyphscope.models.interface import Model
@@ -86,8 +86,8 @@ def evaluate(
         present = {sample.id for sample in folder.samples() if sample.answered or not again}
         missing = [planned for planned in plan.samples() if planned.id not in present]
         yield Begun(folder.path, folder.manifest, len(present))
-        assertors = Assertors(allow_python, judges)
-        work = _Work(plan, folder, writer, control, opener, assertors, Forecast(missing), done=len(present))
+        assertions = AssertionOptions(allow_python, judges)
+        work = _Work(plan, folder, writer, control, opener, assertions, Forecast(missing), done=len(present))
         for name in plan.matrix.models:
             todo = [planned for planned in missing if planned.arm.model == name]
             if todo and not control.stopped.is_set():
@@ -151,7 +151,7 @@ class _Work:
     writer: SampleWriter
     control: Control
     opener: Opener
-    assertors: Assertors
+    assertions: AssertionOptions
     forecast: Forecast
     done: int
 
@@ -168,14 +168,14 @@ class _Work:
                 return
             self._opened(name, models[0])
             yield ModelOpened(name)
-            make = partial(run_sample, savings=self.folder.manifest.savings, assertors=self.assertors)
-            crew = Crew(models, todo, self.control, make, self.assertors.judges.values())
-            stack.enter_context(crew)  # it ends before the models are closed
-            yield from self._gathered(name, crew)
+            make = partial(run_sample, savings=self.folder.manifest.savings, assertions=self.assertions)
+            pool = WorkerPool(models, todo, self.control, make, self.assertions.judges.values())
+            stack.enter_context(pool)  # it ends before the models are closed
+            yield from self._gathered(name, pool)
 
-    def _gathered(self, name: str, crew: Crew) -> Iterator[Progress]:
+    def _gathered(self, name: str, pool: WorkerPool) -> Iterator[Progress]:
         fails, why = 0, ""
-        for item in crew.items():
+        for item in pool.items():
             if isinstance(item, SampleBegun | SampleGrew):
                 yield item
                 continue
@@ -184,10 +184,10 @@ class _Work:
             sample = self.writer.add(item.sample, item.runs)
             self.done += 1
             self.forecast.add(sample.id, item.seconds)
-            yield SampleDone(sample, self.done, self.forecast.left / crew.jobs)
+            yield SampleDone(sample, self.done, self.forecast.left / pool.jobs)
             fails = fails + 1 if any(f.reason == "MODEL_FAILED" for f in sample.failures) else 0
             if fails == PATIENCE:
-                crew.stop()
+                pool.stop()
                 why = f"It failed {PATIENCE} times one after the other, last: {sample.failures[0].detail}"
         if why:
             yield self._missing(name, why)

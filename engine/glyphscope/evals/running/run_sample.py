@@ -18,7 +18,7 @@ from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
-from glyphscope.evals.scoring.assertions import NO_ASSERTORS, Asserted, Assertors, assert_all
+from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions, AssertionResult, assert_all
 from glyphscope.evals.scoring.scorer import score
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import AnyEvent, RunRequest, Token
@@ -100,7 +100,7 @@ def run_sample(
     grew: Callable[[SampleGrew], object] | None = None,
     *,
     savings: float = 0.0,
-    assertors: Assertors = NO_ASSERTORS,
+    assertions: AssertionOptions = NO_ASSERTIONS,
     interact: Interact | None = None,
 ) -> SampleAndRuns:
     """The sample, and the events of its runs, then of its judge's. One that was cancelled in the middle has the outcome
@@ -136,7 +136,7 @@ def run_sample(
             runs.states,
             verdict,
             workspace,
-            assertors,
+            assertions,
             cancelled,
             runs.judge,
         )
@@ -162,7 +162,7 @@ def _request(planned: Planned, model: Model) -> RunRequest:
     return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)
 
 
-def _sample(planned: Planned, asserted: Asserted, states: Sequence[RunState]) -> Sample:
+def _sample(planned: Planned, asserted: AssertionResult, states: Sequence[RunState]) -> Sample:
     stages = [stage for state in states for stage in state.stages]
     finished = [state.finished for state in states if state.finished is not None]
     return msgspec.structs.replace(

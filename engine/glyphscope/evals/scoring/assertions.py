@@ -13,8 +13,8 @@ from typing import Any
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.checking.service import CheckFailed, call_function
-from glyphscope.evals.results.sample import Failure, Judged
-from glyphscope.evals.scoring.model_judge import ModelJudge, Wrote, discard
+from glyphscope.evals.results.sample import Failure, JudgeVerdict
+from glyphscope.evals.scoring.model_judge import ModelJudge, TextListener, discard
 from glyphscope.evals.scoring.paths import subjects
 from glyphscope.evals.scoring.scorer import Verdict, failure
 from glyphscope.evals.suites.sources import split_function
@@ -24,23 +24,23 @@ from glyphscope.runs import RunState
 
 
 @dataclass(frozen=True)
-class Assertors:
-    """Decides assertions. `allow_python` is the user's consent; `judges` are the open judge models, by suite."""
+class AssertionOptions:
+    """The means of assertions: `allow_python` is the user's consent, `judges` are the open judge models by suite."""
 
     allow_python: bool = False
     judges: Mapping[str, ModelJudge] = field(default_factory=dict)
 
 
-NO_ASSERTORS = Assertors()
+NO_ASSERTIONS = AssertionOptions()
 """Without Python and without judges: assertions that need them give no verdict."""
 
 
 @dataclass(frozen=True)
-class Asserted:
-    """The verdict with what was found; `judged` and `runs`, the events of the judge's runs, belong together."""
+class AssertionResult:
+    """The verdict after the assertions; `runs` are the events of the judge's runs, one for each of `judged`."""
 
     verdict: Verdict
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[JudgeVerdict, ...] = ()
     runs: tuple[list[AnyEvent], ...] = ()
 
 
@@ -50,46 +50,49 @@ def assert_all(
     turns: Sequence[RunState],
     verdict: Verdict,
     workspace: dict[str, Any] | None,
-    assertors: Assertors,
+    options: AssertionOptions,
     cancelled: threading.Event,
-    wrote: Wrote = discard,
-) -> Asserted:
-    """The verdict after the assertions of every turn, in order. The first failure ends it. `wrote` gets a judge's text
-    as it grows.
+    on_text: TextListener = discard,
+) -> AssertionResult:
+    """The verdict after the assertions of all turns, in order, up to the first failure.
+
+    `on_text` gets a judge's text as it grows.
     """
     if not verdict.ok:
-        return Asserted(verdict)
-    work = _Work(suite, assertors, cancelled, wrote)
+        return AssertionResult(verdict)
+    work = _Work(suite, options, cancelled, on_text)
     expected = [(expect, result) for expect, _, result in subjects(scenario, turns, workspace)]
     failed = next((found for found in work.outcomes(expected) if found is not None), None)
     if failed is not None:
         verdict = replace(verdict, ok=False, failures=(failed,))
-    return Asserted(verdict, tuple(work.judged), tuple(work.runs))
+    return AssertionResult(verdict, tuple(work.judged), tuple(work.runs))
 
 
 # -- inside ----------------------------------------------------------------------------------------------------
 
 
 class _Work:
-    """One sample's assertions, and what the judge said in them."""
+    """The assertions of one sample, with the judge's verdicts and runs."""
 
-    def __init__(self, suite: Suite, assertors: Assertors, cancelled: threading.Event, wrote: Wrote) -> None:
-        self._suite, self._assertors, self._cancelled, self._wrote = suite, assertors, cancelled, wrote
-        self.judged: list[Judged] = []
+    def __init__(
+        self, suite: Suite, options: AssertionOptions, cancelled: threading.Event, on_text: TextListener
+    ) -> None:
+        self._suite, self._options, self._cancelled, self._on_text = suite, options, cancelled, on_text
+        self.judged: list[JudgeVerdict] = []
         self.runs: list[list[AnyEvent]] = []
 
     def outcomes(self, turns: Sequence[tuple[Expectation, dict[str, Any]]]) -> Iterator[Failure | None]:
         """Of each assertion, in order; the next one is evaluated when it is asked for."""
         for number, (expect, result) in enumerate(turns, 1):
             for check in expect.python:
-                yield self._of_function(check, result, number)
+                yield self._function_failure(check, result, number)
         for number, (expect, result) in enumerate(turns, 1):
             for rubric in expect.judge:
-                yield self._of_judge(rubric, result, number)
+                yield self._judge_failure(rubric, result, number)
 
-    def _of_function(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
+    def _function_failure(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
         """None where the function returns True."""
-        if not self._assertors.allow_python:  # `evaluate` rejects the suite earlier: this is the last door
+        if not self._options.allow_python:  # `evaluate` rejects the suite earlier: this is the last door
             return failure("CHECK_FAILED", f"{check.function}: Python is not allowed", turn)
         try:
             file, name = split_function(check.function)
@@ -103,13 +106,13 @@ class _Work:
             return None
         return failure("PYTHON", f"{check.function}: {found.reason or 'returned False'}", turn)
 
-    def _of_judge(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> Failure | None:
+    def _judge_failure(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> Failure | None:
         """None where the judge lets it pass."""
-        judge = self._assertors.judges.get(self._suite.name)
+        judge = self._options.judges.get(self._suite.name)
         if judge is None:
             return failure("JUDGE_FAILED", "no judge model is named", turn)
         judged, events = judge.judged(
-            check.rubric, result, turn=turn, cancelled=self._cancelled, wrote=self._wrote
+            check.rubric, result, turn=turn, cancelled=self._cancelled, on_text=self._on_text
         )
         self.judged.append(judged)
         self.runs.append(events)

@@ -1,4 +1,4 @@
-"""Whether a call is the one that is expected, where it differs if not, and which call stands for which expected one."""
+"""Whether a call is the expected one, where it differs if not, and the pairs of made and expected calls."""
 
 from __future__ import annotations
 
@@ -30,30 +30,23 @@ class Matcher:
         return self.of_arguments(expected, arguments)
 
     def of_arguments(self, expected: ExpectedCall, arguments: dict[str, Any]) -> Difference | None:
-        """The same of the arguments alone, whoever they are given to."""
+        """The difference in the arguments alone, whatever the tool."""
         values = self._of(expected)
-        equal = expected.arguments or {}
-        for name, value in equal.items():
-            if name in arguments:
-                found = values.difference(value, arguments[name], (name,))
-                if found is not None:
-                    return found
-            elif name not in expected.optional:
-                return _missing(name)
-        for name, any_of in expected.any_of.items():
+        right: dict[str, tuple[Any, ...]] = {n: (value,) for n, value in (expected.arguments or {}).items()}
+        right |= expected.any_of
+        for name, any_of in right.items():
             if name in arguments:
                 found = _none_of(values, any_of, arguments[name], name)
                 if found is not None:
                     return found
             elif name not in expected.optional:
-                return _missing(name)
+                return Difference(pointer([name]), f"{named([name])} is missing")
         if expected.match == "exact" and (expected.arguments is not None or expected.any_of):
-            known = {*equal, *expected.any_of, *expected.optional}
-            for name, value in arguments.items():
-                if name not in known:
-                    return Difference(
-                        pointer([name]), f"{named([name])} is {shown(value)}, which is not expected"
-                    )
+            known = {*right, *expected.optional}
+            other = next((name for name in arguments if name not in known), None)
+            if other is not None:
+                words = f"{named([other])} is {shown(arguments[other])}, which is not expected"
+                return Difference(pointer([other]), words)
         return None if expected.schema is None else schema_fault(expected.schema, arguments, "the call")
 
     def _of(self, expected: ExpectedCall) -> Values:
@@ -115,15 +108,15 @@ def _broken(error: ValidationError) -> str:
 def pair_up(
     expected: int, made: int, fits: Callable[[int, int], bool], *, ordered: bool = False
 ) -> dict[int, int]:
-    """Which made call stands for which expected one: as many as can be, each once. By number of the expected one.
+    """The number of the made call by that of the expected one: as many pairs as possible, each call in one at most.
 
-    With `ordered` they come in that order, and what was made in between is left out.
+    With `ordered`, the made calls of the pairs are in the order of the expected ones.
     """
     return _in_order(expected, made, fits) if ordered else _any_order(expected, made, fits)
 
 
 def _in_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
-    """The earliest call for each: if all can have one, they get one so."""
+    """The earliest call for each: if all can have one, they get one this way."""
     pairs: dict[int, int] = {}
     start = 0
     for at in range(expected):
@@ -172,7 +165,3 @@ def _none_of(values: Values, any_of: Sequence[Any], made: Any, name: str) -> Dif
         return values.difference(any_of[0], made, (name,))
     words = alternatives(any_of) or "anything"
     return Difference(pointer([name]), f"{named([name])} is {shown(made)}, not {words}")
-
-
-def _missing(name: str) -> Difference:
-    return Difference(pointer([name]), f"{named([name])} is missing")

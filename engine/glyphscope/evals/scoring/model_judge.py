@@ -15,7 +15,7 @@ from contextlib import closing
 from typing import Any, TypeAlias
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.results.sample import Judged
+from glyphscope.evals.results.sample import JudgeVerdict
 from glyphscope.events import AnyEvent, ModelInfo, RunRequest, Sampling, Token, under_constraint
 from glyphscope.events.encoding import encode_json
 from glyphscope.grammar.builder.calls import build_value_grammar
@@ -69,7 +69,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _MARKERS = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>[]|｜▁"})
 """Escaped in JSON strings: markers of chat templates, such as <|im_end|> and [INST], have one of them."""
 
-Wrote: TypeAlias = Callable[[str, str | None], object]
+TextListener: TypeAlias = Callable[[str, str | None], object]
 """Gets the judge's name and its text so far after each token; None for the text when a verdict begins."""
 
 
@@ -97,20 +97,20 @@ class ModelJudge:
         *,
         turn: int,
         cancelled: threading.Event,
-        wrote: Wrote = discard,
-    ) -> tuple[Judged, list[AnyEvent]]:
+        on_text: TextListener = discard,
+    ) -> tuple[JudgeVerdict, list[AnyEvent]]:
         """The verdict on a turn's result, and the events of the judge's run. A failure is its `error`."""
         request = self._request(rubric, result)
         events: list[AnyEvent] = []
         state = RunState()
-        wrote(self.name, None)
+        on_text(self.name, None)
         with self._lock, closing(_run(request, self._model, cancelled)) as stream:
             for event in stream:
                 events.append(event)
                 reduce_event(state, event)
                 if isinstance(event, Token):
-                    wrote(self.name, state.stages[-1].text)
-        judged = Judged(
+                    on_text(self.name, state.stages[-1].text)
+        judged = JudgeVerdict(
             turn=turn,
             model=self.name,
             rubric=rubric,
@@ -188,7 +188,7 @@ def _task(request: RunRequest) -> Task:
 
 
 def _verdict(state: RunState) -> dict[str, Any]:
-    """Members of `Judged`: `passed` and `reason` of the verdict that the run wrote, or the `error`."""
+    """Members of `JudgeVerdict`: `passed` and `reason` of the verdict that the run wrote, or the `error`."""
     if state.failed is not None:
         return {"error": f"{state.failed.message} {state.failed.detail}".strip()}
     stage = state.stages[-1]

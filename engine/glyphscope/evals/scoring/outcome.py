@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from glyphscope.evals.results.sample import Made, Reason
+from glyphscope.evals.results.sample import ModelCall, Reason
 from glyphscope.events import (
     Aborted,
     LimitReached,
@@ -49,7 +49,7 @@ _CALL_BEGUN = re.compile(r"\s*[\w.\-]*\{")
 class MadeCall:
     """A call, and its result where it was executed."""
 
-    made: Made
+    made: ModelCall
     result: ToolResult | None = None
 
     @property
@@ -58,7 +58,7 @@ class MadeCall:
 
 
 @dataclass(frozen=True)
-class Prevented:
+class NoAnswer:
     """Why there is no answer."""
 
     reason: Reason
@@ -111,18 +111,20 @@ class RunReading:
         found = (call for stage in self.state.stages for call in stage.calls)
         results = ((call, self._results.get(call.call) if call.call else None) for call in found)
         return tuple(
-            MadeCall(Made(tool=call.tool, arguments=call.arguments, ok=result.ok if result else None), result)
+            MadeCall(
+                ModelCall(tool=call.tool, arguments=call.arguments, ok=result.ok if result else None), result
+            )
             for call, result in results
         )
 
     @cached_property
-    def in_words(self) -> tuple[Made, ...]:
+    def in_words(self) -> tuple[ModelCall, ...]:
         """Valid calls in a text that should be one call but has text around it, or further calls.
 
         Used where no call is expected: a call within text is a call.
         """
         return tuple(
-            Made(tool=call.tool, arguments=call.arguments)
+            ModelCall(tool=call.tool, arguments=call.arguments)
             for call in (self._looked_through.calls if self._looked_through else ())
             if call.valid and call.tool is not None and call.arguments is not None
         )
@@ -225,20 +227,20 @@ class RunReading:
         return next((stage.aborted for stage in self.own if stage.aborted is not None), None)
 
     @property
-    def prevented(self) -> Prevented | None:
+    def no_answer(self) -> NoAnswer | None:
         """Why the model had no say; None where it had."""
         failed, finished = self.state.failed, self.state.finished
         if failed is not None:
-            return Prevented(
+            return NoAnswer(
                 REASON_OF_CODE.get(failed.code, "MODEL_FAILED"), f"{failed.message} {failed.detail}".strip()
             )
         if finished is None:
-            return Prevented("MODEL_FAILED", "the run did not come to its end")
+            return NoAnswer("MODEL_FAILED", "the run did not come to its end")
         if finished.reason == "cancelled":
-            return Prevented("TIMEOUT", "the run was stopped before its end")
+            return NoAnswer("TIMEOUT", "the run was stopped before its end")
         late = next((limit for limit in self.limits if limit.limit == "max_seconds"), None)
         if finished.reason == "limit" and late is not None:
-            return Prevented("TIMEOUT", late.message)
+            return NoAnswer("TIMEOUT", late.message)
         return None
 
 

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from typing import Any, Literal
 
 from glyphscope.evals.checking.service import CheckFailed
-from glyphscope.evals.results.sample import NO_ANSWER, Failure, Made, Reason
+from glyphscope.evals.results.sample import NO_ANSWER, Failure, ModelCall, Reason
 from glyphscope.evals.scoring.matching import Matcher, pair_up, quoted, schema_fault, wrong_tool
 from glyphscope.evals.scoring.outcome import MadeCall, RunReading
 from glyphscope.evals.scoring.paths import path_fault, subjects
@@ -47,7 +47,7 @@ class Verdict:
     right_arguments: bool | None
     ok: bool
     failures: tuple[Failure, ...]
-    calls: tuple[Made, ...]
+    calls: tuple[ModelCall, ...]
     text: str
     outcome: str
     ended: str
@@ -120,17 +120,17 @@ class _TurnScore:
         matcher: Matcher,
     ) -> None:
         self.expect, self.reading = expect, reading
-        self._number, self._matcher, self._result = number, matcher, result
+        self._number, self._matcher, self._document = number, matcher, result
         self._workspace: dict[str, Any] | None = result["workspace"]
         self._calls = reading.calls
         self._hidden = () if expect.calls or expect.extra_calls else reading.in_words
         self._words_will_do = not expect.calls and reading.only_words
-        self.failures = tuple(self._found())
+        self.failures = tuple(self._all_failures())
 
     # the verdicts
 
     @property
-    def made(self) -> tuple[Made, ...]:
+    def made(self) -> tuple[ModelCall, ...]:
         return (*(call.made for call in self._calls), *self._hidden)
 
     @property
@@ -143,7 +143,7 @@ class _TurnScore:
     def valid(self) -> bool:
         if self._calls:
             return True
-        if self.reading.prevented is not None or self.expect.calls or self._hidden:
+        if self.reading.no_answer is not None or self.expect.calls or self._hidden:
             return False
         return self._fault is None
 
@@ -162,24 +162,24 @@ class _TurnScore:
             return None
         return len(self._pairs(self._calls, self._same_call(self._calls))) == len(self.expect.calls)
 
-    # what went wrong, in order
+    # the failures, in order
 
-    def _found(self) -> Iterator[Failure]:
-        prevented = self.reading.prevented
-        if prevented is not None:
-            yield self._failure(prevented.reason, prevented.detail)
+    def _all_failures(self) -> Iterator[Failure]:
+        no_answer = self.reading.no_answer
+        if no_answer is not None:
+            yield self._failure(no_answer.reason, no_answer.detail)
             return
         if self._fault is not None:
             yield self._fault
-        yield from self._of_choice()
-        found = list(self._of_calls())
+        yield from self._choice_failures()
+        found = list(self._call_failures())
         yield from found[:MOST_FAILURES]
-        yield from self._of_forbidden()
-        yield from self._of_end(found)
-        yield from self._of_final()
-        yield from self._of_workspace()
-        yield from self._of_codes()
-        yield from self._of_paths()
+        yield from self._forbidden_failures()
+        yield from self._end_failures(found)
+        yield from self._answer_failures()
+        yield from self._workspace_failures()
+        yield from self._code_failures()
+        yield from self._path_failures()
 
     @cached_property
     def _fault(self) -> Failure | None:
@@ -191,7 +191,7 @@ class _TurnScore:
         reason: Reason = "LENGTH" if fault.cut else "PARSE" if fault.syntax else "SCHEMA"
         return self._failure(reason, violation.message, code=violation.code, path=violation.path)
 
-    def _of_choice(self) -> Iterator[Failure]:
+    def _choice_failures(self) -> Iterator[Failure]:
         choice, routed = self.expect.choice, self.reading.routed
         if choice is None or (self._fault is not None and not routed):
             return
@@ -209,7 +209,7 @@ class _TurnScore:
                 "WRONG_CHOICE", f"{'a call' if self.made else 'no call'} was made, not {choice}"
             )
 
-    def _of_calls(self) -> Iterator[Failure]:
+    def _call_failures(self) -> Iterator[Failure]:
         """The choice of tools, arguments and missing calls; then those that are too many."""
         # places in `expected` and in `counted`: pairs of right calls, then of calls whose tool alone is right
         expected, counted = self.expect.calls, self._counted
@@ -228,30 +228,30 @@ class _TurnScore:
         wrong, arguments, absent = [], [], []
         for at in missing:
             if at in of_tool:
-                arguments.append(self._of_arguments(at, counted[of_tool[at]]))
+                arguments.append(self._argument_failure(at, counted[of_tool[at]]))
             elif (failed := self._failed_attempt(at)) is not None:
                 absent.append(failed)
             elif left and not self.expect.extra_calls:
                 tool = counted[left.pop(0)].made.tool
                 wrong.append(self._failure("WRONG_TOOL", wrong_tool(expected[at], tool)))
             elif self._fault is None:
-                absent.append(self._failure("MISSING_CALL", self._missing(at)))
+                absent.append(self._failure("MISSING_CALL", self._missing_call(at)))
             elif self.reading.named and self.reading.named not in expected[at].tools:
                 wrong.append(self._failure("WRONG_TOOL", wrong_tool(expected[at], self.reading.named)))
         yield from (*wrong, *arguments, *absent)
         if not self.expect.extra_calls:
-            yield from self._too_many([counted[number].made for number in left])
+            yield from self._extra_call_failures([counted[number].made for number in left])
 
-    def _too_many(self, left: list[Made]) -> Iterator[Failure]:
+    def _extra_call_failures(self, left: list[ModelCall]) -> Iterator[Failure]:
         reason: Reason = "EXTRA_CALL" if self.expect.calls else "UNWANTED_CALL"
         for made in (*left, *self._hidden):
             yield self._failure(reason, f"{quoted(made.tool)} was called with {shown(made.arguments)}")
 
-    def _of_forbidden(self) -> Iterator[Failure]:
+    def _forbidden_failures(self) -> Iterator[Failure]:
         for tool in dict.fromkeys(made.tool for made in self.made if made.tool in self.expect.forbidden):
             yield self._failure("FORBIDDEN_TOOL", f"{quoted(tool)} was called")
 
-    def _of_end(self, found: list[Failure]) -> Iterator[Failure]:
+    def _end_failures(self, found: list[Failure]) -> Iterator[Failure]:
         """The failure of a conversation ended by a guardrail, or without a required result."""
         finished, limits = self.reading.state.finished, self.reading.limits
         if finished is None or not limits or not self.reading.in_loop:
@@ -264,12 +264,12 @@ class _TurnScore:
             if reason not in {each.reason for each in found}:
                 yield self._failure(reason, last.message)
 
-    def _of_final(self) -> Iterator[Failure]:
+    def _answer_failures(self) -> Iterator[Failure]:
         if (rule := self.expect.final) is not None:
-            for detail in _final_faults(rule, self.reading.said):
+            for detail in _answer_faults(rule, self.reading.said):
                 yield self._failure("FINAL_TEXT", detail)
 
-    def _of_workspace(self) -> Iterator[Failure]:
+    def _workspace_failures(self) -> Iterator[Failure]:
         schema = self.expect.workspace
         if schema is None:
             return
@@ -280,15 +280,15 @@ class _TurnScore:
         if fault is not None:
             yield self._failure("WORKSPACE", fault.words, path=fault.pointer)
 
-    def _of_codes(self) -> Iterator[Failure]:
+    def _code_failures(self) -> Iterator[Failure]:
         for code in self.expect.seen:
             if code not in self.reading.codes:
                 yield self._failure("NOT_SEEN", f"{code} did not come up", code=code)
 
-    def _of_paths(self) -> Iterator[Failure]:
+    def _path_failures(self) -> Iterator[Failure]:
         for check in self.expect.paths:
             try:
-                found = path_fault(check, self._result)
+                found = path_fault(check, self._document)
             except CheckFailed as failed:
                 yield self._failure("CHECK_FAILED", f"{check.path}: {failed.message}", path=check.path)
             else:
@@ -319,11 +319,11 @@ class _TurnScore:
 
         return fits
 
-    def _of_arguments(self, at: int, call: MadeCall) -> Failure:
+    def _argument_failure(self, at: int, call: MadeCall) -> Failure:
         """A call of the right tool; one that is right in itself came too early or too late."""
         found = self._matcher.of_arguments(self.expect.calls[at], call.made.arguments)
         if found is None:
-            return self._failure("MISSING_CALL", f"{self._missing(at)} in its place: the order is wrong")
+            return self._failure("MISSING_CALL", f"{self._missing_call(at)} in its place: the order is wrong")
         return self._failure("WRONG_ARGUMENTS", f"{call.made.tool}: {found.words}", path=found.pointer)
 
     def _failed_attempt(self, at: int) -> Failure | None:
@@ -340,7 +340,7 @@ class _TurnScore:
                 return self._failure("TOOL_FAILED", detail, code=result.code or "")
         return None
 
-    def _missing(self, at: int) -> str:
+    def _missing_call(self, at: int) -> str:
         return f"no call of {alternatives(self.expect.calls[at].tools, quoted)} was made"
 
     def _failure(
@@ -359,7 +359,7 @@ def failure(
     return Failure(reason=reason, detail=words, code=code, path=place, turn=turn)
 
 
-def _final_faults(rule: FinalText, said: str | None) -> Iterator[str]:
+def _answer_faults(rule: FinalText, said: str | None) -> Iterator[str]:
     """The errors of an answer in words, which is stripped of white space."""
     if said is None:
         yield "there is no answer in words"

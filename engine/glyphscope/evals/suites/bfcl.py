@@ -59,7 +59,7 @@ _TURN_NOTES = (
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedEntry:
     """An entry that could not be read, and why."""
 
     id: str
@@ -67,12 +67,12 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedSuite:
     suite: Suite
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[SkippedEntry, ...]
 
 
-def import_bfcl(questions: Path, answers: Path | None = None) -> Imported:
+def import_bfcl(questions: Path, answers: Path | None = None) -> ImportedSuite:
     """The suite of a file of questions. Without `answers`, the file of the same name in the folder beside it is taken,
     where there is one. Raises SuiteError for any other file, or one of which nothing can be read.
     """
@@ -81,7 +81,7 @@ def import_bfcl(questions: Path, answers: Path | None = None) -> Imported:
     truths = {} if answers is None else _truths(answers)
     reader = _Entries(truths, questions.parent / FUNCTIONS, questions.stem)
     scenarios: list[Scenario] = []
-    left_out: list[LeftOut] = []
+    left_out: list[SkippedEntry] = []
     seen: set[str] = set()
     for number, entry in enumerate(islice(_lines(questions), MAX_SCENARIOS), 1):
         name = str(entry["id"]) if isinstance(entry.get("id"), str) else f"entry {number}"
@@ -91,9 +91,9 @@ def import_bfcl(questions: Path, answers: Path | None = None) -> Imported:
             seen.add(name)
             scenarios.append(reader.scenario(name, entry))
         except NotReadable as reason:
-            left_out.append(LeftOut(name, str(reason)))
+            left_out.append(SkippedEntry(name, str(reason)))
         except RecursionError:
-            left_out.append(LeftOut(name, "It is nested too deep."))
+            left_out.append(SkippedEntry(name, "It is nested too deep."))
     if not scenarios:
         first = f" The first entry: {left_out[0].reason}" if left_out else ""
         raise SuiteError(
@@ -101,7 +101,7 @@ def import_bfcl(questions: Path, answers: Path | None = None) -> Imported:
             where=str(questions),
             hint="Give a file of questions as the leaderboard has them, and the one of its possible answers.",
         )
-    return Imported(_suite(questions.stem, scenarios, left_out), tuple(left_out))
+    return ImportedSuite(_suite(questions.stem, scenarios, left_out), tuple(left_out))
 
 
 # -- inside ----------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def _accepted(call: ExpectedCall, tools: KnownTools) -> ExpectedCall:
     return msgspec.structs.replace(call, any_of=any_of, optional=optional)
 
 
-def _suite(name: str, scenarios: list[Scenario], left_out: list[LeftOut]) -> Suite:
+def _suite(name: str, scenarios: list[Scenario], left_out: list[SkippedEntry]) -> Suite:
     """One call for each prompt is direct; more of them, or none, is a conversation."""
     turns = any(each.turns for each in scenarios)
     talk = turns or any(len(each.expect.calls) != 1 or each.expect.extra_calls for each in scenarios)

@@ -1,4 +1,4 @@
-"""The threads that make an evaluation's samples, for whoever keeps them: a result's folder, an A/B, a lab."""
+"""The threads that make samples: for the folder of a result, for an A/B, for the lab."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.events import AnyEvent
 from glyphscope.models.interface import Model
 
-Maker: TypeAlias = Callable[[Planned, Model, threading.Event, Callable[[SampleGrew], object]], SampleAndRuns]
+SampleRunner: TypeAlias = Callable[
+    [Planned, Model, threading.Event, Callable[[SampleGrew], object]], SampleAndRuns
+]
 """`run_sample` with its other arguments."""
 
 
 @dataclass(frozen=True)
-class MadeSample:
+class FinishedSample:
     """A sample and the events of each of its runs, made in `seconds`. `stopped`: it was cancelled in its last run."""
 
     planned: Planned
@@ -32,7 +34,7 @@ class MadeSample:
     stopped: bool = False
 
 
-class Crew:
+class WorkerPool:
     """Threads that make samples, each with a separate model, until none are left or they are stopped.
 
     A context: leaving it stops the threads and waits for them. `judges` are cancelled with the models.
@@ -43,14 +45,14 @@ class Crew:
         models: Sequence[Model],
         todo: Iterable[Planned],
         control: Control,
-        make: Maker = run_sample,
+        make: SampleRunner = run_sample,
         judges: Iterable[ModelJudge] = (),
     ) -> None:
         self._models, self._make, self._judges = models, make, tuple(judges)
         self._todo = iter(todo)
         self._control = control
         self._taking = threading.Lock()
-        self._items: queue.SimpleQueue[SampleBegun | SampleGrew | MadeSample | BaseException | None] = (
+        self._items: queue.SimpleQueue[SampleBegun | SampleGrew | FinishedSample | BaseException | None] = (
             queue.SimpleQueue()
         )
         self._ended = threading.Event()
@@ -60,7 +62,7 @@ class Crew:
             for number, model in enumerate(models, 1)
         ]
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> WorkerPool:
         for thread in self._threads:
             thread.start()
         return self
@@ -79,7 +81,7 @@ class Crew:
             for thread in self._threads:
                 thread.join(0.02)
 
-    def items(self) -> Iterator[SampleBegun | SampleGrew | MadeSample]:
+    def items(self) -> Iterator[SampleBegun | SampleGrew | FinishedSample]:
         """Yield the reports of the threads, until the last of them ends. Raises unexpected exceptions of threads."""
         working = len(self._threads)
         while working:
@@ -109,7 +111,7 @@ class Crew:
                 began = time.monotonic()
                 sample, runs = self._make(planned, model, self._ended, self._items.put)
                 stopped = self._ended.is_set() and sample.outcome == "cancelled"
-                self._items.put(MadeSample(planned, sample, runs, time.monotonic() - began, stopped))
+                self._items.put(FinishedSample(planned, sample, runs, time.monotonic() - began, stopped))
         except BaseException as error:  # a bug, which ends the evaluation in its own thread
             self._items.put(error)
         finally:
