@@ -11,6 +11,7 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun
+from glyphscope.events import PromptRendered
 from glyphscope.runs import run_state
 from glyphscope.sessions import read_record
 
@@ -85,6 +86,28 @@ def test_two_models_at_once_and_another_order_give_the_same_samples(folder, tmp_
             before[sample.id].decoded,
             before[sample.id].failures,
         )
+
+
+def test_a_prompt_is_evaluated_once_for_all_arms_and_its_tools_once_for_all_scenarios(tmp_path):
+    matrix = Matrix(
+        suites=("starter",),
+        models=("embedded",),
+        constraints=("off", "mask"),
+        scenarios=("search-*",),
+        first=2,
+    )
+    prompts = [
+        next(event for event in read_record(path).events if isinstance(event, PromptRendered))
+        for path in made(evaluated(matrix, tmp_path))
+    ]
+    new = [prompt.tokens - prompt.cached for prompt in prompts]
+    assert new[0] == prompts[0].tokens and new[1] == new[3] == 1, "the last token, for its logits"
+    assert new[2] < 32, "only the user's message"
+
+
+def made(folder):
+    """The records in the order in which the samples were made."""
+    return [folder.record_path(sample) for sample in folder.samples()]
 
 
 def test_the_starter_suite_shows_the_effect_of_the_mask(tmp_path):

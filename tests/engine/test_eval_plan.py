@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import groupby
 
 import msgspec
 import pytest
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.matrix.plan import Matrix, plan_of, seed_of
+from glyphscope.evals.matrix.plan import Matrix, plan_of, prompt_kind, seed_of
 from glyphscope.evals.matrix.profiles import catalogue, profile, profiles, recommended_presets
 from glyphscope.evals.results.comparing import what_differs
 from glyphscope.evals.results.words import arm_labels
@@ -134,6 +135,16 @@ def test_arms_with_the_same_prompts_alternate_at_each_scenario():
         for scenario in (one, two)
         for constraint in ("off", "mask")
     ]
+
+
+def test_scenarios_with_the_same_tools_follow_each_other():
+    """Their prompts begin alike, which the model then evaluates once."""
+    made = [each.scenario for each in plan_of(replaced(suites=("starter",))).samples()]
+    kinds = [kind for kind, _ in groupby(made, key=prompt_kind)]
+    assert len(kinds) == len(set(kinds)) == 8
+    assert [each.id for each in made[:4]] == [
+        "search-news", "search-too-many", "search-in-news", "calculate-sum",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from glyphscope.events import EvidenceKind, TokenStep
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.gbnf_lazy import LazyGbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
-from glyphscope.models.llama_engine import CHUNK, LlamaEngine
+from glyphscope.models.llama_engine import LlamaEngine
 from glyphscope.models.response_prefix import place_prefix
 from glyphscope.models.session import Session
 
@@ -78,15 +78,16 @@ class Generation:
         """
         start = time.perf_counter()
         total = len(self._before)
-        self._engine.keep(self._before, whole_chunks=self._repeatable)
+        self._engine.keep(self._before, repeatable=self._repeatable)
         restored = self._prompts.restore(self._before) if self._prompts is not None else 0
         cached = done = len(self._engine.tokens)
         read = time.perf_counter()
         yield PromptProgress(done, total, (read - start) * 1000 if restored else 0.0, self._note, restored)
-        while done < total - 1:
-            chunk = self._before[done : min(done + CHUNK, total - 1)]
-            self._engine.evaluate(chunk)
-            done += len(chunk)
+        for end in self._engine.batch_ends(self._before[:-1]):
+            if end <= done:
+                continue
+            self._engine.evaluate(self._before[done:end])
+            done = end
             now = time.perf_counter()
             if self._prompts is not None:
                 self._prompts.ms_per_token = (now - read) * 1000 / (done - cached)

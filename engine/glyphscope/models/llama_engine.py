@@ -20,7 +20,9 @@ from glyphscope.models.tokens import read_ends, read_pieces
 from glyphscope.text.lines import common_length
 
 CHUNK = 64
-"""Tokens a batch of prompt evaluation: progress is reported after each; larger ones are not faster on a CPU."""
+"""The most tokens of a batch of a prompt: progress is reported after each; larger ones are not faster on a CPU."""
+LEAST = 8
+"""The fewest tokens of a batch that ends before a control token: one batch more costs as much as two tokens."""
 
 _ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
 
@@ -67,7 +69,7 @@ class LlamaEngine:
         self.ends = read_ends(self.vocab, self.vocabulary)
         self._is_end = frozenset(self.ends)
         self.tokens: list[int] = []
-        self._in_chunks = 0  # of `tokens`, those that were evaluated in whole chunks from a chunk's border on
+        self._ends: list[int] = []  # of the first batches of `tokens`, none of which gave logits
 
     def _open_context(self, path: str, options: LoadOptions, log: Iterable[str]) -> LoadOptions:
         trained = llama.llama_model_n_ctx_train(self._model)
@@ -160,19 +162,34 @@ class LlamaEngine:
         found = list(ids[:count])
         return [llama.llama_vocab_bos(self.vocab), *found] if begin else found
 
-    def keep(self, prompt: Sequence[int], *, whole_chunks: bool = False) -> int:
+    def batch_ends(self, prompt: Sequence[int]) -> list[int]:
+        """Where the batches of a prompt end that is evaluated from its start: each `CHUNK` tokens, and before control
+        tokens, where messages begin and end, so that prompts with the same first messages have the same first batches.
+
+        Those before a token are decided by the tokens up to it.
+        """
+        control = {token for token in set(prompt) if llama.llama_vocab_is_control(self.vocab, token)}
+        ends = [0]
+        for place, token in enumerate(prompt):
+            over = place % CHUNK
+            long_enough = min(place - ends[-1], CHUNK - over) >= LEAST
+            if (place and not over) or (token in control and long_enough):
+                ends.append(place)
+        return [*ends[1:], len(prompt)] if prompt else []
+
+    def keep(self, prompt: Sequence[int], *, repeatable: bool = False) -> int:
         """Keeps the longest prefix that the context and all but the last token of `prompt` share; its length.
 
         The last token always stays to be evaluated, for its logits. A model whose memory cannot be cut in the middle
         (recurrent ones) starts over.
 
-        In batches of other sizes the same token gets other last digits. With `whole_chunks`, nothing is kept that
-        was not evaluated as it will be when the prompt comes first: whole chunks, from a chunk's border on.
+        In batches of other sizes the same token gets other last digits. With `repeatable`, only batches are kept that
+        are the same when the prompt is evaluated from its start.
         """
         same = common_length(self.tokens, prompt[:-1])
-        if whole_chunks:
-            same = min(same, self._in_chunks)
-            same -= same % CHUNK
+        if repeatable:
+            count = common_length(self._ends, self.batch_ends(prompt[:-1]))
+            same = max((end for end in self._ends[:count] if end <= same), default=0)
         self._cut(same)
         return len(self.tokens)
 
@@ -183,8 +200,9 @@ class LlamaEngine:
 
     @property
     def tokens_in_chunks(self) -> list[int]:
-        """The beginning of `tokens` that was evaluated in whole chunks, as that of any prompt is."""
-        return self.tokens[: self._in_chunks]
+        """The whole chunks of `tokens` that were evaluated in the batches of any prompt that begins with them."""
+        length = self._ends[-1] if self._ends else 0
+        return self.tokens[: length - length % CHUNK]
 
     def copy_state(self, length: int, most: int) -> memoryview | None:
         """The KV state of the first tokens in the context, which stays as it is; for models that have cells.
@@ -212,7 +230,7 @@ class LlamaEngine:
             self._cut(0)
             return False
         self.tokens[:] = tokens
-        self._in_chunks = len(tokens)
+        self._ends = self.batch_ends(tokens)
         self._cut(length)
         return True
 
@@ -262,10 +280,14 @@ class LlamaEngine:
                 f"llama.cpp could not evaluate {count:,} tokens (status {status}).",
                 hint="Open the model with a smaller context, or use another one.",
             )
-        if start == self._in_chunks and count == CHUNK and not outputs:
-            self._in_chunks += CHUNK
-        self.tokens += tokens
+        self._add(tokens, outputs)
         return [self._row(i) for i in range(count - outputs, count)]
+
+    def _add(self, tokens: Sequence[int], outputs: int) -> None:
+        """A batch was evaluated."""
+        if not outputs and len(self.tokens) == (self._ends[-1] if self._ends else 0):
+            self._ends.append(len(self.tokens) + len(tokens))
+        self.tokens += tokens
 
     def _row(self, place: int) -> Logits:
         """llama.cpp's own memory, not a copy of it."""
@@ -281,7 +303,8 @@ class LlamaEngine:
         else:
             llama.llama_memory_clear(self._memory, True)
             self.tokens.clear()
-        self._in_chunks = min(self._in_chunks, len(self.tokens) - len(self.tokens) % CHUNK)
+        while self._ends and self._ends[-1] > len(self.tokens):
+            self._ends.pop()
 
 
 def model_parameters() -> Any:

@@ -125,10 +125,8 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
                     self._read = True
                     return super().evaluate(tokens)
                 self._restore(*found)
-            if len(tokens) == chunk and self._in_chunks == len(self.tokens):
-                self._in_chunks += chunk
             self._batches = asked
-            self.tokens += tokens
+            self._add(tokens, 0)
             return None
 
         def decode(self, tokens: list[int], outputs: int) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import msgspec
@@ -136,11 +136,12 @@ class Plan:
 
     def samples(self) -> Iterator[Planned]:
         """In the order in which they are made. Arms that differ in the constraint alone take turns at each scenario:
-        their prompts are the same and stay in the model's cache, and the first samples already compare them.
+        their prompts are the same and stay in the model's cache, and the first samples already compare them. Scenarios
+        with the same tools, so prompts that begin alike, follow each other.
         """
         for arms in _alike(self.arms):
             for suite in self.suites:
-                for scenario in suite.suite.scenarios:
+                for scenario in _by_prompt(suite.suite.scenarios):
                     for trial in range(1, self.matrix.trials + 1):
                         seed = seed_of(self.matrix.seed, suite.suite.name, scenario.id, trial)
                         for arm in arms:
@@ -208,6 +209,19 @@ def seed_of(seed: int, suite: str, scenario: str, trial: int) -> int:
 def same_prompts(arm: Arm) -> Arm:
     """One arm for all whose prompts are the same: those that differ in the constraint alone."""
     return msgspec.structs.replace(arm, **_OF_THE_CONSTRAINT)
+
+
+def prompt_kind(scenario: Scenario) -> Hashable:
+    """The same for scenarios of a suite whose prompts begin alike: with the same tools, written in the same way."""
+    return scenario.tools, scenario.id if scenario.registry is not None else "", bool(scenario.turns)
+
+
+def _by_prompt(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
+    """Those of one kind together, kinds in the order of their first scenario."""
+    kinds: dict[Hashable, list[Scenario]] = {}
+    for scenario in scenarios:
+        kinds.setdefault(prompt_kind(scenario), []).append(scenario)
+    return chain.from_iterable(kinds.values())
 
 
 def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:

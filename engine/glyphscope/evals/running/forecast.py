@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from glyphscope.evals.matrix.plan import Planned, same_prompts
+from glyphscope.evals.matrix.plan import Planned, prompt_kind, same_prompts
 
 
 class _Kind(NamedTuple):
@@ -93,7 +93,5 @@ def _total(took: list[float]) -> float:
 
 
 def _prompt(planned: Planned) -> Hashable:
-    """The same for samples whose prompts begin alike: with the same tools, written in the same way."""
-    scenario = planned.scenario
-    own = scenario.id if scenario.registry is not None else ""
-    return same_prompts(planned.arm), planned.suite.suite.name, scenario.tools, own, bool(scenario.turns)
+    """The same for samples whose prompts begin alike."""
+    return same_prompts(planned.arm), planned.suite.suite.name, prompt_kind(planned.scenario)
