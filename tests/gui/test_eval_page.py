@@ -38,7 +38,7 @@ from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.evaluate.runs import PORTION
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
-from glyphscope_gui.runs.token_place import TokenPlace
+from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result, result_with_controls
 

@@ -12,7 +12,7 @@ from glyphscope.errors import ModelError
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare.seeds_models import ANSWER, LEADS, PARTS, RUNS, SHARE, SHARE_ROLE, TOKEN
 from glyphscope_gui.compare.variants import Variant
-from glyphscope_gui.runs.token_place import TokenPlace
+from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
 
 CALL = '{action="search" query="AI news" max_results=%s}'

@@ -27,9 +27,8 @@ from glyphscope.runs import prepare
 from glyphscope.strategies import run
 from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
 from glyphscope_gui.runs.run_controller import Phase, RunController
-from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker import step_gate
-from glyphscope_gui.runs.worker.jobs import Ended, Measured
+from glyphscope_gui.runs.worker.jobs import Ended, Measured, TokenPlace
 from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MOST, Mailbox
 from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
 

@@ -20,7 +20,7 @@ from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, settings_
 from glyphscope_gui.compare.words import ANOTHER_RUN
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase, RunController
-from glyphscope_gui.runs.token_place import TokenPlace
+from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import PageId

@@ -9,7 +9,7 @@ from glyphscope.events import AnyEvent
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.run_state import StageState
-from glyphscope_gui.runs.token_place import TokenPlace
+from glyphscope_gui.runs.worker.jobs import TokenPlace
 
 OF_TOOL = frozenset({"WRONG_TOOL", "FORBIDDEN_TOOL", "UNWANTED_CALL", "EXTRA_CALL"})
 

@@ -332,7 +332,7 @@ class EvaluatePresenter(Page):
     def _ended(self, folder: Path | None) -> None:
         """Read the figures from the folder, so that the saved ones are shown."""
         if self.context.navigator.current is not PageId.EVALUATE:
-            self.context.status.set_note(tr("Evaluation finished: see the Evaluate page (Ctrl+4)"))
+            self.context.status.set_note(tr("The evaluation ended: see the Evaluate page (Ctrl+4)"))
         self.reading.list(self.context.services.results, self._listed)
         if folder is not None and self.result_presenter.path in (None, folder):
             self.reading.refresh(folder, self._refreshed)

@@ -33,7 +33,7 @@ from glyphscope_gui.evaluate.result import EvalResult, Pair
 from glyphscope_gui.evaluate.setup import Price, SuiteChoice, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.history.model import when
-from glyphscope_gui.runs.token_place import TokenPlace
+from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 

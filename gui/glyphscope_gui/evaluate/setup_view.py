@@ -28,13 +28,13 @@ from glyphscope_gui.shared.layouts import (
     Flow,
     FollowsSize,
     ScrollArea,
-    grid_layout,
     hbox,
     holder,
     vbox,
 )
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.settings_grid import SettingsGrid
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
@@ -201,41 +201,31 @@ class EvalSetupView(FollowsSize, QWidget):
         return flow
 
     def _numbers(self) -> QWidget:
-        inside = QWidget(self)
-        grid = grid_layout(inside, spacing=(10, 8), stretch=1)
-        for place, (title, field, tip) in enumerate(
+        grid = SettingsGrid(2, self)
+        for title, field, tip in (
             (
-                (
-                    tr("Trials"),
-                    self.trials,
-                    tr("Runs of each scenario in each arm, each with a different seed"),
-                ),
-                (
-                    tr("Seed"),
-                    self.seed,
-                    tr("Every arm uses the same seeds, so arms can be compared in pairs"),
-                ),
-                (
-                    tr("Jobs"),
-                    self.jobs,
-                    tr("Samples run in parallel; each job loads a separate copy of the model"),
-                ),
-                (
-                    tr("Savings"),
-                    self.savings,
-                    tr("The share of aborted runs to continue, to measure the tokens saved"),
-                ),
-            )
+                tr("Trials"),
+                self.trials,
+                tr("Runs of each scenario in each arm, each with a different seed"),
+            ),
+            (
+                tr("Seed"),
+                self.seed,
+                tr("Every arm uses the same seeds, so arms can be compared in pairs"),
+            ),
+            (
+                tr("Jobs"),
+                self.jobs,
+                tr("Samples run in parallel; each job loads a separate copy of the model"),
+            ),
+            (
+                tr("Savings"),
+                self.savings,
+                tr("The share of aborted runs to continue, to measure the tokens saved"),
+            ),
         ):
-            label = PlainLabel(title, inside, role="muted")
-            label.setBuddy(field)
-            for part in (label, field):
-                part.setToolTip(tip)
-            named(field, words=title, description=tip)
-            grid.addWidget(label, place // 2, place % 2 * 2)
-            grid.addWidget(field, place // 2, place % 2 * 2 + 1)
-        grid.setColumnStretch(3, 1)
-        return inside
+            grid.add(title, field, tip)
+        return grid
 
     def _cost(self) -> QWidget:
         row = hbox(self.go, STRETCH)

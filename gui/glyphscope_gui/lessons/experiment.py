@@ -105,17 +105,15 @@ class LessonExperiment(QFrame):
 
     # -- what can be done --------------------------------------------------------------------------------------
 
-    def set_model(self, words: str) -> None:
+    def show_obstacle(self, words: str) -> None:
         """`words` says why nothing can run live; empty where it can."""
         if self.is_running:
             return
         self.live_button.setEnabled(not words)
         self.live_button.setToolTip(words or tr("Run your model with these settings"))
-        if words and self._fields:
-            words = f"{words} {_FOR_LIVE}"
-        self.notice.set_words(words)
         for widget in self._fields.values():
-            widget.setEnabled(self.live_button.isEnabled())
+            widget.setEnabled(not words)
+        self.notice.set_words(f"{words} {_FOR_LIVE}" if words and self._fields else words)
 
     def play(self) -> None:
         """The recording, from its beginning."""
@@ -129,7 +127,7 @@ class LessonExperiment(QFrame):
 
     def begin(self, request: RunRequest) -> None:
         """A live run begins."""
-        self._shown, self.is_running = True, True
+        self._shown = True
         self._events = []
         self.run.show()
         self.run.begin_live(request)
@@ -143,7 +141,6 @@ class LessonExperiment(QFrame):
             self._events.extend(background.events)
             self.run.player.grow(background.events)
         if background.ended:
-            self.is_running = False
             self._set_running(False)
             self._show_difference()
 
@@ -191,6 +188,7 @@ class LessonExperiment(QFrame):
             self.liveRequested.emit(self.changed())
 
     def _set_running(self, running: bool) -> None:
+        self.is_running = running
         self.live_button.setText(tr("Stop") if running else tr("Run live"))
         self.play_button.setEnabled(not running)
         for widget in self._fields.values():

@@ -167,7 +167,7 @@ class LessonsPresenter(Page):
         """Show beside each experiment why it cannot run live now, if it cannot."""
         for part in self.view.reader.active:
             if isinstance(part, LessonExperiment):
-                part.set_model(self.live.obstacle)
+                part.show_obstacle(self.live.obstacle)
 
     # -- connections -------------------------------------------------------------------------------------------
 

@@ -221,8 +221,7 @@ class LessonReader(FollowsSize, ScrollArea):
         self._column.setContentsMargins(side, 20, side, 28)
         inside = room - 2 * side
         for widget in self._words:
-            widget.setMaximumWidth(min(round(WORDS * larger), max(inside, 120)))
-            widget.setMinimumWidth(min(round(WORDS * larger), max(inside, 120)))
+            widget.setFixedWidth(min(round(WORDS * larger), max(inside, 120)))
 
     def _quieten(self) -> None:
         """In a lecture: take the keyboard from everything but text fields."""
@@ -242,9 +241,8 @@ class LessonReader(FollowsSize, ScrollArea):
         top, height = widget.y(), widget.height()
         view, bar = self.viewport().height(), self.verticalScrollBar()
         if top + height > bar.value() + view:
-            bar.setValue(
-                min(top + height - view + 14, max(top - 14, 0)) if height > view else top + height - view + 14
-            )
+            at_end = top + height - view + 14
+            bar.setValue(min(at_end, max(top - 14, 0)) if height > view else at_end)
         elif top < bar.value():
             bar.setValue(max(top - 14, 0))
 

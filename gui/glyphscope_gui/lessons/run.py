@@ -21,7 +21,7 @@ from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import rate
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
-from glyphscope_gui.lessons.words import info_of, place_words, source_words, token_title, token_words
+from glyphscope_gui.lessons.words import place_words, source_words, token_title, token_words
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
@@ -209,8 +209,7 @@ class LessonRun(FollowsSize, QFrame):
         for event in applied.events:
             if isinstance(event, RunStarted):
                 self.fields_model.begin(applied.state.registry, shape_of(event.request))
-                live = self.player.is_live
-                self.source.set_words(source_words(event.request, info_of(applied.state), live=live))
+                self.source.set_words(source_words(event.request, event.model, live=self.player.is_live))
             elif isinstance(event, RunFailed):
                 self.outcome.set_words(f"{event.code}: {event.message} {event.hint}".rstrip())
         self.choice.apply(applied)
@@ -295,12 +294,12 @@ class LessonRun(FollowsSize, QFrame):
         self.play_button = push_button(
             tr("Play"), self, name="lessonPlayButton", tip=tr("Play the run at its recorded speed (Space)")
         )
-        self.back_button = push_button("‹", self, tip=tr("Back one token (Left)"))
-        self.back_button.setAccessibleName(tr("Back one token"))
-        self.forward_button = push_button("›", self, tip=tr("Forward one token (Right)"))
-        self.forward_button.setAccessibleName(tr("Forward one token"))
-        self.slider = named(QSlider(Qt.Orientation.Horizontal, self), "lessonSlider", tr("Tokens shown"))
-        self.slider.setToolTip(tr("Tokens shown"))
+        tip, words = tr("Back one token (Left)"), tr("Back one token")
+        self.back_button = push_button("‹", self, tip=tip, spoken=words)
+        tip, words = tr("Forward one token (Right)"), tr("Forward one token")
+        self.forward_button = push_button("›", self, tip=tip, spoken=words)
+        words = tr("Tokens shown")
+        self.slider = named(QSlider(Qt.Orientation.Horizontal, self), "lessonSlider", words, tip=words)
         self.slider.setPageStep(5)
         self.slider.setMinimumWidth(80)
         self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")

@@ -8,7 +8,6 @@ from glyphscope.events import ModelInfo, RunRequest, Token
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.progress import LessonProgress
 from glyphscope.lessons.questions import Sheet
-from glyphscope.runs import RunState
 from glyphscope.text.figures import UNKNOWN, count, percent
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import ModelName, opened_name
@@ -62,10 +61,6 @@ def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> 
     if live:
         return tr("Live: {model}, {sampling}", model=model, sampling=sampled)
     return tr("Recorded: {model}, {sampling}", model=model, sampling=sampled)
-
-
-def info_of(state: RunState) -> ModelInfo | None:
-    return state.started.model if state.started is not None else None
 
 
 def right_words(sheet: Sheet) -> str:

@@ -26,8 +26,7 @@ from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import StagePresenter
 from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Saving
-from glyphscope_gui.runs.token_place import TokenPlace
-from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus
+from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus, TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId

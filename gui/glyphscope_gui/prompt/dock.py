@@ -28,7 +28,7 @@ from glyphscope_gui.shared.labels import named, push_button, show_words, words_l
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import ScrollArea, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.plain_text import copy_text
-from glyphscope_gui.shared.prompt_words import cached_words
+from glyphscope_gui.shared.token_words import cached_words
 from glyphscope_gui.theme import mono_font
 
 LEAST_CHARACTERS = 30

@@ -26,7 +26,6 @@ from glyphscope.events import (
 from glyphscope.runs import PreparedRequest, RunState, reduce_event, run_state
 from glyphscope.runs.interaction import Decision
 from glyphscope_gui.runs.model_queries import ModelQueries
-from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker.interaction import Sources
 from glyphscope_gui.runs.worker.jobs import (
     Asked,
@@ -38,6 +37,7 @@ from glyphscope_gui.runs.worker.jobs import (
     ModelStatus,
     ReplayJob,
     RunJob,
+    TokenPlace,
     is_stepping,
 )
 from glyphscope_gui.runs.worker.mailbox import Mailbox

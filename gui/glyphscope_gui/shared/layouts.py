@@ -171,7 +171,7 @@ class LeavesWheel(WidgetMixin):
         event.ignore()
 
 
-class Flow(QWidget):
+class Flow(FollowsSize, QWidget):
     """Its height follows from its width."""
 
     def __init__(self, parent: QWidget | None = None, gap: int = 12, line_gap: int = 4) -> None:
@@ -183,15 +183,11 @@ class Flow(QWidget):
     def add(self, widget: QWidget) -> None:
         widget.setParent(self)
         self._items.append(widget)
-        self._place(self.width())
+        self._fit()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place(event.size().width())
-
-    def _place(self, width: int) -> None:
-        self.setMinimumWidth(max(item.sizeHint().width() for item in self._items))
-        self.setFixedHeight(max(self._arrange(width), 1))
+    def _fit(self) -> None:
+        self.setMinimumWidth(max((item.sizeHint().width() for item in self._items), default=0))
+        self.setFixedHeight(max(self._arrange(self.width()), 1))
 
     def _arrange(self, width: int) -> int:
         """Put the items in their places; returns the height."""

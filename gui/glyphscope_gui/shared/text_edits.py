@@ -205,14 +205,8 @@ class ReadBox(GrowingEdit):
         self.setReadOnly(True)
         self.setFont(mono_font(-0.5))
         self.setAccessibleName(name)
+        self.bar_when_full()
         self.setPlainText(text)
 
     def setPlainText(self, text: str) -> None:
         super().setPlainText(visible(text, lines=True))
-
-    def _fit(self) -> None:
-        super()._fit()
-        more = self.document().documentLayout().documentSize().height() > self._max_lines
-        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if more else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        if self.verticalScrollBarPolicy() != policy:
-            self.setVerticalScrollBarPolicy(policy)

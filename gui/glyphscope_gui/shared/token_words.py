@@ -1,8 +1,8 @@
-"""Tokens as they are written in tables: white space seen, incomplete characters as bytes."""
+"""Tokens as they are written in tables, white space seen, incomplete characters as bytes; and those of a prompt."""
 
 from __future__ import annotations
 
-from glyphscope.events import Alternative, TokenStep
+from glyphscope.events import Alternative, PromptRendered, TokenStep
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 
@@ -48,3 +48,10 @@ def numbered(id: int, *, piece: bool = False) -> str:
 def is_masked(alternative: Alternative) -> bool:
     """Whether the constraint is known to mask it; an endpoint does not report that."""
     return alternative.allowed is False
+
+
+def cached_words(prompt: PromptRendered) -> str:
+    """The source of a prompt's tokens that were not evaluated, behind their number; empty where all were."""
+    if prompt.restored:
+        return tr(", {restored:,} restored from disk", restored=prompt.restored)
+    return tr(", {cached:,} from the cache", cached=prompt.cached) if prompt.cached else ""

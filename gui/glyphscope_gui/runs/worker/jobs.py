@@ -11,9 +11,16 @@ from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, Pro
 from glyphscope.models.interface import Model
 from glyphscope.notation.write import Sizes
 from glyphscope.runs import PreparedRequest
-from glyphscope_gui.runs.token_place import TokenPlace
 
 ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
+
+
+@dataclass(frozen=True)
+class TokenPlace:
+    """A token of a run: the index of its stage among the run's stages, and its index in that stage."""
+
+    stage: int
+    token: int
 
 
 @dataclass(frozen=True)
