@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.decoding.evidence import Evidence
 from glyphscope.decoding.sampler import Draw, SamplerState, top
-from glyphscope.decoding.text import TextAssembler
+from glyphscope.decoding.text import text_decoder
 from glyphscope.errors import ModelError
 from glyphscope.events import Sampling
 
@@ -171,16 +171,16 @@ def test_evidence_of_logits_that_are_not_numbers_is_a_model_error():
 @at_most(300)
 @given(st.text(max_size=20), st.lists(st.integers(1, 4), min_size=1, max_size=80))
 def test_text_in_pieces_of_bytes_is_the_same_text(text, sizes):
-    data, at, pieces, assembler = text.encode(), 0, [], TextAssembler()
+    data, at, pieces, decoder = text.encode(), 0, [], text_decoder()
     for size in sizes * (len(data) + 1):
-        pieces.append(assembler.feed(data[at : at + size]))
+        pieces.append(decoder.decode(data[at : at + size]))
         at += size
         if at >= len(data):
             break
-    assert "".join(pieces) + assembler.end() == text
+    assert "".join(pieces) + decoder.decode(b"", final=True) == text
 
 
 def test_a_character_is_shown_when_it_is_complete():
-    assembler = TextAssembler()
-    assert [assembler.feed(b) for b in (b"\xf0\x9f", b"\x98\x80", b"\xff", b"a\xc3")] == ["", "😀", "�", "a"]
-    assert assembler.end() == "�"
+    decoder = text_decoder()
+    assert [decoder.decode(b) for b in (b"\xf0\x9f", b"\x98\x80", b"\xff", b"a\xc3")] == ["", "😀", "�", "a"]
+    assert decoder.decode(b"", final=True) == "�"

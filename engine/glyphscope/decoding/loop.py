@@ -15,7 +15,7 @@ from glyphscope.decoding.evidence import Evidence, best_logit
 from glyphscope.decoding.mask import Constraint
 from glyphscope.decoding.response_prefix import PrefixToken
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState
-from glyphscope.decoding.text import TextAssembler
+from glyphscope.decoding.text import text_decoder
 from glyphscope.errors import GrammarError
 from glyphscope.events import EvidenceKind, Narrowed, Origin, Sampling, TokenStep
 
@@ -90,7 +90,7 @@ class Decoder:
         self._tokens = list(prompt)
         self._first = len(self._tokens)
         self._index = 0
-        self._text = TextAssembler()
+        self._text = text_decoder()
         self._ended = False
         self._next: _Next | None = None
 
@@ -145,7 +145,8 @@ class Decoder:
         spent = following.decode_ms
         steps: list[TokenStep] = []
         for token, row in zip(following.forced, rows):
-            steps.append(self._forced_step(token, row, decode_ms=0.0 if steps else spent))
+            forced = PrefixToken(token, "model", forced=True)
+            steps.append(self._given_step(forced, row, decode_ms=0.0 if steps else spent))
         if not self._complete:
             steps.append(self._chosen_step(following.rows[-1], decode_ms=0.0 if steps else spent))
         return tuple(steps)
@@ -153,19 +154,20 @@ class Decoder:
     def _written_steps(self) -> tuple[TokenStep, ...]:
         """The last one is not evaluated: it takes its place in the next step's batch, as one that was chosen does."""
         written, known = self._written, min(self._figures_from, len(self._written))
-        steps = [self._written_step(one, None, 0.0) for one in written[:known]]
+        steps = [self._given_step(one, None, 0.0) for one in written[:known]]
         for start in range(known, len(written), _BATCH):
             batch = written[start : start + _BATCH]
             began = time.perf_counter()
             rows = self._backend.decode([self._tokens[-1], *(one.id for one in batch[:-1])], len(batch))
             spent = (time.perf_counter() - began) * 1000
             for one, row in zip(batch, rows):
-                steps.append(self._written_step(one, row, spent))
+                steps.append(self._given_step(one, row, spent))
                 spent = 0.0
         self._written = ()
         return tuple(steps)
 
-    def _written_step(self, one: PrefixToken, row: Logits | None, decode_ms: float) -> TokenStep:
+    def _given_step(self, one: PrefixToken, row: Logits | None, decode_ms: float) -> TokenStep:
+        """The step of a token that is not sampled: written, or forced by the constraint."""
         start = time.perf_counter()
         allowed = one.allowed(len(self._backend.pieces))
         if not one.forced:
@@ -195,14 +197,6 @@ class Decoder:
         for token in tokens:
             self._constraint.commit(token)
         return tokens
-
-    def _forced_step(self, token: int, row: Logits | None, decode_ms: float) -> TokenStep:
-        start = time.perf_counter()
-        allowed = np.zeros(len(self._backend.pieces), dtype=np.bool_)
-        allowed[token] = True
-        draw = Draw(token, np.array([token]), np.ones(1))
-        evidence = None if row is None else Evidence(row)
-        return self._step(draw, allowed, evidence, mask_ms=0.0, start=start, decode_ms=decode_ms)
 
     def _chosen_step(self, row: Logits, decode_ms: float) -> TokenStep:
         start = time.perf_counter()
@@ -250,7 +244,7 @@ class Decoder:
             index=self._index,
             id=draw.id,
             data=data,
-            text=self._text.end() if end else self._text.feed(data),
+            text=self._text.decode(data, final=end),
             probability=draw.probability(draw.id),
             allowed=count,
             left=draw.left if count != 1 else (),

@@ -5,19 +5,12 @@ from __future__ import annotations
 import codecs
 
 
-class TextAssembler:
-    """Turns the bytes of one token after the other into whole characters."""
+def text_decoder() -> codecs.IncrementalDecoder:
+    """A decoder of the bytes of one token after the other: each time the characters that they complete.
 
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-    def feed(self, data: bytes) -> str:
-        """The characters that these bytes complete: none for an incomplete one, U+FFFD for invalid UTF-8."""
-        return self._decoder.decode(data)
-
-    def end(self) -> str:
-        """U+FFFD for a character that was never completed, else nothing."""
-        return self._decoder.decode(b"", final=True)
+    U+FFFD for invalid UTF-8, and with `final` for a character that was never completed.
+    """
+    return codecs.getincrementaldecoder("utf-8")(errors="replace")
 
 
 def shown(data: bytes) -> str:

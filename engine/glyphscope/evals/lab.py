@@ -37,6 +37,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs import NonInteractive, PreparedRequest, RunState, run_state
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions import atomic_write
+from glyphscope.text.json_values import json_file
 from glyphscope.tools import ToolSource
 from glyphscope.validation.split_call import before_arguments
 
@@ -295,7 +296,7 @@ def write_lab(
     }
     check_folder(folder)
     for name, document in documents.items():
-        atomic_write(folder / name, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+        atomic_write(folder / name, json_file(document))
     return [folder / name for name in documents]
 
 

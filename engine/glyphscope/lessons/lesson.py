@@ -55,7 +55,7 @@ class NextQuestion(Part, frozen=True, kw_only=True):
     recorded alternatives, and then the grammar says which may come.
     """
 
-    run: str
+    run: str = ""
     token: int
     stage: str = ""
     ask: str = ""
@@ -67,7 +67,7 @@ class NextQuestion(Part, frozen=True, kw_only=True):
 class CharacterQuestion(Part, frozen=True, kw_only=True):
     """Which character decides? Of a run's text, or of a `text` that is judged by the tools and notation of that run."""
 
-    run: str
+    run: str = ""
     stage: str = ""
     text: str = ""
     ask: str = ""

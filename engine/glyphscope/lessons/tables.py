@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import msgspec
 
 from glyphscope.lessons.asking import Asking
-from glyphscope.lessons.lesson import Option, View
+from glyphscope.lessons.lesson import CharacterQuestion, NextQuestion, Option, Part, View
 
 
 class LessonHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,30 +33,6 @@ class LessonRun(Asking, frozen=True, kw_only=True):
     show: tuple[View, ...] = ("alternatives",)
 
 
-class NextTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The block `question` of the kind next."""
-
-    kind: Literal["next"]
-    token: int
-    run: str = ""
-    stage: str = ""
-    ask: str = ""
-    why: str = ""
-    most: int = 6
-    tokens: tuple[str, ...] = ()
-
-
-class CharacterTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The block `question` of the kind character."""
-
-    kind: Literal["character"]
-    run: str = ""
-    stage: str = ""
-    text: str = ""
-    ask: str = ""
-    why: str = ""
-
-
 class ChoiceTable(msgspec.Struct, frozen=True, kw_only=True):
     """The block `question` of the kind choice."""
 
@@ -76,8 +53,18 @@ class LessonExperiment(Asking, frozen=True, kw_only=True):
     show: tuple[View, ...] = ("alternatives",)
 
 
+def _table(part: type[Part]) -> type[msgspec.Struct]:
+    """The block of a question with the members of its part, except for the line, which is not in the text."""
+    members: Iterable[tuple[str, Any] | tuple[str, Any, Any]] = (
+        (each.name, each.type) if each.required else (each.name, each.type, each.default)
+        for each in msgspec.structs.fields(part)
+        if each.name != "line"
+    )
+    return msgspec.defstruct(part.__name__, [("kind", str), *members], frozen=True, kw_only=True)
+
+
 QUESTIONS: dict[str, type[msgspec.Struct]] = {
-    "next": NextTable,
-    "character": CharacterTable,
+    "next": _table(NextQuestion),
+    "character": _table(CharacterQuestion),
     "choice": ChoiceTable,
 }

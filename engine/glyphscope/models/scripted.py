@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from glyphscope.decoding.text import TextAssembler
+from glyphscope.decoding.text import text_decoder
 from glyphscope.events import Message, ModelInfo, PrefixPart, Thinking, TokenStep
 from glyphscope.events.encoding import whole_text
 from glyphscope.models.chat import ChatTemplate, render_chat
@@ -119,7 +120,7 @@ class ScriptedModel(TextModel):
         tokens = self._turns[self._turn % len(self._turns)]
         self._turn += 1
         yield PromptReady(self.count_tokens(request.prompt), 0, 0.0)
-        text = TextAssembler()
+        text = text_decoder()
         written = tuple(_written(request.written, text))
         if written:
             yield written
@@ -129,13 +130,13 @@ class ScriptedModel(TextModel):
             if self._cancelled.is_set():
                 yield Cancelled()
                 return
-            yield (TokenStep(index=index, id=index, data=data, text=text.feed(data)),)
+            yield (TokenStep(index=index, id=index, data=data, text=text.decode(data)),)
         if len(tokens) < request.max_tokens:
             index = first + len(tokens)
-            yield (TokenStep(index=index, id=index, data=b"", text=text.end(), end=True),)
+            yield (TokenStep(index=index, id=index, data=b"", text=text.decode(b"", final=True), end=True),)
 
 
-def _written(written: Sequence[PrefixPart], text: TextAssembler) -> Iterator[TokenStep]:
+def _written(written: Sequence[PrefixPart], text: codecs.IncrementalDecoder) -> Iterator[TokenStep]:
     """The tokens as they were; typed text in pieces of the size of tokens."""
     index = 0
     for one in written:
@@ -145,7 +146,7 @@ def _written(written: Sequence[PrefixPart], text: TextAssembler) -> Iterator[Tok
                 index=index,
                 id=one.id if one.id >= 0 else index,
                 data=data,
-                text=text.feed(data),
+                text=text.decode(data),
                 probability=None,
                 origin="kept" if one.kept else "written",
             )

@@ -53,10 +53,9 @@ class Changes:
 
     def tokens(self, kind: Kind) -> int | None:
         """How many are of a kind; None where tokens are not known."""
-        counts = [piece.tokens for piece in self.pieces if piece.kind == kind]
         if any(piece.tokens is None for piece in self.pieces):
             return None
-        return sum(count or 0 for count in counts)
+        return sum(piece.tokens or 0 for piece in self.pieces if piece.kind == kind)
 
     @property
     def is_same(self) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import REASONING_KEYS, CallStyle, link_results, template_message
+from glyphscope.text.json_values import json_file
 from glyphscope.text.shorten import shorten
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -58,7 +59,7 @@ def written_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 def to_json(messages: Sequence[Message]) -> str:
     """The messages in OpenAI's form as indented JSON."""
-    return json.dumps(written_messages(messages), indent=2, ensure_ascii=False) + "\n"
+    return json_file(written_messages(messages))
 
 
 def result_problem(messages: Sequence[Message], place: int) -> str:

@@ -41,7 +41,8 @@ def type_text(schema: Any, root: dict[str, Any], depth: int = 0) -> str:
         if not (isinstance(schema, dict) and isinstance(ref := schema.get("$ref"), str)):
             break
         found = follow_reference(root, ref)
-        schema = {**(found[1] if found and isinstance(found[1], dict) else {}), **_without_ref(schema)}
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**(found[1] if found and isinstance(found[1], dict) else {}), **beside}
     if not isinstance(schema, dict):
         return "any"
     if "const" in schema:
@@ -105,7 +106,3 @@ def _range(schema: dict[str, Any], least: str, most: str, before: str) -> str:
     if low is None and high is None:
         return ""
     return f"{before}{'' if low is None else low}..{'' if high is None else high}"
-
-
-def _without_ref(schema: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if key != "$ref"}

@@ -6,7 +6,6 @@ envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "requ
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from glyphscope.errors import Problem, RegistryError
 from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import VERSION, ToolRegistry
+from glyphscope.text.json_values import json_file
 
 _SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
 _OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}
@@ -257,4 +257,4 @@ def to_openai(registry: ToolRegistry) -> list[dict[str, Any]]:
 
 def to_json(registry: ToolRegistry) -> str:
     """The registry file: our form, indented, with all tools; `load_registry` reads it back equal."""
-    return json.dumps(registry.to_document(), indent=2, ensure_ascii=False) + "\n"
+    return json_file(registry.to_document())

@@ -40,14 +40,15 @@ def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
     if isinstance(root, bool):
         return root
     draft = draft_of(root)
+    identifier = "id" if draft in (3, 4) else "$id"
     places = Places(root)
     targets = _targets(places)
     nodes = [(place.path, place.schema) for place in places.all if isinstance(place.schema, dict)]
     for path, node in nodes:
         if draft is not None:
             _forget_unknown(node, draft)
-        if path or draft is not None:
-            _drop_identifier(node, "id" if draft in (3, 4) else "$id")
+        if (path or draft is not None) and isinstance(node.get(identifier), str):
+            del node[identifier]
         _bounds(node)
         _items(node)
         _dependencies(node)
@@ -85,11 +86,6 @@ def _forget_unknown(node: dict[str, Any], draft: int) -> None:
     if isinstance(node.get("$ref"), str):
         for keyword in [k for k in node if k not in _SILENT and k != "$ref" and k != "nullable"]:
             del node[keyword]
-
-
-def _drop_identifier(node: dict[str, Any], keyword: str) -> None:
-    if isinstance(node.get(keyword), str):
-        del node[keyword]
 
 
 def _bounds(node: dict[str, Any]) -> None:

@@ -50,6 +50,13 @@ def key_of(value: Any, step: str) -> str | int | None:
     return step if isinstance(value, dict) and step in value else None
 
 
+def value_at(document: Any, path: Path) -> Any:
+    """The value at a path that the document has."""
+    for step in path:
+        document = document[step]
+    return document
+
+
 def follow(document: Any, pointer: str) -> tuple[Path, Any] | None:
     """Where the pointer leads to in `document`: path and value, None for nowhere."""
     path: list[str | int] = []

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 from glyphscope.registry.keywords import IN_PLACE, children, draft_of
-from glyphscope.registry.pointer import Path, follow_reference
+from glyphscope.registry.pointer import Path, follow_reference, value_at
 
 MAX_SCHEMAS = 100_000
 """In one document: some seconds of work. The largest that are published have 20,000."""
@@ -99,10 +99,7 @@ class Places:
         if target.fragment and not target.fragment.startswith("/"):
             path = self._anchors.get((target.url, target.fragment))
             return None if path is None else self._by_path.get(path)
-        value: Any = self.root
-        for step in resource:
-            value = value[step]
-        found = follow_reference(value, target.fragment)
+        found = follow_reference(value_at(self.root, resource), target.fragment)
         if found is None or not isinstance(found[1], dict | bool):
             return None
         path = (*resource, *found[0])

@@ -8,7 +8,6 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,9 +16,10 @@ from glyphscope.events import TOOL_CHOICES, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import MANY, NAMED
-from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer
+from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer, value_at
 from glyphscope.registry.references import Places, references
 from glyphscope.text.figures import pluralize
+from glyphscope.text.shorten import and_more
 
 KEYWORDS = frozenset(
     {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
@@ -165,7 +165,7 @@ class _Finding:
                 return Parts(tuple(path), "required", self._required(value, left[0]))
             if step == "$ref" and isinstance(value, dict) and isinstance(value.get("$ref"), str):
                 path += self._put_in_place(value)
-                value = self._at(path)
+                value = value_at(self._root, tuple(path))
                 continue
             value, key = self._step(value, step)
             path.append(key)
@@ -228,12 +228,6 @@ class _Finding:
         parts.append(inner)
         return "allOf", len(parts) - 1
 
-    def _at(self, path: Iterable[str | int]) -> Any:
-        value: Any = self._root
-        for step in path:
-            value = value[step]
-        return value
-
     def _is_schema(self, path: list[str | int]) -> bool:
         """Whether a schema is there, and not a map of schemas by their names."""
         return any(place.path == tuple(path) for place in Places(self._root).all)
@@ -262,9 +256,8 @@ def _refuse_shared(root: dict[str, Any], path: Path, keyword: str, where: str) -
     used = _used_at(root, path, keyword)
     if len(used) <= 1:
         return
-    more = f" and {len(used) - _SHOWN} more" if len(used) > _SHOWN else ""
     raise RegistryError(
-        f"It holds at {pluralize(len(used), 'place')}: {', '.join(used[:_SHOWN])}{more}.",
+        f"It holds at {pluralize(len(used), 'place')}: {and_more(used, _SHOWN)}.",
         where=where,
         hint="Each of these pointers with a $ref takes it out of that place only.",
     )
@@ -305,9 +298,7 @@ def _in_definition(path: Path) -> bool:
 
 def _remove(root: dict[str, Any], path: Path, keyword: str, name: str, where: str) -> None:
     """Removes the constraint from `root`, in place."""
-    schema: Any = root
-    for step in path if keyword else path[:-1]:
-        schema = schema[step]
+    schema = value_at(root, path if keyword else path[:-1])
     if not keyword:
         schema[path[-1]] = True
     elif keyword == "type":

@@ -38,7 +38,7 @@ from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.files import Migrations, atomic_write, convert_versioned, digest_of
 from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
-from glyphscope.text.json_values import json_or_text
+from glyphscope.text.json_values import json_file, json_or_text
 
 VERSION = 1
 SUFFIX = ".glyphrun"
@@ -114,8 +114,7 @@ def make_bundle(events: Sequence[AnyEvent], where: str = "") -> Bundle:
         except GlyphscopeError as error:
             missing[name] = str(error)
     manifest = _manifest(run, files, missing)
-    text = json.dumps(msgspec.to_builtins(manifest), indent=2, ensure_ascii=False) + "\n"
-    files[MANIFEST] = whole_text(text).encode()
+    files[MANIFEST] = whole_text(json_file(msgspec.to_builtins(manifest))).encode()
     return Bundle(manifest, again, files)
 
 

@@ -20,6 +20,7 @@ from glyphscope.sessions.files import (
     digest_of,
     folder_lock,
 )
+from glyphscope.text.json_values import json_file
 
 VERSION = 2
 SUFFIX = ".glyphscope"
@@ -82,7 +83,7 @@ def save_project(path: Path, project: Project, expected: str | None = None) -> s
     `expected` is the digest that was loaded or saved last: when the file has another content now, another window has
     saved it, ChangedOnDisk is raised and nothing is written. None writes in any case (save as, or the user's decision).
     """
-    data = _encode(project)
+    data = json_file({_KEY: VERSION, **msgspec.to_builtins(project)}).encode()
     with folder_lock(path.parent):
         if expected is not None and path.exists():
             there = digest_of(read_file(path))
@@ -94,11 +95,6 @@ def save_project(path: Path, project: Project, expected: str | None = None) -> s
                 )
         atomic_write(path, data)
     return digest_of(data)
-
-
-def _encode(project: Project) -> bytes:
-    document = {_KEY: VERSION, **msgspec.to_builtins(project)}
-    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def _decode(data: bytes, where: str) -> Project:

@@ -17,6 +17,7 @@ import msgspec
 from glyphscope.errors import StorageError
 from glyphscope.inputs import read_file
 from glyphscope.sessions.files import atomic_write, move_aside
+from glyphscope.text.json_values import json_file
 
 VERSION = 1
 MAX_CONSENTS = 500
@@ -66,4 +67,4 @@ def save_servers(path: Path, known: KnownServers) -> None:
         with suppress(OSError):  # the write reports what is wrong with the place
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    atomic_write(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    atomic_write(path, json_file(document))

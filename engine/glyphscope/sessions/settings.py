@@ -20,6 +20,7 @@ from glyphscope.inputs import read_file
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.sessions.files import Migrations, atomic_write, migrate, move_aside
 from glyphscope.sessions.places import Places
+from glyphscope.text.json_values import json_file
 from glyphscope.text.shorten import json_excerpt
 
 VERSION = 2
@@ -151,8 +152,7 @@ def save_settings(path: Path, settings: Settings) -> None:
     """Raises StorageError. Keys and the version of a newer program are kept."""
     own = msgspec.to_builtins(settings)
     other = own.pop("other")
-    document = {_KEY: VERSION, **own, **other}
-    atomic_write(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    atomic_write(path, json_file({_KEY: VERSION, **own, **other}))
 
 
 def prompt_cache(settings: Settings, places: Places, limit_mb: int | None = None) -> PromptCache | None:

@@ -53,8 +53,13 @@ def json_or_text(text: str | bytes) -> Any:
         return text
 
 
+def json_file(value: Any) -> str:
+    """A file of JSON for people: indented, with a line end."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """The JSON object of a untrusted text; an empty one where it is not one."""
+    """The JSON object of an untrusted text; an empty one where it is not one."""
     return as_object(json_or_text(text))
 
 
@@ -76,10 +81,8 @@ def json_values(text: str) -> Iterator[JsonValue]:
         except json.JSONDecodeError as error:
             in_vain += error.pos - at
             at += 1
-        except (
-            ValueError,
-            RecursionError,
-        ):  # an integer of too many digits, or too deep: how far it came is unknown
+        except (ValueError, RecursionError):
+            # an integer of too many digits, or too deep: how far it came is unknown
             in_vain += len(text) - at
             at += 1
         else:

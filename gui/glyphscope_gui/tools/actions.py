@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
 from glyphscope.sessions import atomic_write
+from glyphscope.text.json_values import json_file
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
@@ -193,4 +193,4 @@ class ToolActions(QObject):
 
 
 def _openai_text(registry: ToolRegistry) -> str:
-    return json.dumps(to_openai(registry), indent=2, ensure_ascii=False) + "\n"
+    return json_file(to_openai(registry))

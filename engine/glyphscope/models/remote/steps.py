@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from glyphscope.decoding.text import TextAssembler, shown
+from glyphscope.decoding.text import shown, text_decoder
 from glyphscope.events import Alternative, PrefixPart, TokenStep
 from glyphscope.events.encoding import whole_text
 from glyphscope.models.remote.chunks import Likely
@@ -20,7 +20,7 @@ class StepMaker:
     def __init__(self, alternatives: int) -> None:
         self._alternatives = alternatives
         self._index = 0
-        self._assembler = TextAssembler()
+        self._decoder = text_decoder()
         self._half = ""
 
     @property
@@ -35,7 +35,7 @@ class StepMaker:
                 index=self._next(),
                 id=one.id,
                 data=one.data,
-                text=self._assembler.feed(one.data),
+                text=self._decoder.decode(one.data),
                 probability=None,
                 piece=one.id < 0,
                 origin="kept" if one.kept else "written",
@@ -49,10 +49,10 @@ class StepMaker:
         Tokens that do not spell the text, as of a server that leaves some out of it, are left out.
         """
         text = self._whole(text)
-        texts = [self._assembler.feed(token.data) for token in tokens]
+        texts = [self._decoder.decode(token.data) for token in tokens]
         if tokens and "".join(texts) == text:
             return tuple(self._token(token, text) for token, text in zip(tokens, texts))
-        self._assembler = TextAssembler()
+        self._decoder = text_decoder()
         return (self._piece(text),) if text else ()
 
     def end(self) -> TokenStep:
