@@ -272,7 +272,12 @@ def presenter(context, qtbot):
 def test_a_download_continues_without_its_view_and_is_saved_when_the_window_closes(
     hub, context, presenter, qtbot, monkeypatch, own_home
 ):
-    monkeypatch.setattr(model_presenter, "find_models", lambda folders: FOUND)
+    find = model_presenter.find_models
+    monkeypatch.setattr(
+        model_presenter,
+        "find_models",
+        lambda folders: [*FOUND, *(model for model in find(folders) if model.source == "folder")],
+    )
     hub.repos[REPO][FILE] = gguf(90_000)
     hub.stall_after = 20_000
     presenter.welcome()

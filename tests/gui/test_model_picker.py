@@ -10,11 +10,10 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from glyphscope.events import ModelInfo
 from glyphscope.models.finding import FoundModel
-from glyphscope_gui.model_picker import picker as model_picker
+from glyphscope_gui.model_picker import presenter as model_presenter
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
-from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.model_names import model_name
@@ -29,16 +28,13 @@ FOUND = [
 
 
 @pytest.fixture
-def picker(qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_picker, "find_models", lambda folders: FOUND)
-    store = SettingsStore(tmp_path / "settings.json")
-    store.update(recent_models=("/r/SmolLM2-135M-Instruct-Q4_1.gguf",))
-    picker = ModelPicker(store)
-    qtbot.addWidget(picker)
-    picker.show()
+def picker(context, monkeypatch):
+    monkeypatch.setattr(model_presenter, "find_models", lambda folders: FOUND)
+    context.settings.update(recent_models=("/r/SmolLM2-135M-Instruct-Q4_1.gguf",))
+    picker = ModelPicker(context.settings, context.window)
+    presenter = ModelPresenter(context, picker)
     yield picker
-    end_work(picker)
-    store.close()
+    end_work(presenter)
 
 
 def actions(picker):
@@ -83,7 +79,7 @@ def test_models_that_are_found_late_move_no_action_under_the_pointer(picker, qtb
 
 
 def test_an_invalid_model_file_is_shown_and_cannot_be_chosen(picker, qtbot):
-    picker.search()
+    picker.searchRequested.emit()
     qtbot.waitUntil(lambda: picker._found is not None)
     broken = actions(picker)["broken"]
     assert not broken.isEnabled()
@@ -140,7 +136,7 @@ def ring():
         yield ring
 
 
-def test_an_endpoint_is_opened_after_its_key_is_stored_and_the_key_stays_hidden(picker, qtbot, ring):
+def test_an_endpoint_is_opened_after_its_key_is_stored_and_the_key_stays_hidden(context, picker, qtbot, ring):
     actions(picker)["Endpoint…"].trigger()
     dialog = picker.window().findChild(EndpointDialog)
     assert not dialog.open_button.isEnabled() and dialog.key_edit.echoMode() == QLineEdit.EchoMode.Password
@@ -148,32 +144,32 @@ def test_an_endpoint_is_opened_after_its_key_is_stored_and_the_key_stays_hidden(
     assert not dialog.open_button.isEnabled() and "secret" not in dialog.problem.text()
     dialog.address_edit.setText("http://127.0.0.1:9/v1#tiny")
     dialog.key_edit.setText("sk-1")
-    with qtbot.waitSignal(picker.modelChosen) as chosen:
+    with qtbot.waitSignal(context.project.modelChosen) as chosen:
         dialog.open_button.click()
     assert chosen.args == ["http://127.0.0.1:9/v1#tiny"]
     assert ring.passwords["http://127.0.0.1:9"] == "sk-1" and dialog.key_edit.text() == ""
 
 
-def test_a_locked_keyring_is_reported_and_its_endpoint_is_not_opened(picker, qtbot, ring):
+def test_a_locked_keyring_is_reported_and_its_endpoint_is_not_opened(context, picker, qtbot, ring):
     ring.locked = True
-    picker.ask_for_endpoint()
+    picker.endpointRequested.emit()
     dialog = picker.window().findChild(EndpointDialog)
     dialog.address_edit.setText("http://127.0.0.1:9")
     dialog.key_edit.setText("sk-1")
-    with qtbot.assertNotEmitted(picker.modelChosen):
+    with qtbot.assertNotEmitted(context.project.modelChosen):
         dialog.open_button.click()
         qtbot.waitUntil(lambda: "cannot be used" in dialog.problem.text())
     dialog.reject()
 
 
-def test_a_waiting_keyring_does_not_block_the_window(picker, qtbot, ring, monkeypatch):
+def test_a_waiting_keyring_does_not_block_the_window(context, picker, qtbot, ring, monkeypatch):
     let_go = threading.Event()
     monkeypatch.setattr(ring, "set_password", lambda *_: let_go.wait(60))
-    picker.ask_for_endpoint()
+    picker.endpointRequested.emit()
     dialog = picker.window().findChild(EndpointDialog)
     dialog.address_edit.setText("http://127.0.0.1:9")
     dialog.key_edit.setText("sk-1")
-    with qtbot.assertNotEmitted(picker.modelChosen):
+    with qtbot.assertNotEmitted(context.project.modelChosen):
         dialog.open_button.click()
         began = time.monotonic()
         dialog.reject()

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
-from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER, FoundModel, find_models
+from glyphscope.models.finding import FoundModel
 from glyphscope.models.opening import model_name_of
-from glyphscope.models.remote import is_address
 from glyphscope.text.figures import byte_size, percent
 from glyphscope.visible import visible
-from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
+from glyphscope_gui.model_picker.words import source_words
 from glyphscope_gui.project.settings_store import SettingsStore
-from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.dialogs import ask_for_file, open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import ModelName, model_name
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import mono_font, theme
 
-SUFFIX = ".gguf"
 MAX_RECENT = 5
 """Recent models in the menu."""
 _PADDING = 11
 """Pixels at both ends of the button."""
 ARROW_ROOM = 20
 """Pixels of the arrow at its right."""
-_SOURCES = {EMBEDDED_SOURCE: tr("embedded"), FOLDER: tr("folder")}
-"""The words of sources; the others are names of programs."""
 
 
 class _Entry(NamedTuple):
@@ -46,21 +39,23 @@ class _Entry(NamedTuple):
 
 
 class ModelPicker(QToolButton):
-    """`modelChosen` carries what `open_model` takes: a path or a name. The presenter sets which one is open."""
+    """`modelChosen` carries what `open_model` takes: a path or a name; the other signals are requests of the menu. The
+    presenter sets which model is open, and which ones were found.
+    """
 
     modelChosen = Signal(str)
     getRequested = Signal()
+    fileRequested = Signal()
+    endpointRequested = Signal()
+    searchRequested = Signal()
 
     def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
-        self._background = Background(self)
         self._found: tuple[FoundModel, ...] | None = None
         """The models on this computer; None while they are unknown."""
-        self.own_folder: Path | None = None
         self._shown = ModelName(tr("Choose a model"))
         self._path = ""
-        self._loading = False
         self._fraction: float | None = None
         self._progress_text = ""
         self.setObjectName("modelPicker")
@@ -89,38 +84,14 @@ class ModelPicker(QToolButton):
 
     def set_loading(self, fraction: float | None, text: str = "") -> None:
         """Show the loading progress, 0 to 1; None with a text while it is unknown, None alone at the end."""
-        self._loading = fraction is not None or bool(text)
         self._fraction, self._progress_text = fraction, text
         self._show_state()
 
-    def search(self) -> None:
-        """Look for models in the background; the menu shows them from then on."""
-        own = (self.own_folder,) if self.own_folder else ()
-        folders = (*own, *(Path(folder) for folder in self._settings.value.model_folders))
-        self._background.start("find", lambda: find_models(folders), self._found_models, self._found_none)
-
-    def look_again(self) -> None:
-        """Forget the models found, and search again."""
-        self._found = None
-        self.search()
-
-    def ask_for_file(self) -> None:
-        """Choose a GGUF file."""
-        start = str(Path(self._path).parent) if self._path.endswith(SUFFIX) else ""
-        ask_for_file(
-            self.window(),
-            tr("Open a model"),
-            lambda path: self.modelChosen.emit(str(path)),
-            tr("GGUF models (*.gguf);;All files (*)"),
-            start=start,
-            name="openModelDialog",
-        )
-
-    def ask_for_endpoint(self) -> None:
-        """Name an endpoint by its address."""
-        dialog = EndpointDialog(self._path if is_address(self._path) else "", self.window())
-        dialog.chosen.connect(self.modelChosen)
-        open_once(dialog)
+    def show_found(self, found: Sequence[FoundModel]) -> None:
+        """Show the models that were found on this computer."""
+        self._found = tuple(found)
+        if self._menu.isVisible():
+            self._fill()
 
     # -- the menu ----------------------------------------------------------------------------------------------
 
@@ -131,15 +102,15 @@ class ModelPicker(QToolButton):
         self._add_group(tr("Recent"), [_Entry(model, *model_name(model), tip=model) for model in recent])
         self._menu.addSeparator()
         self._menu.addAction(tr("Get a model…")).triggered.connect(self.getRequested)
-        self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.ask_for_file)
-        self._menu.addAction(tr("Endpoint…")).triggered.connect(self.ask_for_endpoint)
-        self._menu.addAction(tr("Refresh list")).triggered.connect(self.look_again)
+        self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.fileRequested)
+        self._menu.addAction(tr("Endpoint…")).triggered.connect(self.endpointRequested)
+        self._menu.addAction(tr("Refresh list")).triggered.connect(self.searchRequested)
         known = {self._path, *recent}
         found = [entry for entry in map(_entry, self._found or ()) if entry.model not in known]
         self._add_group(tr("Found on this computer"), found)
         if self._found is None:
             self._add_title(tr("Looking for models…"))
-            self.search()
+            self.searchRequested.emit()
 
     def _add_group(self, title: str, entries: Sequence[_Entry]) -> None:
         if not entries:
@@ -157,16 +128,11 @@ class ModelPicker(QToolButton):
         self._menu.addSeparator()
         self._menu.addAction(words).setEnabled(False)
 
-    def _found_models(self, found: Sequence[FoundModel]) -> None:
-        self._found = tuple(found)
-        if self._menu.isVisible():
-            self._fill()
-
-    def _found_none(self, _error: BaseException) -> None:
-        """Show no models: a folder that cannot be read hides only its own, and a file can still be chosen."""
-        self._found_models(())
-
     # -- looks -------------------------------------------------------------------------------------------------
+
+    @property
+    def _loading(self) -> bool:
+        return self._fraction is not None or bool(self._progress_text)
 
     def _show_state(self) -> None:
         """Update the button and its accessible name after a change of the model or of its loading."""
@@ -247,7 +213,7 @@ class ModelPicker(QToolButton):
 
 def _entry(model: FoundModel) -> _Entry:
     guess = model_name(model.path)
-    tip = f"{model.path}\n{_SOURCES.get(model.source, model.source)}, {byte_size(model.bytes)}"
+    tip = f"{model.path}\n{source_words(model)}, {byte_size(model.bytes)}"
     if model.problem:
         tip += f"\n{model.problem}"
     name, quantisation = model.name or guess.name, model.quantisation or guess.quantisation

@@ -13,14 +13,17 @@ from glyphscope.models.hub.jobs import DownloadResult
 from glyphscope.models.hub.part import Unfinished, find_unfinished
 from glyphscope.models.memory import ModelFacts, read_facts
 from glyphscope.models.opening import model_name_of
+from glyphscope.models.remote import is_address
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.model_picker.dialog import ModelDialog
+from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.model_picker.getting import Loaded, ModelGetting, Phase
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.words import progress_words
 from glyphscope_gui.runs.run_controller import Phase as RunPhase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file, open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 
@@ -46,13 +49,15 @@ class ModelPresenter(QObject):
         self.getting.failed.connect(self._show_error)
         self._welcoming = False
         self._shown = ""  # the model whose load options are shown
-        picker.own_folder = self._folder
         picker.set_model(context.project.model)
         picker.modelChosen.connect(context.project.choose_model)
         picker.getRequested.connect(self.show)
+        picker.fileRequested.connect(self._ask_for_file)
+        picker.endpointRequested.connect(self._ask_for_endpoint)
+        picker.searchRequested.connect(self._search)
         context.project.modelChosen.connect(picker.set_model)
         context.runs.modelStatusChanged.connect(self._show_status)
-        context.actions.open_model.triggered.connect(picker.ask_for_file)
+        context.actions.open_model.triggered.connect(self._ask_for_file)
         context.actions.get_model.triggered.connect(self.show)
         context.actions.unload_model.triggered.connect(context.runs.unload_model)
         context.runs.phaseChanged.connect(self._show_loaded)
@@ -76,8 +81,12 @@ class ModelPresenter(QObject):
             return self._dialog
         dialog = self._dialog = ModelDialog(self.getting, self._context.window)
         dialog.chosen.connect(self._context.project.choose_model)
-        dialog.fileRequested.connect(self._ask_for_file)
-        dialog.endpoint_button.clicked.connect(self._ask_for_endpoint)
+        for requested, ask in (
+            (dialog.fileRequested, self._ask_for_file),
+            (dialog.endpoint_button.clicked, self._ask_for_endpoint),
+        ):
+            requested.connect(self._close_dialog)
+            requested.connect(ask)
         dialog.hub.discardRequested.connect(self._discard)
         dialog.modelSelected.connect(self._read_facts)
         dialog.loading.optionsChosen.connect(self._remember)
@@ -131,9 +140,19 @@ class ModelPresenter(QObject):
         settings = self._context.settings
         settings.replace(settings.value.with_load_options(self._shown, options))
 
+    @property
+    def _folders(self) -> tuple[Path, ...]:
+        """The folders with models beside the usual places."""
+        return self._folder, *(Path(folder) for folder in self._context.settings.value.model_folders)
+
+    def _search(self) -> None:
+        """Look for the models of the menu; after an error it has none, and a file can still be chosen."""
+        folders, show = self._folders, self._picker.show_found
+        self._background.start("search", lambda: find_models(folders), show, lambda _error: show(()))
+
     def _look(self) -> None:
-        own = self._folder
-        folders = (own, *(Path(folder) for folder in self._context.settings.value.model_folders))
+        """Look for the models of the dialog, and for unfinished downloads."""
+        folders, own = self._folders, self._folder
         self._background.start(
             "look",
             lambda: (find_models(folders), find_unfinished(own)),
@@ -157,12 +176,21 @@ class ModelPresenter(QObject):
             self._close_dialog()
 
     def _ask_for_file(self) -> None:
-        self._close_dialog()
-        self._picker.ask_for_file()
+        project = self._context.project
+        ask_for_file(
+            self._context.window,
+            tr("Open a model"),
+            lambda path: project.choose_model(str(path)),
+            tr("GGUF models (*.gguf);;All files (*)"),
+            start=str(Path(project.model).parent) if project.model.endswith(".gguf") else "",
+            name="openModelDialog",
+        )
 
     def _ask_for_endpoint(self) -> None:
-        self._close_dialog()
-        self._picker.ask_for_endpoint()
+        project = self._context.project
+        dialog = EndpointDialog(project.model if is_address(project.model) else "", self._context.window)
+        dialog.chosen.connect(project.choose_model)
+        open_once(dialog)
 
     def _close_dialog(self) -> None:
         if self._dialog is not None:
@@ -179,7 +207,7 @@ class ModelPresenter(QObject):
             self._context.status.set_note(f"{name}: {progress_words(loaded)}")
 
     def _offer(self, got: DownloadResult) -> None:
-        self._picker.look_again()
+        self._search()
         name = model_name(str(got.path)).name
         if self._dialog is None:
             path = str(got.path)

@@ -22,7 +22,7 @@ def hub_is_here() -> bool:
 
 
 def name_words(model: FoundModel) -> str:
-    """The name of a model that was found, as the picker has it too."""
+    """The name of a model that was found: of its file, as everywhere, but Ollama's files have no names."""
     return model_name(model.path).name if model.source != "Ollama" else model.name
 
 
