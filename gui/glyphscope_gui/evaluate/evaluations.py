@@ -106,16 +106,15 @@ class Evaluations(QObject):
         self._timer.start()
         self._thread.start()
 
-    def pause(self) -> None:
-        """The samples that are being made are made to their end."""
-        if self._thread is not None and self.phase is EvalPhase.RUNNING:
-            self._thread.control.pause()
-            self._set_phase(EvalPhase.PAUSED)
-
-    def resume(self) -> None:
-        if self._thread is not None and self.phase is EvalPhase.PAUSED:
-            self._thread.control.resume()
-            self._set_phase(EvalPhase.RUNNING)
+    def set_paused(self, paused: bool) -> None:
+        """Pause, once the samples that are being made are complete; or resume."""
+        before, after = EvalPhase.RUNNING, EvalPhase.PAUSED
+        if not paused:
+            before, after = after, before
+        if self._thread is not None and self.phase is before:
+            control = self._thread.control
+            (control.pause if paused else control.resume)()
+            self._set_phase(after)
 
     def stop(self) -> None:
         """The samples so far are kept, and the evaluation can be resumed."""

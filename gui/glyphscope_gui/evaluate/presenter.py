@@ -141,7 +141,7 @@ class EvaluatePresenter(Page):
         evaluations.grew.connect(self.result_presenter.grow)
         evaluations.ended.connect(self._ended)
         evaluations.failed.connect(self._failed)
-        bar.pauseRequested.connect(self._pause)
+        bar.pauseRequested.connect(evaluations.set_paused)
         bar.stopRequested.connect(evaluations.stop)
 
     def _connect_reading(self) -> None:
@@ -149,8 +149,6 @@ class EvaluatePresenter(Page):
         reading.suiteRead.connect(self._suite_read)
         reading.runOpened.connect(self._open_run)
         reading.failed.connect(self._failed)
-        self.result_presenter.runRequested.connect(reading.open_run)
-        self.result_presenter.judgeRequested.connect(reading.open_judge)
         self.context.runs.ended.connect(self._offer_way_back)
 
     # -- setting up --------------------------------------------------------------------------------------------
@@ -286,10 +284,10 @@ class EvaluatePresenter(Page):
         job = replace(job, allow_python=True)
         new_files = [file for file in files if file not in self._allowed]
         if not new_files:
-            self.evaluations.begin(job, self.context.settings.options_of)
+            self._begin(job, ())
             return
         dialog = PythonConsent(new_files, self.context.window)
-        dialog.accepted.connect(lambda: self._allow(new_files, job))
+        dialog.accepted.connect(lambda: self._begin(job, new_files))
         dialog.rejected.connect(
             lambda: self.view.notice.show_words(
                 tr("Nothing was evaluated: Python functions were not allowed.")
@@ -297,15 +295,9 @@ class EvaluatePresenter(Page):
         )
         dialog.open()
 
-    def _allow(self, files: list[PythonFile], job: EvalJob) -> None:
-        self._allowed.update(files)
+    def _begin(self, job: EvalJob, allowed: Sequence[PythonFile]) -> None:
+        self._allowed.update(allowed)
         self.evaluations.begin(job, self.context.settings.options_of)
-
-    def _pause(self, pause: bool) -> None:
-        if pause:
-            self.evaluations.pause()
-        else:
-            self.evaluations.resume()
 
     def _began(self, result: EvalResult) -> None:
         self.result_presenter.show(result, growing=True)

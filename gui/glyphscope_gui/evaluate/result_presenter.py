@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QObject, QTimer, Signal
+from PySide6.QtCore import QModelIndex, QObject, QTimer
 
 from glyphscope.evals.align import Alignment
 from glyphscope.evals.results.sample import Sample
@@ -25,12 +25,7 @@ GROWN_MS = 1000
 
 
 class EvalResultPresenter(QObject):
-    """`runRequested` carries the EvalResult and the Sample whose run the user wants to see, `judgeRequested` also the
-    number of the verdict whose run is to be opened.
-    """
-
-    runRequested = Signal(object, object)
-    judgeRequested = Signal(object, object, int)
+    """Shows one result; its runs are opened by `reading`."""
 
     def __init__(self, page: EvalPage, reading: EvalReading, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -123,14 +118,14 @@ class EvalResultPresenter(QObject):
 
     def _run_opened(self, sample: Sample) -> None:
         if self.result is not None:
-            self.runRequested.emit(self.result, sample)
+            self._reading.open_run(self.result, sample)
 
     def _run_selected(self, current: QModelIndex, _previous: QModelIndex) -> None:
         self._view.judge.show_sample(self._view.runs_model.row(current.row()))
 
     def _judge_opened(self, sample: Sample, number: int) -> None:
         if self.result is not None:
-            self.judgeRequested.emit(self.result, sample, number)
+            self._reading.open_judge(self.result, sample, number)
 
     def _columns_chosen(self, first: int, second: int) -> None:
         view = self._view

@@ -12,11 +12,10 @@ from glyphscope_gui.evaluate.result import CellFigure, EvalResult, Row
 from glyphscope_gui.evaluate.words import (
     BY_NAME,
     MEASURES,
-    PART_TITLES,
     MeasureName,
     MeasureSpec,
     arm_labels,
-    arm_parts,
+    arm_tip,
     quantity,
 )
 from glyphscope_gui.shared.language import tr
@@ -85,7 +84,7 @@ class EvalTableModel(QAbstractTableModel):
         arms = result.manifest.arms if result is not None else ()
         self._arms = result.arms if result is not None else []
         self.labels = arm_labels(arms)
-        self._tips = {arm.id: _arm_tip(arm.id, arm_parts(arm)) for arm in arms}
+        self._tips = {arm.id: arm_tip(arm) for arm in arms}
         if not again:
             self._collapsed.clear()
         if result is not None and not again and sum(row.kind == "scenario" for row in result.rows()) > MANY:
@@ -107,13 +106,11 @@ class EvalTableModel(QAbstractTableModel):
             self.changePersistentIndexList(old, moved)
             self.layoutChanged.emit()
         self._top.clear()
-        if self._rows:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(self._arms) - 1))
+        self._changed()
 
     def set_measure(self, name: MeasureName) -> None:
         self.measure = BY_NAME[name]
-        if self._rows and self._arms:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(self._arms) - 1))
+        self._changed()
 
     def row(self, place: int) -> Row:
         return self._rows[place]
@@ -208,6 +205,11 @@ class EvalTableModel(QAbstractTableModel):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
+    def _changed(self) -> None:
+        """Announce other figures in all cells."""
+        if self._rows and self._arms:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(self._arms) - 1))
+
     def _arrange(self) -> None:
         self._rows = self._visible()
         self._top.clear()
@@ -291,7 +293,3 @@ def _row_tip(row: Row) -> str:
         if row.is_foldable
         else row.name + control
     )
-
-
-def _arm_tip(name: str, parts: dict[str, str]) -> str:
-    return "\n".join([name, "", *(f"{PART_TITLES[part]}: {words}" for part, words in parts.items())])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from glyphscope.evals.matrix.arms import Arm, varied
@@ -73,39 +73,37 @@ WIDEST_ARM = f"GLYPH · {WORDS['off']}"
 
 WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
 THINKING = {"auto": tr("thinking auto"), "on": tr("thinking on"), "off": tr("thinking off")}
-PART_TITLES = {
-    "model": tr("Model"),
-    "notation": tr("Notation"),
-    "shape": tr("Shape"),
-    "constraint": tr("Constraint"),
-    "strategy": tr("Strategy"),
-    "repair": tr("Repair"),
-    "profile": tr("Profile"),
-    "workarounds": tr("Workarounds"),
-    "preset": tr("Preset"),
-    "thinking": tr("Thinking"),
-    "constrain_from": tr("Constrain from"),
-    "order": tr("Order of arguments"),
+_PARTS: dict[str, tuple[str, Callable[[Arm], str]]] = {
+    "model": (tr("Model"), lambda arm: model_name(arm.model).name),
+    "notation": (tr("Notation"), lambda arm: WORDS[arm.notation]),
+    "shape": (tr("Shape"), lambda arm: WORDS.get(arm.shape, arm.shape)),
+    "constraint": (tr("Constraint"), lambda arm: WORDS[arm.constraint]),
+    "strategy": (tr("Strategy"), lambda arm: WORDS[arm.strategy] if arm.strategy else tr("as in the suite")),
+    "repair": (
+        tr("Repair"),
+        lambda arm: tr("%n repair(s)", "", arm.repair) if arm.repair else tr("no repair"),
+    ),
+    "profile": (tr("Profile"), lambda arm: arm.profile),
+    "workarounds": (tr("Workarounds"), lambda arm: WORKAROUNDS.get(arm.workarounds, arm.workarounds)),
+    "preset": (tr("Preset"), lambda arm: tr("prompt {preset}", preset=arm.preset)),
+    "thinking": (tr("Thinking"), lambda arm: THINKING.get(arm.thinking, arm.thinking)),
+    "constrain_from": (
+        tr("Constrain from"),
+        lambda arm: WORDS.get(arm.constrain_from, arm.constrain_from),
+    ),
+    "order": (tr("Order of arguments"), lambda arm: WORDS.get(arm.order, arm.order)),
 }
-"""The titles of what `arm_parts` returns."""
+"""The axes of an arm: the title of each, and its value in words."""
+
+
+def arm_tip(arm: Arm) -> str:
+    """The id of an arm, and its value on each axis."""
+    return "\n".join([arm.id, "", *(f"{title}: {words(arm)}" for title, words in _PARTS.values())])
 
 
 def arm_parts(arm: Arm) -> dict[str, str]:
     """Return the words for each axis of an arm."""
-    return {
-        "model": model_name(arm.model).name,
-        "notation": WORDS[arm.notation],
-        "shape": WORDS.get(arm.shape, arm.shape),
-        "constraint": WORDS[arm.constraint],
-        "strategy": WORDS[arm.strategy] if arm.strategy else tr("as in the suite"),
-        "repair": tr("%n repair(s)", "", arm.repair) if arm.repair else tr("no repair"),
-        "profile": arm.profile,
-        "workarounds": WORKAROUNDS.get(arm.workarounds, arm.workarounds),
-        "preset": tr("prompt {preset}", preset=arm.preset),
-        "thinking": THINKING.get(arm.thinking, arm.thinking),
-        "constrain_from": WORDS.get(arm.constrain_from, arm.constrain_from),
-        "order": WORDS.get(arm.order, arm.order),
-    }
+    return {name: words(arm) for name, (_title, words) in _PARTS.items()}
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:

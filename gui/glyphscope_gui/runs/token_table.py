@@ -8,9 +8,14 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.events import TokenStep
 from glyphscope_gui.runs.token_table_model import (
+    ALLOWED,
     COLUMNS,
     CUT_ROLE,
+    ENTROPY,
+    FEASIBLE,
+    MS,
     PART,
+    RANK,
     RULE,
     STEP_ROLE,
     TOKEN,
@@ -24,9 +29,7 @@ from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import mono_font, theme
 
-_PLACES = {column.title: place for place, column in enumerate(COLUMNS)}
-LEAST = tuple(_PLACES[title] for title in ("entropy", "rank", "feasible", "ms"))
-ALLOWED = _PLACES["allowed"]
+LEAST = (ENTROPY, RANK, FEASIBLE, MS)
 HIDDEN = (
     (),
     LEAST[:1],

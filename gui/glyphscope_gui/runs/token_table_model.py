@@ -24,10 +24,9 @@ CUT_ROLE = Qt.ItemDataRole.UserRole + 1
 
 
 class _Column(NamedTuple):
-    """`title` is the column's name in the code, `heading` its visible title."""
+    """`show` makes the cell's text, except in RULE and PART; `widest` is the longest that it will have."""
 
     title: str
-    heading: str
     tip: str
     show: Callable[[TokenStep], str]
     widest: str
@@ -43,16 +42,14 @@ def _entropy(step: TokenStep) -> str:
 
 
 COLUMNS = (
-    _Column("#", "#", tr("The token's number, from 0"), lambda s: str(s.index), "00000"),
+    _Column("#", tr("The token's number, from 0"), lambda s: str(s.index), "00000"),
     _Column(
-        "token",
         tr("token"),
         tr("The token's text: · is a space, ⏎ a line end, ⟨E2 80⟩ part of a character"),
         step_text,
         "",
     ),
     _Column(
-        "rule",
         tr("rule"),
         tr(
             "The grammar rule that matched the token; – if none did. Double-click to show it on "
@@ -62,56 +59,48 @@ COLUMNS = (
         "search-args-max-results",
     ),
     _Column(
-        "part",
         tr("part"),
         tr("The part of the answer: reasoning, text, a call, or a marker"),
         lambda _s: UNKNOWN,
         tr("reasoning"),
     ),
     _Column(
-        "raw p",
         tr("raw p"),
         tr("The model’s own probability, before mask and sampling parameters"),
         lambda s: percent(raw(s)),
         "100.0%",
     ),
     _Column(
-        "final p",
         tr("final p"),
         tr("The probability with which the token was sampled"),
         lambda s: percent(s.probability),
         "100.0%",
     ),
     _Column(
-        "rank",
         tr("rank"),
         tr("The position in the model’s own order; 0 is the most likely token"),
         lambda s: count(s.rank),
         "00 000",
     ),
     _Column(
-        "allowed",
         tr("allowed"),
         tr("Number of tokens that the constraint allows"),
         lambda s: count(s.allowed or None),
         "000 000",
     ),
     _Column(
-        "feasible",
         tr("feasible"),
         tr("The share of the raw probability that the allowed tokens have"),
         lambda s: percent(s.feasible),
         "100.0%",
     ),
     _Column(
-        "entropy",
         tr("entropy"),
         tr("The uncertainty of the model’s own distribution, in bits"),
         _entropy,
         "00.00",
     ),
     _Column(
-        "ms",
         tr("ms"),
         tr("Time of mask, sampling and decoding, in milliseconds"),
         lambda s: plain_ms(s.mask_ms + s.sample_ms + s.decode_ms),
@@ -119,6 +108,7 @@ COLUMNS = (
     ),
 )
 TOKEN, RULE, PART = 1, 2, 3
+RANK, ALLOWED, FEASIBLE, ENTROPY, MS = range(6, 11)
 _PARTS = {"reasoning": tr("reasoning"), "text": tr("text")}
 ORIGINS = {
     "kept": tr("Kept from the run that was branched"),
@@ -129,7 +119,7 @@ ORIGINS = {
 class TokenTableModel(TableModel[Token]):
     """Reads the tokens in place; copies nothing."""
 
-    titles = tuple(column.heading for column in COLUMNS)
+    titles = tuple(column.title for column in COLUMNS)
     tips = tuple(column.tip for column in COLUMNS)
     figures = frozenset(range(len(COLUMNS))) - {TOKEN, RULE, PART}
 
