@@ -134,6 +134,14 @@ def test_a_form_is_saved_and_loaded_unchanged(llama_data: Path, tmp_path: Path) 
         assert load_form(tmp_path / "form.json") == form
 
 
+def test_arguments_whose_values_come_before_their_keys_are_no_form_of_calls() -> None:
+    pairs = "{% for k, v in c.function.arguments.items() %} {{ v }}={{ k }}{% endfor %}"
+    calls = f"{{% for c in m.tool_calls or [] %}}<call>{{{{ c.function.name }}}}{pairs}</call>{{% endfor %}}"
+    renderer = TemplateRenderer(f"{{% for m in messages %}}{{{{ m.content }}}}{calls}\n{{% endfor %}}")
+    _, found = form_of(renderer)
+    assert (found.form.calls, "calls" in found.drops) == ((), True)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -143,6 +151,11 @@ def test_a_form_is_saved_and_loaded_unchanged(llama_data: Path, tmp_path: Path) 
         b"\xff",
         b'{"calls": [{"pieces": []}]}',
         b'{"calls": [{"pieces": [{"kind": "name"}], "arguments": {"encoding": "tagged"}}]}',
+        b'{"calls": [{"pieces": [{"kind": "object"}]}]}',
+        b'{"calls": [{"pieces": [{"kind": "object"}, {"kind": "name"}], "object": {}}]}',
+        b'{"calls": [{"pieces": [{"kind": "arguments"}, {"kind": "name"}]}]}',
+        b'{"calls": [{"pieces": [{"kind": "name"}, {"kind": "value"}]}]}',
+        b'{"reasoning": {"open": "<think>", "close": " "}}',
     ],
 )
 def test_an_invalid_form_file_is_a_prompt_error(tmp_path: Path, content: bytes) -> None:

@@ -90,15 +90,15 @@ class TemplateRenderer:
 def template_turn_form(
     source: str, *, bos: str = "", eos: str = ASSUMED_END, ends: tuple[str, ...] = ()
 ) -> TurnForm | None:
-    """The form that a template's turns have; None for one that is not Jinja, or that reaches a limit.
+    """The form that a template's turns have; None for one that is not Jinja, that reaches a limit, or has none.
 
     Kept by the template and the texts: deriving takes up to half a second.
     """
     try:
         renderer = TemplateRenderer(source, bos=bos, eos=eos, ends=ends)
+        form, _ = form_of(renderer, renderer.ends)
     except PromptError:
         return None  # a prompt says what is wrong with it, once one is asked for
-    form, _ = form_of(renderer, renderer.ends)
     return None if renderer.stopped else form
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from glyphscope.errors import PromptError
 from glyphscope.turns.corrections import correct, corrections
 from glyphscope.turns.derive import Derived, derive
 from glyphscope.turns.form import ArgumentsForm, CallForm, Piece, TurnForm, load_form, save_form
@@ -22,9 +23,16 @@ from glyphscope.turns.violations import CallViolation, call_violations
 def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Derived]:
     """The corrected form of a template's turns, and what it was derived from.
 
+    Raises PromptError where none can be derived.
+
     `ends` are the texts of the vocabulary's tokens that end a generation: they end a turn too.
     """
-    derived = derive(renderer)
-    form = correct(derived.form, derived.renderings)
+    try:
+        derived = derive(renderer)
+        form = correct(derived.form, derived.renderings)
+    except ValueError as error:  # a template may write calls in a way that no rule foresees
+        raise PromptError(
+            f"No form of turns can be derived from the template: {error}.", where="chat template"
+        ) from error
     known = tuple(filter(None, ends))
     return replace(form, ends=tuple(dict.fromkeys((*form.ends, *known))), generation_ends=known), derived

@@ -113,9 +113,10 @@ def _form(
     }
     reasoning = heading.reasoning
     skips: tuple[str, ...] = ()
-    if reasoning is not None and header.strip() and reasoning.close.endswith(header):
+    close = reasoning.close.removesuffix(header) if reasoning is not None and header.strip() else ""
+    if reasoning is not None and close.strip() and close != reasoning.close:
         # reasoning is a separate message: the next one begins with the header again
-        reasoning = replace(reasoning, close=reasoning.close[: -len(header)])
+        reasoning = replace(reasoning, close=close)
         skips = (header,)
     if reasoning is not None:
         reasoning = replace(reasoning, kept=_keeps_reasoning(probe))

@@ -38,7 +38,8 @@ def derive_arguments(probe: Probe, one: str, call: SampleCall, span: Span) -> Fo
         )
         return FoundArguments(ArgumentsForm(as_string=span.as_string), written[:start])
     two = probe.turn(calls=(call._replace(arguments={KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}),))
-    if two is None or VALUES[1] not in two:
+    places = [two.find(word) for word in (KEYS[0], VALUES[0], KEYS[1], VALUES[1])] if two else []
+    if two is None or -1 in places or places != sorted(places):
         return None
     return _parameters(probe, one, two, span, call)
 

@@ -72,9 +72,10 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
     as_string: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError, which decoding turns into a ValidationError, for tagged arguments without their pieces."""
-        if self.encoding == "tagged" and not {"key", "value"} <= {piece.kind for piece in self.parameter}:
-            raise ValueError("a tagged parameter has a piece `key` and a piece `value`")
+        """Raises ValueError, a ValidationError in decoding, for tagged arguments without key and value."""
+        kinds = [piece.kind for piece in self.parameter if piece.kind != "text"]
+        if self.encoding == "tagged" and (kinds[:2] != ["key", "value"] or kinds.count("value") > 1):
+            raise ValueError("a tagged parameter has a `key` and a `value`, in this order")
 
     @property
     def opening(self) -> str:
@@ -127,9 +128,17 @@ class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
     fixed_name: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError, which decoding turns into a ValidationError, for a call of nothing."""
-        if not self.pieces:
-            raise ValueError("a call has at least one piece")
+        """Raises ValueError, a ValidationError in decoding, for pieces that no call is made of."""
+        kinds = [piece.kind for piece in self.pieces]
+        named, count = "name" in kinds or bool(self.fixed_name), kinds.count("arguments")
+        if not {"key", "value"}.isdisjoint(kinds):
+            raise ValueError("`key` and `value` are pieces of a parameter, not of a call")
+        if self.object is not None and (kinds.count("object") != 1 or "name" in kinds or count):
+            raise ValueError("a call as an object has one piece `object`, and neither `name` nor `arguments`")
+        if self.object is None and ("object" in kinds or not named or count > 1):
+            raise ValueError("a call has a piece `name`, and at most one `arguments`")
+        if count and "name" in kinds[kinds.index("arguments") :]:
+            raise ValueError("a call has its `name` before its `arguments`")
 
     @property
     def opening(self) -> str:
@@ -170,6 +179,11 @@ class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
     kept: bool = False
     again: bool = False
     derived: Literal["rendered", "prompt", "table"] = "rendered"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, a ValidationError in decoding, for reasoning without an end."""
+        if not self.close.strip():
+            raise ValueError("reasoning has a closing marker")
 
     @property
     def opens_anywhere(self) -> bool:
