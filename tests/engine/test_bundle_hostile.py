@@ -67,7 +67,7 @@ def with_record(content: bytes) -> bytes:
 )
 def test_a_name_with_a_path_is_rejected_and_nothing_is_written(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RecordError, match="holds no file of the name"):
+    with pytest.raises(RecordError, match="Invalid file name"):
         parse_bundle(zipped((name, b"x")))
     assert os.listdir(tmp_path) == []
 
@@ -83,7 +83,7 @@ def test_a_zip_bomb_is_rejected_by_its_declared_size(monkeypatch):
     monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
     data = zipped(("run.jsonl", bytes(8 << 20)))
     tracemalloc.start()
-    with pytest.raises(RecordError, match="holds at most 4"):
+    with pytest.raises(RecordError, match="has at most 4"):
         parse_bundle(data)
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
@@ -136,19 +136,19 @@ def test_a_zip_of_many_files_that_declares_one_is_rejected():
 
 def test_a_zip_with_a_second_directory_is_rejected():
     locator = b"PK\6\7" + struct.pack("<LQL", 0, 0, 1)
-    with pytest.raises(RecordError, match="made for files larger"):
+    with pytest.raises(RecordError, match="zip64"):
         unpack(DATA[:-22] + locator + DATA[-22:])
 
 
 def test_an_encrypted_file_is_rejected():
     data = bytearray(zipped(("run.jsonl", b"x")))
     data[data.find(b"PK\1\2") + 8] |= 1
-    with pytest.raises(RecordError, match="encrypted, and bundles are not"):
+    with pytest.raises(RecordError, match="encrypted, unlike any file"):
         parse_bundle(bytes(data))
 
 
 def test_another_compression_method_is_rejected():
-    with pytest.raises(RecordError, match="packed in a way"):
+    with pytest.raises(RecordError, match="unsupported compression"):
         parse_bundle(zipped(("run.jsonl", b"x"), compress_type=zipfile.ZIP_LZMA))
 
 

@@ -66,7 +66,7 @@ def test_a_grammar_that_crashes_llguidance_is_rejected_and_the_next_one_answered
 @pytest.mark.slow
 def test_a_grammar_that_takes_too_long_is_rejected_in_time_and_may_be_tried_again() -> None:
     slow = "start: " + " | ".join(f'"{i}"' for i in range(30_000)) + "\n"
-    assert "did not come to an end within 100 ms" in service.refusal(slow, seconds=0.1)
+    assert "did not finish within 100 ms" in service.refusal(slow, seconds=0.1)
     assert service.refusal(slow[:2000].rpartition(" |")[0] + "\n") == ""
     before = service._GRAMMARS.starts
     service.refusal(slow, seconds=0.1)

@@ -211,7 +211,10 @@ def test_the_template_of_a_repair_can_be_the_users_own() -> None:
     assert model.asked[1][-1].content.startswith("Wrong (TYPE_MISMATCH at /query")
     broken = RepairSettings(attempts=1, template="{{ eror }}")
     (failed,) = of(RunFailed, list(run(request(repair=broken), Turns(WRONG, GOOD))))
-    assert (failed.code, "It knows notation, error and attempt." in failed.hint) == ("PROMPT_FAILED", True)
+    assert (failed.code, "Its variables are notation, error and attempt." in failed.hint) == (
+        "PROMPT_FAILED",
+        True,
+    )
 
 
 @pytest.mark.parametrize("texts", [(WRONG, TOO_MANY, GOOD), (WRONG, WRONG), (f"Sure: {TOO_MANY}", GOOD)])

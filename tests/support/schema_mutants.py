@@ -273,7 +273,7 @@ def _try(number: int, mutant: Any, rng: random.Random, tally: Tally) -> None:
 
 
 def _kind(message: str) -> str:
-    if "was ended by" in message or "did not come to an end" in message:
+    if "was ended by" in message or "did not finish within" in message:
         return "crashed or timed out"
     return "refused"
 

@@ -128,7 +128,7 @@ def bound_problems(said: Mapping[str, Any]) -> Iterator[Found]:
             yield (name,), f"{name} is from {least:g} to {most:g}; this is {shown(value)}."
     for name in ("constraint", "shape"):
         if said.get(name) in ("endpoint", "name-parameters"):
-            yield (name,), f'"{said[name]}" is not for lessons.'
+            yield (name,), f'"{said[name]}" is not available in lessons.'
 
 
 def request_of(said: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:

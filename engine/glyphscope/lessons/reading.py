@@ -92,7 +92,7 @@ def varied(
         request, found = request_of(said, folder)
     if request is None:
         problems = tuple(PlacedProblem("/".join(map(str, path)), message) for path, message in found[:20])
-        raise LessonError("This cannot be tried.", where=experiment.title, problems=problems)
+        raise LessonError("These settings are invalid.", where=experiment.title, problems=problems)
     return request
 
 
@@ -226,7 +226,9 @@ class _Reading:
         name, said = table["name"], {key: value for key, value in table.items() if key in NAMES}
         if said and name in self.asked:
             self._report_at(
-                block, ("name",), f'The run "{name}" is asked already: name it alone to watch it again.'
+                block,
+                ("name",),
+                f'The run "{name}" is already defined: give only its name to watch it again.',
             )
         elif said:
             self._ask(block, name, said)
@@ -258,7 +260,9 @@ class _Reading:
             return None
         if of not in self.asked:
             self._report_at(
-                block, ("of",), f'There is no run "{of}" before this: an experiment departs from one.'
+                block,
+                ("of",),
+                f'There is no run "{of}" before this one, on which the experiment could be based.',
             )
             return None
         given = {key: value for key, value in table.items() if key in NAMES}
@@ -382,7 +386,7 @@ class _Reading:
         for name, block, key in self.used:
             if name not in self.asked:
                 self._report_at(
-                    block, (key,), f'The run "{name}" is nowhere asked for: one block has its prompt.'
+                    block, (key,), f'No block defines the run "{name}": one of them must have its prompt.'
                 )
 
     def _report_at(self, block: Block, path: tuple[str | int, ...], message: str) -> None:

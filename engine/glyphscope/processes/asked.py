@@ -164,9 +164,7 @@ class _Process(Generic[A]):
         poll = select.poll()
         poll.register(self._child.stdout, select.POLLIN)
         if not poll.poll(seconds * 1000):
-            raise ProcessDied(
-                f"{self._name} did not come to an end within {duration(seconds)}.", signal=TIMEOUT
-            )
+            raise ProcessDied(f"{self._name} did not finish within {duration(seconds)}.", signal=TIMEOUT)
         try:
             answer = self._pipe.read()
         except (OSError, msgspec.DecodeError):

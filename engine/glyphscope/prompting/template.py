@@ -236,7 +236,7 @@ def _error(reason: str, line: int, values: Mapping[str, Any]) -> PromptError:
     return PromptError(
         f"The prompt's template cannot be rendered: {reason}.".replace("..", "."),
         where=f"line {line}" if line else "",
-        hint=f"It knows {', '.join(others)} and {last}.",
+        hint=f"Its variables are {', '.join(others)} and {last}.",
     )
 
 

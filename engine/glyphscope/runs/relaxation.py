@@ -235,11 +235,9 @@ class _Finding:
     def _no_constraint(self, path: Path, value: Any) -> RegistryError:
         if isinstance(value, dict):
             return self._error(
-                "This is a schema, and none of its constraints.", _hint(value, to_pointer(path))
+                "This is a schema, not one of its constraints.", _hint(value, to_pointer(path))
             )
-        return self._error(
-            "This is a part of a constraint, and no constraint by itself.", "Give its keyword's pointer."
-        )
+        return self._error("This is part of a constraint, not a constraint.", "Give its keyword's pointer.")
 
     def _error(self, message: str, hint: str) -> RegistryError:
         return RegistryError(message, where=self._where, hint=hint)
@@ -257,9 +255,9 @@ def _refuse_shared(root: dict[str, Any], path: Path, keyword: str, where: str) -
     if len(used) <= 1:
         return
     raise RegistryError(
-        f"It holds at {pluralize(len(used), 'place')}: {and_more(used, _SHOWN)}.",
+        f"It applies at {pluralize(len(used), 'place')}: {and_more(used, _SHOWN)}.",
         where=where,
-        hint="Each of these pointers with a $ref takes it out of that place only.",
+        hint="Each of these pointers with a $ref removes it at that place only.",
     )
 
 
@@ -303,7 +301,7 @@ def _remove(root: dict[str, Any], path: Path, keyword: str, name: str, where: st
         schema[path[-1]] = True
     elif keyword == "type":
         if not path:
-            raise RegistryError("A call's arguments are an object in any case.", where=where)
+            raise RegistryError("A call's arguments are always an object.", where=where)
         del schema["type"]
         if _CONSTRAINING & schema.keys():
             schema["type"] = list(_ANY)
@@ -321,5 +319,5 @@ def _hint(schema: dict[str, Any], pointer: str) -> str:
     """The hint that names what could be relaxed there."""
     present = [keyword for keyword in schema if keyword in KEYWORDS]
     if not present:
-        return "There is none at this place."
+        return "There is no constraint at this place."
     return f"At {pointer or 'the top'} there are: {', '.join(present)}."

@@ -29,7 +29,7 @@ def why_unavailable(settings: LoopSettings, registry: ToolRegistry, tool: str) -
 
 
 def visible_registry(settings: LoopSettings, registry: ToolRegistry) -> ToolRegistry:
-    """The registry as the model is to see it: masked tools are disabled, and all of them where tools are not used."""
+    """The registry as the model is to see it: tools that may not be used are disabled."""
     off = settings.tool_use == "disabled"
     tools = tuple(
         replace(tool, enabled=False) if tool.enabled and (off or why_denied(settings, tool.name)) else tool
@@ -39,12 +39,13 @@ def visible_registry(settings: LoopSettings, registry: ToolRegistry) -> ToolRegi
 
 
 def check_names(settings: LoopSettings, registry: ToolRegistry) -> None:
-    """Raises GlyphscopeError where the masks name a tool that there is not: a slip would leave another one allowed."""
+    """Raises GlyphscopeError where the lists name an unknown tool: a typo would leave another one allowed."""
     unknown = [name for name in (*(settings.allow or ()), *settings.deny) if registry.get(name) is None]
     if unknown:
+        where = "allow" if unknown[0] in (settings.allow or ()) else "deny"
         raise GlyphscopeError(
-            f"The run's masks name '{unknown[0]}', and there is no such tool.",
-            where="allow" if unknown[0] in (settings.allow or ()) else "deny",
+            f"The run's {where} list has '{unknown[0]}', but there is no such tool.",
+            where=where,
             hint=f"There are {', '.join(tool.name for tool in list(registry)[:20])}.",
         )
 

@@ -40,9 +40,9 @@ def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
     """The zip of those files, byte for byte the same each time. Raises StorageError for more than is read back."""
     if sum(map(len, files.values())) > MOST_BYTES or len(files) > MOST_FILES:
         raise StorageError(
-            f"This run is too large for a bundle, which holds at most {byte_size(MOST_BYTES)}.",
+            f"This run is too large for a bundle, which has at most {byte_size(MOST_BYTES)}.",
             where=where,
-            hint="Hand on the record itself, or record with less evidence (run --evidence chosen).",
+            hint="Share the record itself, or record with less evidence (run --evidence chosen).",
         )
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -53,9 +53,9 @@ def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
     packed = out.getvalue()
     if len(packed) > MOST_PACKED:
         raise StorageError(
-            f"This run is too large for a bundle, which takes at most {byte_size(MOST_PACKED)} packed.",
+            f"This run is too large for a bundle, which has at most {byte_size(MOST_PACKED)} compressed.",
             where=where,
-            hint="Hand on the record itself.",
+            hint="Share the record itself.",
         )
     return packed
 
@@ -89,7 +89,7 @@ def _check_end(data: bytes, where: str) -> None:
     if len(end) < _END.size or not end.startswith(b"PK\5\6") or end[-2:] != b"\0\0":
         raise _damaged("its end is missing, or something follows it", where)
     if data[-_END.size - _LOCATOR :].startswith(b"PK\6\7"):  # it would name another directory
-        raise _damaged("it is made for files larger than a bundle's", where)
+        raise _damaged("it is in the zip64 format, for files larger than a bundle's", where)
     _, _, _, _, files, size, _, _ = _END.unpack(end)
     if files > MOST_FILES or size > _MOST_DIRECTORY:
         raise RecordError(f"This zip has more files than a bundle ({MOST_FILES}).", where=where, hint=_HINT)
@@ -103,24 +103,24 @@ def _check_entries(entries: Sequence[zipfile.ZipInfo], where: str) -> None:
         name = entry.orig_filename
         if not _NAME.fullmatch(name):
             raise RecordError(
-                f"A bundle holds no file of the name {name[:80]!r}.",
+                f"Invalid file name in a bundle: {name[:80]!r}.",
                 where=where,
-                hint="Do not unpack it: its names lead out of the folder, or are unknown.",
+                hint="Do not unpack it: its file names may lead out of the folder.",
             )
         if names.count(name) > 1:
-            raise _damaged(f"it holds {name} twice", where)
+            raise _damaged(f"it contains {name} twice", where)
         if entry.flag_bits & 1:
             raise RecordError(
-                f"{name} is encrypted, and bundles are not.",
+                f"{name} is encrypted, unlike any file of a bundle.",
                 where=where,
                 hint="Ask for it without a password.",
             )
         if entry.compress_type not in _KINDS:
-            raise _damaged(f"{name} is packed in a way that bundles are not", where)
+            raise _damaged(f"{name} has an unsupported compression method", where)
     total = sum(entry.file_size for entry in entries)
     if total > MOST_BYTES:
         raise RecordError(
-            f"Unpacked, this is {byte_size(total)}; a bundle holds at most {byte_size(MOST_BYTES)}.",
+            f"Unpacked, this is {byte_size(total)}; a bundle has at most {byte_size(MOST_BYTES)}.",
             where=where,
             hint="Do not unpack it: Glyphscope did not create it.",
         )
@@ -130,7 +130,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     with archive.open(entry) as file:
         content = file.read(entry.file_size + 1)
     if len(content) != entry.file_size:
-        raise zipfile.BadZipFile(f"{entry.filename} is not as long as it says")
+        raise zipfile.BadZipFile(f"{entry.filename} does not have its declared size")
     return content
 
 

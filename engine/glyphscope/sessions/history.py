@@ -234,7 +234,9 @@ class History:
                 "There is no such run in the history.", where=run, hint="glyphscope history lists them."
             )
         if len(found) > 1 and found[0][0] != run:
-            raise RecordError("Several runs begin with this id.", where=run, hint="Give more of the id.")
+            raise RecordError(
+                "Several runs begin with this id.", where=run, hint="Give more characters of the id."
+            )
         return _row(found[0])
 
     def pin(self, run: str, pinned: bool = True) -> None:

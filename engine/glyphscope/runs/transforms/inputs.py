@@ -17,9 +17,9 @@ _SENTENCE = re.compile(r"(.+?[.!?])(\s|\Z)", re.DOTALL)
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 
-@transform("message", "Tools' messages are given as the user's.")
+@transform("message", "Tool messages become user messages.")
 def tool_results_as_user(messages: Messages, form: Form) -> Changed:
-    """A tool's message becomes one of the user, for templates without such a role."""
+    """A tool message becomes a user message, for templates without its role."""
     if not any(message.role == "tool" for message in messages):
         return messages, ""
     return tuple(results_as_user(messages)), "gave the tools' messages as the user's"
@@ -67,9 +67,9 @@ def snake_case_names(registry: ToolRegistry, form: Form) -> Changed:
     return replace(registry, tools=tuple(tools)), ", ".join(renamed)
 
 
-@transform("tool", "Of descriptions the first sentence is left.")
+@transform("tool", "Descriptions are cut to their first sentence.")
 def short_descriptions(registry: ToolRegistry, form: Form) -> Changed:
-    """Of a tool's description the first sentence is left, for small contexts."""
+    """A tool's description is cut to its first sentence, for small contexts."""
     tools = tuple(replace(tool, description=_first_sentence(tool.description)) for tool in registry)
     cut = sum(before.description != after.description for before, after in zip(registry, tools, strict=True))
     if not cut:
