@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glyphscope.errors import LessonError, RecordError, StorageError
-from glyphscope.lessons.blocks import cut
+from glyphscope.lessons.blocks import split_steps
 from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import Experiment, NextQuestion, Watch
 from glyphscope.lessons.library import MAX_RECORD_BYTES, MOST_TOKENS, LessonPlace, find_lesson
@@ -51,9 +51,16 @@ def test_a_lesson_is_read_as_it_was_written():
 
 
 def test_headings_and_fences_inside_of_code_do_not_divide_a_step():
-    sections, left_open = cut("# A\n````md\n# no\n```run\n```\n````\n```json\n## no\n```\n~~~note\nhi\n~~~\n")
+    sections, left_open = split_steps(
+        "# A\n````md\n# no\n```run\n```\n````\n```json\n## no\n```\n~~~note\nhi\n~~~\n"
+    )
     assert left_open is None and [section.title for section in sections] == ["", "A"]
-    assert [section.title for section in cut("#  A b ## \n## C#\n##\t \n#x")[0]] == ["", "A b", "C#", ""]
+    assert [section.title for section in split_steps("#  A b ## \n## C#\n##\t \n#x")[0]] == [
+        "",
+        "A b",
+        "C#",
+        "",
+    ]
     assert [block.kind for block in sections[1].blocks] == ["", "note"]
 
 

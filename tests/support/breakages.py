@@ -39,7 +39,7 @@ BREAKAGES = (
     Breakage(
         "a GGUF that is missing",
         _FILES,
-        "if not path.exists():",
+        "if missing:",
         "if False:",
         ("engine/test_models_file.py::test_a_missing_file_and_a_folder_are_reported_as_such", _WHOLE_MODELS),
     ),
@@ -108,7 +108,7 @@ BREAKAGES = (
     Breakage(
         "an invalid registry, in the window",
         _LOAD,
-        "    if problems:\n        raise _error(problems, where)\n    return ToolRegistry",
+        "    if raw.problems:\n        raise _error(raw.problems, where)\n    return ToolRegistry",
         "    return ToolRegistry",
         ("gui/test_bad_input.py::test_an_invalid_registry_is_a_users_error_and_leaves_the_tools",),
     ),
@@ -239,8 +239,8 @@ BREAKAGES = (
     Breakage(
         "a token that is half a character",
         "engine/glyphscope/decoding/text.py",
-        "return self._decoder.decode(data)",
-        'return data.decode("utf-8", errors="replace")',
+        'codecs.getincrementaldecoder("utf-8")',
+        'codecs.getincrementaldecoder("latin-1")',
         (
             "engine/test_model_descriptions.py::test_a_script_of_bytes_shows_only_complete_characters",
             "e2e/test_model_process.py::test_incomplete_characters_have_no_text_and_all_their_bytes",

@@ -25,8 +25,8 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.models.hub import child
 from glyphscope.models.hub.wire import Answer, Question
 from glyphscope.models.remote.retry import Timeouts
-from glyphscope.processes.asked import AskedProcess
 from glyphscope.processes.pipe import Pipe
+from glyphscope.processes.worker import WorkerProcess
 
 QUICK = Timeouts(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
 COMMIT = "c0ffee" * 6 + "beef"
@@ -236,7 +236,7 @@ class HubThread:
 
 def hub_in_thread(monkeypatch: Any, address: str) -> None:
     """Send requests to that Hub from a thread: no token, no certificates, which load slowly, no long pauses."""
-    monkeypatch.setattr("glyphscope.models.hub.jobs.AskedProcess", HubThread)
+    monkeypatch.setattr("glyphscope.models.hub.jobs.WorkerProcess", HubThread)
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
     monkeypatch.setattr("glyphscope.models.hub.client.FILE", QUICK)
     monkeypatch.setattr("glyphscope.models.hub.client.QUESTION", QUICK)
@@ -259,7 +259,7 @@ def hub_in_process(monkeypatch: Any, address: str, home: Path) -> None:
     """Send requests to that Hub from a process, as for a user; `home` has no token."""
     for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("glyphscope.models.hub.jobs.AskedProcess", AskedProcess)
+    monkeypatch.setattr("glyphscope.models.hub.jobs.WorkerProcess", WorkerProcess)
     monkeypatch.setenv("HF_HOME", str(home))
     monkeypatch.setenv("HF_ENDPOINT", address)
 

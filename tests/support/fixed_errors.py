@@ -281,13 +281,13 @@ FIXES = (
     Breakage(
         "fix: native compilers have a time limit",
         "engine/glyphscope/compilers/service.py",
-        "return asked.ask(wire.Envelope(question), seconds)",
-        "return asked.ask(wire.Envelope(question), 600)",
+        "return process.ask(wire.Envelope(question), seconds)",
+        "return process.ask(wire.Envelope(question), 600)",
         (f"{_COMPILERS}a_grammar_that_takes_too_long_is_rejected_in_time_and_may_be_tried_again",),
     ),
     Breakage(
         "fix: native compilers have a limit of memory",
-        "engine/glyphscope/processes/asked.py",
+        "engine/glyphscope/processes/worker.py",
         "resource.setrlimit(resource.RLIMIT_AS, (limit, hard))",
         "pass",
         (f"{_COMPILERS}the_compilers_memory_is_limited",),

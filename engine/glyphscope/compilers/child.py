@@ -13,8 +13,8 @@ from glyphscope.compilers import wire
 from glyphscope.compilers.masks import TextReader, has_text
 from glyphscope.compilers.patterns import LONG, StringMatcher, TooManyStates, searched, template_of
 from glyphscope.events.encoding import whole_text
-from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import parent_pipe
+from glyphscope.processes.worker import limit_memory
 
 _MEMORY = 2 << 30  # bytes of addresses
 _MOST_SECONDS = 60

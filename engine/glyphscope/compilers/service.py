@@ -17,7 +17,7 @@ from glyphscope.bounded_cache import BoundedCache
 from glyphscope.compilers import wire
 from glyphscope.errors import GrammarError
 from glyphscope.processes import module_command
-from glyphscope.processes.asked import TIMEOUT, AskedProcess, ProcessDied
+from glyphscope.processes.worker import TIMEOUT, ProcessDied, WorkerProcess
 
 SECONDS = 10.0
 """For compiling one grammar, or reading a batch of texts by it."""
@@ -27,8 +27,8 @@ _MOST_CACHED = 2048
 HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
 _COMMAND = module_command("glyphscope.compilers.child")
-_GRAMMARS: AskedProcess[wire.Answer] = AskedProcess(_COMMAND, wire.Answer, name="llguidance")
-_PATTERNS: AskedProcess[wire.Answer] = AskedProcess(_COMMAND, wire.Answer, name="llguidance")
+_GRAMMARS: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name="llguidance")
+_PATTERNS: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name="llguidance")
 
 T = TypeVar("T")
 State: TypeAlias = wire.Answer
@@ -69,8 +69,8 @@ def start() -> None:
 @atexit.register
 def close() -> None:
     """Ends the processes. A later question would start them again."""
-    for asked in (_GRAMMARS, _PATTERNS):
-        asked.close()
+    for process in (_GRAMMARS, _PATTERNS):
+        process.close()
 
 
 def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) -> str:
@@ -152,9 +152,9 @@ def _ask_patterns(question: wire.Question) -> wire.Answer:
         return wire.Answer(refused=error.message)
 
 
-def _ask(asked: AskedProcess[wire.Answer], question: wire.Question, seconds: float) -> wire.Answer:
+def _ask(process: WorkerProcess[wire.Answer], question: wire.Question, seconds: float) -> wire.Answer:
     try:
-        return asked.ask(wire.Envelope(question), seconds)
+        return process.ask(wire.Envelope(question), seconds)
     except ProcessDied as error:
         message = f"{error.message.rstrip('.')}: the grammar is too large or nested too deeply for it."
         died = CompilerDied(message, where="grammar", hint=HINT)

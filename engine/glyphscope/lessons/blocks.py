@@ -31,14 +31,14 @@ class Section(NamedTuple):
     line: int
 
 
-class Open(NamedTuple):
+class UnclosedBlock(NamedTuple):
     """A fenced block that is never closed: its kind, and the line of its fence."""
 
     kind: str
     line: int
 
 
-def cut(text: str) -> tuple[list[Section], Open | None]:
+def split_steps(text: str) -> tuple[list[Section], UnclosedBlock | None]:
     """The sections of a text, and the block that its end leaves open. Linear in the text."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     sections, left_open, done = [Section("", [], 1)], None, 0
@@ -48,7 +48,7 @@ def cut(text: str) -> tuple[list[Section], Open | None]:
         kind = (token.info.split() or [""])[0].lower()
         is_fence = token.type == "fence"
         if is_fence and token.content.count("\n") == end - begin - 1:  # no line closes it
-            left_open = Open(kind, begin + 1)
+            left_open = UnclosedBlock(kind, begin + 1)
         if not (is_fence and kind in KINDS) and not (
             token.type == "heading_open" and token.tag in ("h1", "h2")
         ):

@@ -17,8 +17,7 @@ from glyphscope.errors import LessonError, PlacedProblem
 from glyphscope.evals.suites.structure import problems_of
 from glyphscope.events import RunRequest
 from glyphscope.inputs import utf8_text
-from glyphscope.lessons.asking import NAMES, bound_problems, merged, request_of, value_at
-from glyphscope.lessons.blocks import Block, Section, cut
+from glyphscope.lessons.blocks import Block, Section, split_steps
 from glyphscope.lessons.lesson import (
     AnyPart,
     CharacterQuestion,
@@ -31,6 +30,7 @@ from glyphscope.lessons.lesson import (
     Step,
     Watch,
 )
+from glyphscope.lessons.run_settings import NAMES, bound_problems, merged, request_of, value_at
 from glyphscope.lessons.tables import QUESTIONS, ChoiceTable, LessonExperiment, LessonHead, LessonRun
 from glyphscope.lessons.toml import place, read_toml
 from glyphscope.text.figures import byte_size
@@ -80,16 +80,16 @@ def varied(
 
     Raises LessonError with what cannot be.
     """
-    said = dict(lesson.asked[experiment.run])
+    settings = dict(lesson.asked[experiment.run])
     places = {name: value for name, value in changes.items() if name not in VARY}
-    said.update({name: value for name, value in changes.items() if name in VARY})
+    settings.update({name: value for name, value in changes.items() if name in VARY})
     if places:
-        said["change"] = {**said.get("change", {}), **places}  # type: ignore[dict-item]
-    table = {"name": experiment.run, "title": experiment.title, **said}
-    found = [*problems_of(LessonExperiment, table)] or [*bound_problems(said)]
+        settings["change"] = {**settings.get("change", {}), **places}  # type: ignore[dict-item]
+    table = {"name": experiment.run, "title": experiment.title, **settings}
+    found = [*problems_of(LessonExperiment, table)] or [*bound_problems(settings)]
     request = None
     if not found:
-        request, found = request_of(said, folder)
+        request, found = request_of(settings, folder)
     if request is None:
         problems = tuple(PlacedProblem("/".join(map(str, path)), message) for path, message in found[:20])
         raise LessonError("These settings are invalid.", where=experiment.title, problems=problems)
@@ -131,7 +131,7 @@ class _Reading:
     used: list[_Mention] = field(default_factory=list)
 
     def read(self, text: str, name: str) -> Lesson | None:
-        sections, left_open = cut(text)
+        sections, left_open = split_steps(text)
         if left_open is not None:
             kind = f"```{left_open.kind}" if left_open.kind else "fenced"
             self._report(f"The {kind} block is never closed.", left_open.line, 1)
@@ -223,15 +223,15 @@ class _Reading:
         table = self._table(block, LessonRun)
         if table is None or not self._is_name(block, table["name"]):
             return None
-        name, said = table["name"], {key: value for key, value in table.items() if key in NAMES}
-        if said and name in self.asked:
+        name, settings = table["name"], {key: value for key, value in table.items() if key in NAMES}
+        if settings and name in self.asked:
             self._report_at(
                 block,
                 ("name",),
                 f'The run "{name}" is already defined: give only its name to watch it again.',
             )
-        elif said:
-            self._ask(block, name, said)
+        elif settings:
+            self._add_run(block, name, settings)
         self.used.append(_Mention(name, block, "name"))
         self.last = name
         watch = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, LessonRun)
@@ -266,7 +266,7 @@ class _Reading:
             )
             return None
         given = {key: value for key, value in table.items() if key in NAMES}
-        self._ask(block, name, merged(self.asked[of], given), given)
+        self._add_run(block, name, merged(self.asked[of], given), given)
         own = msgspec.convert({key: table[key] for key in table.keys() - NAMES}, LessonExperiment)
         request = self.runs.get(name)
         for name_or_place in own.vary:
@@ -372,12 +372,12 @@ class _Reading:
         )
         return False
 
-    def _ask(
-        self, block: Block, name: str, said: dict[str, Any], given: dict[str, Any] | None = None
+    def _add_run(
+        self, block: Block, name: str, settings: dict[str, Any], given: dict[str, Any] | None = None
     ) -> None:
         """`given` is what the block itself says, where it departs from another one."""
-        request, found = request_of(said, self.folder)
-        self.asked[name], self.runs[name] = said, request
+        request, found = request_of(settings, self.folder)
+        self.asked[name], self.runs[name] = settings, request
         for path, message in found:
             own = given is None or path[0] in given
             self._report_at(block, path if own else (), message if own else f"{path[0]}: {message}")

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from glyphscope.lessons.asking import Asking
 from glyphscope.lessons.lesson import CharacterQuestion, NextQuestion, Option, Part, View
+from glyphscope.lessons.run_settings import RunSettings
 
 
 class LessonHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class LessonHead(msgspec.Struct, frozen=True, kw_only=True):
     order: int = 1000
 
 
-class LessonRun(Asking, frozen=True, kw_only=True):
+class LessonRun(RunSettings, frozen=True, kw_only=True):
     """The block `run`: what is asked, where it is not the name of a run that was asked before, and what is watched."""
 
     name: str
@@ -42,7 +42,7 @@ class ChoiceTable(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class LessonExperiment(Asking, frozen=True, kw_only=True):
+class LessonExperiment(RunSettings, frozen=True, kw_only=True):
     """The block `experiment`."""
 
     name: str

@@ -16,7 +16,7 @@ from glyphscope.models import probe_wire
 from glyphscope.models.opening import embedded_path, require_llama_cpp
 from glyphscope.models.process import ENVIRONMENT
 from glyphscope.processes import module_command
-from glyphscope.processes.asked import AskedProcess, ProcessDied
+from glyphscope.processes.worker import ProcessDied, WorkerProcess
 
 SECONDS = 10.0
 
@@ -39,7 +39,7 @@ class GrammarProbe:
         require_llama_cpp()
         self._model = str(model or embedded_path() or "")
         self._seconds = seconds
-        self._asked = AskedProcess(
+        self._worker = WorkerProcess(
             module_command("glyphscope.models.probe_child", self._model),
             probe_wire.Answer,
             name="llama.cpp",
@@ -77,7 +77,7 @@ class GrammarProbe:
 
     def close(self) -> None:
         """Ends the process. A later question would start it again."""
-        self._asked.close()
+        self._worker.close()
 
     def __enter__(self) -> GrammarProbe:
         return self
@@ -87,7 +87,7 @@ class GrammarProbe:
 
     def _ask(self, request: probe_wire.Request) -> probe_wire.Answer:
         try:
-            return self._asked.ask(probe_wire.Envelope(request), self._seconds)
+            return self._worker.ask(probe_wire.Envelope(request), self._seconds)
         except ProcessDied as error:
             raise ModelDied(error.message, signal=error.signal, stderr=error.stderr) from None
 

@@ -27,8 +27,8 @@ from llama_cpp.llama_grammar import json_schema_to_gbnf
 from glyphscope.events.encoding import whole_text
 from glyphscope.models import probe_wire
 from glyphscope.models.tokens import read_ends, read_piece, read_pieces
-from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import parent_pipe
+from glyphscope.processes.worker import limit_memory
 from glyphscope.text.lines import common_length
 
 _STDERR = 2

@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope.evals.align import align, difference_words
 from glyphscope.events import AnyEvent, RunRequest
-from glyphscope.lessons.asking import MOST_TOKENS, value_at
 from glyphscope.lessons.lesson import Experiment
+from glyphscope.lessons.run_settings import MOST_TOKENS, value_at
 from glyphscope.runs import RunState, run_state
 from glyphscope.text.json_values import json_or_text
 from glyphscope.text.shorten import shorten

@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from glyphscope.evals.checking import wire
-from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import parent_pipe
+from glyphscope.processes.worker import limit_memory
 from glyphscope.text.shorten import shorten
 
 MOST_NODES, MOST_COUNTED = 1_000, 1_000_000

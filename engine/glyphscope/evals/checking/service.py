@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from glyphscope.evals.checking import wire
 from glyphscope.events.encoding import encode_json
 from glyphscope.processes import module_command
-from glyphscope.processes.asked import TIMEOUT, AskedProcess, ProcessDied
+from glyphscope.processes.worker import TIMEOUT, ProcessDied, WorkerProcess
 from glyphscope.text.figures import duration
 
 PATH_SECONDS = 2.0
@@ -21,7 +21,7 @@ FUNCTION_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 
 _COMMAND = module_command("glyphscope.evals.checking.child")
-_PATHS: AskedProcess[wire.Answer] = AskedProcess(_COMMAND, wire.Answer, name="JSONPath")
+_PATHS: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name="JSONPath")
 
 
 class CheckFailed(Exception):
@@ -83,7 +83,7 @@ def call_function(
     Raises CheckFailed where the function raises (but AssertionError, which is a verdict), returns something else than
     a verdict, takes longer than `FUNCTION_SECONDS`, uses up its memory or ends the process.
     """
-    process: AskedProcess[wire.Answer] = AskedProcess(_COMMAND, wire.Answer, name=f"{file}:{name}")
+    process: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name=f"{file}:{name}")
     question = wire.CallFunction(source, file, name, encode_json(document))
     try:
         with _ended_when(cancelled, process):
@@ -100,7 +100,7 @@ def _ask(question: wire.Question) -> wire.Answer:
     return _answer(_PATHS, question, PATH_SECONDS)
 
 
-def _answer(process: AskedProcess[wire.Answer], question: wire.Question, seconds: float) -> wire.Answer:
+def _answer(process: WorkerProcess[wire.Answer], question: wire.Question, seconds: float) -> wire.Answer:
     try:
         found = process.ask(wire.Envelope(question), seconds)
     except ProcessDied as died:
@@ -113,7 +113,7 @@ def _answer(process: AskedProcess[wire.Answer], question: wire.Question, seconds
 
 
 @contextmanager
-def _ended_when(cancelled: threading.Event | None, process: AskedProcess[wire.Answer]) -> Iterator[None]:
+def _ended_when(cancelled: threading.Event | None, process: WorkerProcess[wire.Answer]) -> Iterator[None]:
     """Ends the process while it is asked, if the evaluation is stopped meanwhile."""
     if cancelled is None:
         yield

@@ -12,8 +12,8 @@ from glyphscope.models.hub.client import Hub
 from glyphscope.models.hub.failures import failed
 from glyphscope.models.hub.fetch import fetch
 from glyphscope.models.hub.wire import Answer, Failure, Progress, Question
-from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import Pipe, parent_pipe
+from glyphscope.processes.worker import limit_memory
 
 _MEMORY = 2 << 30  # bytes of address space: whatever a library makes of an answer, only this process ends
 _REPORT_SECONDS = 0.05

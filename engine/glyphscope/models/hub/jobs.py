@@ -13,7 +13,7 @@ from glyphscope.models.hub.files import Choice, Listing
 from glyphscope.models.hub.names import HubRequest
 from glyphscope.models.hub.wire import Answer, Failure, Found, How, Progress, Question
 from glyphscope.processes import module_command
-from glyphscope.processes.asked import AskedProcess, ProcessDied
+from glyphscope.processes.worker import ProcessDied, WorkerProcess
 
 FEWEST_LETTERS = 2
 LONGEST_WORDS = 200
@@ -41,7 +41,7 @@ class Job:
     def __init__(self) -> None:
         self._cancelled = False
         command = module_command("glyphscope.models.hub.child")
-        self._process = AskedProcess(command, Answer, name="The download process")
+        self._process = WorkerProcess(command, Answer, name="The download process")
 
     def cancel(self) -> None:
         self._cancelled = True

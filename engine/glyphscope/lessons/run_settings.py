@@ -47,7 +47,7 @@ _MEMBERS = ("description", "enabled", "required", "additionalProperties")
 _USUAL = Sampling()
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a run in a block. `change` and `remove` edit the registry at places such as
     `search/max_results/maximum`; `written` is the prefix of the answer. `calls` 0 is any number of calls.
     """
@@ -88,7 +88,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 _Made = TypeVar("_Made")
 
-NAMES = frozenset(Asking.__struct_fields__)
+NAMES = frozenset(RunSettings.__struct_fields__)
 _SAMPLING = ("seed", "temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 _SAME = (
     "prompt", "system", "preset", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on", "max_tokens",
@@ -120,54 +120,54 @@ def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def bound_problems(said: Mapping[str, Any]) -> Iterator[Found]:
+def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
     """Numbers that no run can have. The kinds of all values were looked at before."""
     for name, (least, most) in _BOUNDS.items():
-        value = said.get(name)
+        value = given.get(name)
         if value is not None and not least <= value <= most:
             yield (name,), f"{name} is from {least:g} to {most:g}; this is {shown(value)}."
     for name in ("constraint", "shape"):
-        if said.get(name) in ("endpoint", "name-parameters"):
-            yield (name,), f'"{said[name]}" is not available in lessons.'
+        if given.get(name) in ("endpoint", "name-parameters"):
+            yield (name,), f'"{given[name]}" is not available in lessons.'
 
 
-def request_of(said: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:
+def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:
     """The request, or every error in its settings; types and bounds were checked before."""
     found: list[Found] = []
-    asking = msgspec.convert(dict(said), Asking)
-    if not asking.prompt.strip():
+    settings = msgspec.convert(dict(given), RunSettings)
+    if not settings.prompt.strip():
         found.append((("prompt",), "A run has a prompt: what the user says to the model."))
-    registry = _tried(found, "registry", lambda: _registry(asking, folder))
+    registry = _tried(found, "registry", lambda: _registry(settings, folder))
     if registry is not None:
-        registry = _changed(registry, asking, found)
-    _tried(found, "preset", lambda: preset(asking.preset))
-    loop = _tried(found, "loop", lambda: compose(asking.loop)) or LoopSettings()
+        registry = _changed(registry, settings, found)
+    _tried(found, "preset", lambda: preset(settings.preset))
+    loop = _tried(found, "loop", lambda: compose(settings.loop)) or LoopSettings()
     router = RouterSettings()
-    if asking.router:
-        router = _tried(found, "router", lambda: router_preset(asking.router)) or router
-    if asking.grammar is not None:
-        own = asking.grammar
+    if settings.router:
+        router = _tried(found, "router", lambda: router_preset(settings.router)) or router
+    if settings.grammar is not None:
+        own = settings.grammar
         _tried(found, "grammar", lambda: load_gbnf(own))
-        if asking.constraint == "off":
+        if settings.constraint == "off":
             found.append((("grammar",), 'A grammar has no effect where constraint is "off".'))
-    if asking.written and asking.strategy != "direct":
+    if settings.written and settings.strategy != "direct":
         found.append((("written",), "An answer can be begun under the strategy direct only."))
     if found or registry is None:
         return None, found
-    fields = msgspec.structs.asdict(asking)
+    fields = msgspec.structs.asdict(settings)
     request = RunRequest(
         **{name: fields[name] for name in _SAME},
-        notation="json" if asking.notation == "native" else asking.notation,
-        native="auto" if asking.notation == "native" else "",
-        most_calls=asking.calls or None,
+        notation="json" if settings.notation == "native" else settings.notation,
+        native="auto" if settings.notation == "native" else "",
+        most_calls=settings.calls or None,
         registry=registry.to_document(),
         model=EMBEDDED,
         sampling=Sampling(**{name: fields[name] for name in _SAMPLING}),
-        repair=RepairSettings(attempts=asking.repair, extract=asking.extract),
-        router=msgspec.structs.replace(router, answers=asking.answers or router.answers),
+        repair=RepairSettings(attempts=settings.repair, extract=settings.extract),
+        router=msgspec.structs.replace(router, answers=settings.answers or router.answers),
         loop=loop,
-        approvals=(ApprovalRule(source="demo", action="allow"),) if asking.strategy == "loop" else (),
-        written=(PrefixPart(asking.written.encode()),) if asking.written else (),
+        approvals=(ApprovalRule(source="demo", action="allow"),) if settings.strategy == "loop" else (),
+        written=(PrefixPart(settings.written.encode()),) if settings.written else (),
         repeatable=True,
     )
     return request, []
@@ -193,8 +193,8 @@ def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | 
     return None
 
 
-def _registry(asking: Asking, folder: Path | None) -> ToolRegistry:
-    source = asking.registry
+def _registry(settings: RunSettings, folder: Path | None) -> ToolRegistry:
+    source = settings.registry
     if isinstance(source, str) and folder is not None:
         inside = folder.resolve()
         try:
@@ -204,18 +204,18 @@ def _registry(asking: Asking, folder: Path | None) -> ToolRegistry:
         if outside:
             raise RegistryError("A lesson reads no file outside of its folder.")
     registry = open_registry(source, folder)
-    unknown = [name for name in asking.tools or () if registry.get(name) is None]
+    unknown = [name for name in settings.tools or () if registry.get(name) is None]
     if unknown:
         names = ", ".join(tool.name for tool in registry)
         raise RegistryError(f'There is no tool "{unknown[0]}" in it. There are {names}.')
-    return only_allowed(registry, asking.tools)
+    return only_allowed(registry, settings.tools)
 
 
-def _changed(registry: ToolRegistry, asking: Asking, found: list[Found]) -> ToolRegistry | None:
-    if not (asking.change or asking.remove):
+def _changed(registry: ToolRegistry, settings: RunSettings, found: list[Found]) -> ToolRegistry | None:
+    if not (settings.change or settings.remove):
         return registry
     document = copy.deepcopy(registry.to_document())
-    for place in asking.remove:
+    for place in settings.remove:
         try:
             container, key = _container(document, place)
             if not isinstance(container, dict) or key not in container:
@@ -223,7 +223,7 @@ def _changed(registry: ToolRegistry, asking: Asking, found: list[Found]) -> Tool
             del container[key]
         except _NoPlace as missing:
             found.append((("remove",), str(missing)))
-    for place, value in asking.change.items():
+    for place, value in settings.change.items():
         try:
             container, key = _container(document, place)
             container[key] = copy.deepcopy(value)

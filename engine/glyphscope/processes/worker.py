@@ -40,7 +40,7 @@ class ProcessDied(Exception):
         self.stderr = stderr
 
 
-class AskedProcess(Generic[A]):
+class WorkerProcess(Generic[A]):
     """Started by the first question, and by the next one after it died; from any thread.
 
     The child's module writes one answer when it is ready, and then one to each frame that it reads.
@@ -54,7 +54,7 @@ class AskedProcess(Generic[A]):
         name: str,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`name` is the library that is asked, for messages. `environment` is added to that of this process."""
+        """`name` is the library that answers, for messages. `environment` is added to that of this process."""
         self._command, self._answers, self._name = tuple(command), answers, name
         self._environment = environment or {}
         self._lock = threading.Lock()
@@ -181,7 +181,7 @@ class _Process(Generic[A]):
         self._stderr.seek(0)
         words = self._stderr.read(4096).decode("utf-8", errors="replace").strip()
         first = shorten(words.partition("\n")[0].rstrip("."), 200)
-        # a process that ended by itself is a crash too: it never does so while it is asked
+        # a process that ended by itself is a crash too: it never does so before it has answered
         return ProcessDied(
             f"{self._name}'s process {how}{f': {first}' if first else ''}.",
             signal=name or f"exit {code}",
@@ -190,7 +190,7 @@ class _Process(Generic[A]):
 
 
 def limit_memory(limit: int, largest_file: int | None = None) -> None:
-    """For a child that is asked: at most so many bytes of addresses, and no dump of a crash, which is expected.
+    """For a worker: at most so many bytes of addresses, and no dump of a crash, which is expected.
 
     `largest_file`: at most so many bytes in a file that it writes.
     """
@@ -206,12 +206,12 @@ def limit_memory(limit: int, largest_file: int | None = None) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
 
-_ALL: WeakSet[AskedProcess[Any]] = WeakSet()
+_ALL: WeakSet[WorkerProcess[Any]] = WeakSet()
 
 
 def _after_fork() -> None:
-    for asked in list(_ALL):
-        asked._forget()
+    for worker in list(_ALL):
+        worker._forget()
 
 
 if hasattr(os, "register_at_fork"):
