@@ -27,6 +27,7 @@ WORDS: dict[ChangeKind, str] = {
 class ChangesModel(TableModel[Change]):
     """A row for each change, regressions first."""
 
+    speaks_titles = True
     titles = (tr("Change"), tr("Scenario"), tr("Arm"), tr("Before"), tr("After"))
 
     def __init__(self, changes: Changes, labels: dict[str, str], parent: QObject | None = None) -> None:
@@ -43,9 +44,6 @@ class ChangesModel(TableModel[Change]):
             why_words(row.before) or tr("✓ correct"),
             why_words(row.after) or tr("✓ correct"),
         )[column]
-
-    def spoken(self, row: Change, column: int) -> str:
-        return self.titled(row, column)
 
     def tip(self, row: Change, column: int) -> str:
         if column not in (BEFORE, AFTER):

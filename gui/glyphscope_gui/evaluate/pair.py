@@ -30,6 +30,7 @@ SCENARIO, TRIAL, FIRST, SECOND = range(4)
 class EvalPairsModel(TableModel[Pair]):
     """A row for each pair of samples: the same trial of a scenario in both arms."""
 
+    speaks_titles = True
     titles: Sequence[str] = (tr("Scenario"), tr("Trial"), tr("First"), tr("Second"))
     figures = frozenset({TRIAL})
 
@@ -40,9 +41,6 @@ class EvalPairsModel(TableModel[Pair]):
 
     def words(self, row: Pair, column: int) -> str:
         return (row.first.scenario, str(row.first.trial), _words(row.first), _words(row.second))[column]
-
-    def spoken(self, row: Pair, column: int) -> str:
-        return self.titled(row, column)
 
     def tip(self, row: Pair, column: int) -> str:
         if column not in (FIRST, SECOND):

@@ -30,6 +30,7 @@ TIP = 1200
 class EvalRunsModel(TableModel[Sample]):
     """Reads the samples without copying them. Views ask for the next portion when they need it."""
 
+    speaks_titles = True
     titles = (tr("Scenario"), tr("Arm"), tr("Trial"), tr("Verdict"), tr("Reason"), tr("Tokens"), tr("Text"))
     figures = frozenset({TRIAL, TOKENS})
 
@@ -81,9 +82,6 @@ class EvalRunsModel(TableModel[Sample]):
             f"{row.decoded:,}",
             " ".join(row.text[:LONGEST].split()),
         )[column]
-
-    def spoken(self, row: Sample, column: int) -> str:
-        return self.titled(row, column)
 
     def tip(self, row: Sample, column: int) -> str:
         if column == TEXT:

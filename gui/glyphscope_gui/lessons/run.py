@@ -26,7 +26,7 @@ from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.field_table import FieldTable
-from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel, shape_of
+from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
@@ -208,7 +208,7 @@ class LessonRun(FollowsSize, QFrame):
     def _applied(self, applied: Applied) -> None:
         for event in applied.events:
             if isinstance(event, RunStarted):
-                self.fields_model.begin(applied.state.registry, shape_of(event.request))
+                self.fields_model.begin_stage(applied.state, self.choice.stage)
                 self.source.set_words(source_words(event.request, event.model, live=self.player.is_live))
             elif isinstance(event, RunFailed):
                 self.outcome.set_words(f"{event.code}: {event.message} {event.hint}".rstrip())
@@ -225,11 +225,7 @@ class LessonRun(FollowsSize, QFrame):
         self.stage_label.set_words((stage.title or stage.name) if several else "")
         self.tokens_model.clear(stage)
         started = state.started
-        if started is not None:
-            named = next((each.tool.name for each in reversed(state.stages) if each.tool is not None), "")
-            self.fields_model.begin(
-                state.registry, shape_of(started.request), named if stage.kind == "arguments" else ""
-            )
+        self.fields_model.begin_stage(state, stage)
         self.banner.hide()
         self.stream.begin(stage, started.request if started is not None else None)
         self._grow_stage(stage, events_of(stage))

@@ -21,6 +21,7 @@ FITS, DOWNLOADS = 3, 4
 class FoundModelsModel(TableModel[FoundModel]):
     """Those that can be opened first; the others say why not."""
 
+    speaks_titles = True
     titles = (tr("Model"), tr("Quantisation"), tr("Size"), tr("Source"))
     tips = (
         "",
@@ -41,9 +42,6 @@ class FoundModelsModel(TableModel[FoundModel]):
             source_words(row),
         )[column]
 
-    def spoken(self, row: FoundModel, column: int) -> str:
-        return self.titled(row, column)
-
     def tip(self, row: FoundModel, column: int) -> str:
         return f"{row.path}\n{row.problem}".strip()
 
@@ -54,6 +52,7 @@ class FoundModelsModel(TableModel[FoundModel]):
 class HitsModel(TableModel[Hit]):
     """Repositories found by words, most downloaded first, each with the file that suits the free memory."""
 
+    speaks_titles = True
     titles = (tr("Repository"), tr("Quantisation"), tr("Size"), tr("Memory"), tr("Downloads"))
     tips = (
         "",
@@ -75,9 +74,6 @@ class HitsModel(TableModel[Hit]):
             f"{row.downloads:,}",
         )[column]
 
-    def spoken(self, row: Hit, column: int) -> str:
-        return self.titled(row, column)
-
     def tip(self, row: Hit, column: int) -> str:
         return f"{row.repo}\n{row.problem.message}" if row.problem else row.repo
 
@@ -88,6 +84,7 @@ class HitsModel(TableModel[Hit]):
 class ChoicesModel(TableModel[Choice]):
     """The models of one repository, small ones first."""
 
+    speaks_titles = True
     titles = (tr("File"), tr("Quantisation"), tr("Size"))
     tips = FoundModelsModel.tips[:3]
     figures = frozenset({SIZE})
@@ -95,9 +92,6 @@ class ChoicesModel(TableModel[Choice]):
     def words(self, row: Choice, column: int) -> str:
         size = byte_size(row.bytes) if row.bytes else tr("unknown")
         return (_file_words(row), row.quantisation, size)[column]
-
-    def spoken(self, row: Choice, column: int) -> str:
-        return self.titled(row, column)
 
     def tip(self, row: Choice, column: int) -> str:
         return _file_words(row)

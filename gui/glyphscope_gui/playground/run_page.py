@@ -31,7 +31,7 @@ from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.runs.field_table import FieldTable
-from glyphscope_gui.runs.field_table_model import FieldTableModel, shape_of
+from glyphscope_gui.runs.field_table_model import FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import events_of
 from glyphscope_gui.runs.stream_view import StreamView
@@ -142,9 +142,7 @@ class RunPage(FollowsSize, QWidget):
         self.tokens.show_parts()
         self._choose(None)  # Qt has no signal for a selected row that is removed from its model
         started = self._state.started
-        self.fields_model.begin(
-            self._state.registry, shape_of(started.request) if started else "flat", self._named_before(stage)
-        )
+        self.fields_model.begin_stage(self._state, stage)
         self.stream.begin(stage, started.request if started else None)
         self.token_card.heading.hint.setText("")
         self.grow_stage(stage, events_of(stage))
@@ -305,13 +303,6 @@ class RunPage(FollowsSize, QWidget):
     def _show_current_row(self) -> None:
         self.timeline.table.show_row(self.timeline.model.row_of_stage(self._place()))
 
-    def _named_before(self, stage: StageState) -> str:
-        """The tool, named by an earlier stage, whose arguments the shown `stage` writes; "" for other stages."""
-        if stage.kind != "arguments":
-            return ""
-        before = self._state.stages[: self._place()]
-        return next((other.tool.name for other in reversed(before) if other.tool is not None), "")
-
     def _stage_ended(self) -> None:
         """Complete the views of the shown stage, which has ended."""
         stage, self._ended = self.stage, True
@@ -338,7 +329,7 @@ class RunPage(FollowsSize, QWidget):
             self.notes.show_blocks(notes_of(events))
 
     def _started(self, event: RunStarted) -> None:
-        self.fields_model.begin(self._state.registry, shape_of(event.request))
+        self.fields_model.begin_stage(self._state, self.stage)
         self.copy_button.setEnabled(True)
         self._show_run_prompt(event)
         self.legend.show_forced(event.request.constraint != "off")

@@ -9,6 +9,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from PySide6.QtCore import QObject, Qt
@@ -20,7 +21,6 @@ from glyphscope.events import (
     FieldChanged,
     FieldClosed,
     FieldOpened,
-    RunRequest,
     SegmentClosed,
     SegmentOpened,
     Shape,
@@ -32,7 +32,7 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import readable, to_pointer
-from glyphscope.runs import FieldState
+from glyphscope.runs import FieldState, RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
@@ -74,13 +74,8 @@ class Row:
         return self.verdict is not None
 
 
-def shape_of(request: RunRequest) -> Shape | None:
-    """The shape of a run's calls for the table: in a model's own form, no field names the tool."""
-    return None if request.native == "template" else request.shape
-
-
 class FieldTableModel(TableModel[Row]):
-    """The fields of a stage's calls: `begin`, `apply` for each batch of events, and `add_missing` at the end."""
+    """The fields of a stage's calls: `begin_stage`, `apply` for each batch of events, and `add_missing` at the end."""
 
     titles = COLUMNS
     figures = frozenset({TOKENS})
@@ -101,6 +96,17 @@ class FieldTableModel(TableModel[Row]):
         """The path of the object of the arguments; empty where they are beside the name."""
         self._call = 0
         """The index of the newest call."""
+
+    def begin_stage(self, run: RunState, stage: StageState) -> None:
+        """Begin an empty table for a stage of the run."""
+        shape: Shape | None = "flat"
+        if run.started is not None:  # in a model's own form, no field names the tool
+            shape = None if run.started.request.native == "template" else run.started.request.shape
+        tool = ""
+        if stage.kind == "arguments":  # of the tool that was named last before it
+            before = takewhile(lambda other: other is not stage, run.stages)
+            tool = next((each.tool.name for each in reversed([*before]) if each.tool is not None), "")
+        self.begin(run.registry, shape, tool)
 
     def begin(self, registry: ToolRegistry | None, shape: Shape | None, tool: str = "") -> None:
         """Begin an empty table for a text with these tools; `tool` where an earlier stage named it. Without a

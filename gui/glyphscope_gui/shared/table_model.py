@@ -32,6 +32,8 @@ class TableModel(QAbstractTableModel, Generic[Row]):
     """An explanation of each title; empty where the titles explain themselves."""
     figures: frozenset[int] = frozenset()
     """The columns that are aligned to the right."""
+    speaks_titles = False
+    """Whether a screen reader gets the title of the column before a cell's text."""
     key = ""
     """The member that identifies a row in other rows too, as `place.key`; without one, the row itself."""
 
@@ -68,7 +70,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
 
     def spoken(self, row: Row, column: int) -> str:
         """Return the cell's text for a screen reader."""
-        return self.words(row, column)
+        return self.titled(row, column) if self.speaks_titles else self.words(row, column)
 
     def tip(self, row: Row, column: int) -> str:
         """Return the cell's tip as plain text, in any number of lines; "" for none."""
