@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
 from glyphscope.evals.results.sample import Failure, Reason, Sample
@@ -14,27 +14,27 @@ from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index
+from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 
 REASON, COUNT = range(2)
 
 
-class _Node:
+class _Node(NamedTuple):
     """`samples` are those whose first failure this is."""
 
-    def __init__(self, words: str, tip: str, parent: _Node | None, row: int) -> None:
-        self.words, self.tip, self.parent, self.row = words, tip, parent, row
-        self.samples: list[Sample] = []
-        self.children: list[_Node] = []
+    words: str
+    tip: str
+    samples: list[Sample]
 
 
-class EvalFailuresModel(QAbstractItemModel):
+class EvalFailuresModel(TreeModel):
     """A sample counts once, under the reason of its first failure."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._roots: list[_Node] = []
-        self._all = self._failed = 0
+        self._nodes: list[_Node] = []
+        """In the order of the tree."""
+        self._show_counts(0, 0)
 
     def show(self, samples: Iterable[Sample], labels: dict[str, str]) -> None:
         """Group them again."""
@@ -47,18 +47,17 @@ class EvalFailuresModel(QAbstractItemModel):
                 first = sample.failures[0]
                 by_reason[first.reason][_exactly(first), sample.arm].append(sample)
         self.beginResetModel()
-        self._all, self._failed = count, failed
-        self._roots = []
+        self._show_counts(count, failed)
+        self._nodes, self._tree = [], TreeRows()
         ordered = sorted(by_reason.items(), key=lambda item: -sum(map(len, item[1].values())))
         for reason, parts in ordered:
-            root = _Node(REASON_WORDS[reason], reason, None, len(self._roots))
-            self._roots.append(root)
+            above, of_reason = self._tree.add(0), _Node(REASON_WORDS[reason], reason, [])
+            self._nodes.append(of_reason)
             for (exactly, arm), found in sorted(parts.items(), key=lambda item: -len(item[1])):
                 words = " · ".join(part for part in (exactly, labels.get(arm, arm)) if part)
-                child = _Node(words, found[0].failures[0].detail, root, len(root.children))
-                child.samples = found
-                root.samples.extend(found)
-                root.children.append(child)
+                self._tree.add(above)
+                self._nodes.append(_Node(words, found[0].failures[0].detail, found))
+                of_reason.samples.extend(found)
         self.endResetModel()
 
     def samples(self, index: Index) -> Sequence[Sample]:
@@ -69,35 +68,6 @@ class EvalFailuresModel(QAbstractItemModel):
         return self._node(index).words
 
     # -- Qt ----------------------------------------------------------------------------------------------------
-
-    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
-        nodes = self._node(parent).children if parent.isValid() else self._roots
-        if not (0 <= row < len(nodes) and 0 <= column < 2):
-            return QModelIndex()
-        return self.createIndex(row, column, nodes[row])
-
-    def parent(self, index: Index | None = None) -> Any:
-        """Qt has two of this name: of an item, and the object's owner."""
-        if index is None:
-            return super().parent()
-        above = self._node(index).parent if index.isValid() else None
-        return QModelIndex() if above is None else self.createIndex(above.row, 0, above)
-
-    def rowCount(self, parent: Index = NO_INDEX) -> int:
-        if not parent.isValid():
-            return len(self._roots)
-        return len(self._node(parent).children) if parent.column() == 0 else 0
-
-    def columnCount(self, _parent: Index = NO_INDEX) -> int:
-        return 2
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            reason = tr("Reason ({failed:,} of {all:,} failed)", failed=self._failed, all=self._all)
-            return (reason, tr("Samples"))[section]
-        return None
 
     @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -117,10 +87,12 @@ class EvalFailuresModel(QAbstractItemModel):
             )
         return None
 
+    def _show_counts(self, count: int, failed: int) -> None:
+        self._all = count
+        self.titles = (tr("Reason ({failed:,} of {all:,} failed)", failed=failed, all=count), tr("Samples"))
+
     def _node(self, index: Index) -> _Node:
-        node = index.internalPointer()
-        assert isinstance(node, _Node)
-        return node
+        return self._nodes[index.internalId() - 1]
 
 
 def _exactly(failure: Failure) -> str:

@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
+from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from glyphscope.prompting.costs import ITSELF, KINDS, Cost
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index
+from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 """The row's share of the highest cost of its level, 0 to 1."""
@@ -19,17 +19,12 @@ Key: TypeAlias = tuple[str, str, bool]
 """A row's identity, which stays the same while a prompt is edited."""
 
 
-class CostRows:
-    """The tree of costs with all data of its view, made in the background: 2,000 tools have 14,000 rows.
-
-    Rows are numbered from 1 in the order of the tree; 0 is the root.
-    """
+class CostRows(TreeRows):
+    """The tree of costs with all data of its view, made in the background: 2,000 tools have 14,000 rows."""
 
     def __init__(self, costs: Sequence[Cost] = ()) -> None:
+        super().__init__()
         self.costs: list[Cost] = []
-        self.above: list[int] = []
-        self.below: list[list[int]] = [[]]
-        self.place: list[int] = []
         self.dearest: list[int] = [max((cost.tokens for cost in costs), default=0)]
         self.by_key: dict[Key, int] = {}
         for cost in costs:
@@ -45,34 +40,30 @@ class CostRows:
         self.of_part = [number for _, _, number in leaves]
 
     def _take(self, cost: Cost, above: int) -> None:
+        number = self.add(above)
         self.costs.append(cost)
-        number = len(self.costs)
-        self.above.append(above)
-        self.place.append(len(self.below[above]))
-        self.below[above].append(number)
-        self.below.append([])
         self.dearest.append(max((below.tokens for below in cost.below), default=0))
         self.by_key.setdefault(_key(cost), number)
         for below in cost.below:
             self._take(below, number)
 
 
-class PromptCostsModel(QAbstractItemModel):
-    """Two columns, part and tokens; the internal id of an index is its row's number."""
+class PromptCostsModel(TreeModel):
+    titles = (tr("Part"), tr("Tokens"))
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._counted = True
-        self._rows = CostRows()
+        self._tree: CostRows = CostRows()
 
     def show_rows(self, rows: CostRows, *, counted: bool = True) -> None:
         """Other costs; where tokens are not counted, the rows have no figures."""
         self.beginResetModel()
-        self._counted, self._rows = counted, rows
+        self._counted, self._tree = counted, rows
         self.endResetModel()
 
     def cost(self, index: Index) -> Cost | None:
-        return self._rows.costs[index.internalId() - 1] if index.isValid() else None
+        return self._tree.costs[index.internalId() - 1] if index.isValid() else None
 
     def key(self, index: Index) -> Key | None:
         row = self.cost(index)
@@ -80,48 +71,20 @@ class PromptCostsModel(QAbstractItemModel):
 
     def index_of(self, key: Key) -> QModelIndex:
         """Return the index of the row with that key; an invalid one where the row is gone."""
-        number = self._rows.by_key.get(key)
-        return QModelIndex() if number is None else self._index(number)
+        return self.index_of_row(self._tree.by_key.get(key, 0))
 
     def index_at(self, character: int) -> QModelIndex:
         """The row, as deep as there are rows, that a character of the prompt is counted in."""
-        rows = self._rows
+        rows = self._tree
         at = bisect_right(rows.starts, character) - 1
         if at < 0 or character >= rows.ends[at]:
             return QModelIndex()
-        return self._index(rows.of_part[at])
+        return self.index_of_row(rows.of_part[at])
 
     def words(self) -> str:
         """The top rows in words."""
-        tops = (self._rows.costs[number - 1] for number in self._rows.below[0])
+        tops = (self._tree.costs[number - 1] for number in self._tree.below[0])
         return ", ".join(f"{row.title} {row.tokens:,}" if self._counted else row.title for row in tops)
-
-    # -- what a view asks --------------------------------------------------------------------------------------
-
-    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
-        below = self._rows.below[parent.internalId() if parent.isValid() else 0]
-        if not 0 <= row < len(below) or column not in (0, 1):
-            return QModelIndex()
-        return self.createIndex(row, column, below[row])
-
-    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
-        above = self._rows.above[index.internalId() - 1] if index.isValid() else 0
-        return self._index(above) if above else QModelIndex()
-
-    def rowCount(self, parent: Index = NO_INDEX) -> int:
-        if parent.isValid() and parent.column():
-            return 0
-        return len(self._rows.below[parent.internalId() if parent.isValid() else 0])
-
-    def columnCount(self, parent: Index = NO_INDEX) -> int:
-        return 2
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> object:
-        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return (tr("Part"), tr("Tokens"))[section]
-        return None
 
     @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -135,7 +98,7 @@ class PromptCostsModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.TextAlignmentRole and index.column():
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         if role == SHARE_ROLE:
-            most = self._rows.dearest[self._rows.above[index.internalId() - 1]]
+            most = self._tree.dearest[self._tree.above[index.internalId()]]
             return row.tokens / most if most > 0 and self._counted else 0.0
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return self._row_words(row)
@@ -144,9 +107,6 @@ class PromptCostsModel(QAbstractItemModel):
         return None
 
     # -- inside ------------------------------------------------------------------------------------------------
-
-    def _index(self, number: int) -> QModelIndex:
-        return self.createIndex(self._rows.place[number - 1], 0, number)
 
     def _row_words(self, row: Cost) -> str:
         kind = "" if not row.of else f", {KINDS.get(row.kind, row.kind)}"

@@ -1,5 +1,5 @@
 """The base of tables and lists: rows of a sequence, titled columns, each cell's text, spoken text and look;
-and the roles of custom delegates.
+that of trees; and the roles of custom delegates.
 """
 
 from __future__ import annotations
@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+)
 
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.theme import theme
@@ -179,3 +186,67 @@ class ListModel(TableModel[Row]):
     """A list: one column, without a title."""
 
     titles = ("",)
+
+
+class TreeRows:
+    """The rows of a tree, numbered from 1 in its order; 0 is the root, which no view shows."""
+
+    def __init__(self) -> None:
+        self.above = [0]
+        """By number, the row above it."""
+        self.below: list[list[int]] = [[]]
+        """By number, the rows below it."""
+        self.place = [0]
+        """By number, its place among those beside it."""
+
+    def add(self, above: int) -> int:
+        """Add the last row below that one; returns its number."""
+        number = len(self.above)
+        self.above.append(above)
+        self.place.append(len(self.below[above]))
+        self.below[above].append(number)
+        self.below.append([])
+        return number
+
+
+class TreeModel(QAbstractItemModel):
+    """The internal id of an index is the number of its row in `_tree`, which changes as a whole only."""
+
+    titles: Sequence[str]
+    tips: Sequence[str] = ()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tree = TreeRows()
+
+    def index_of_row(self, number: int) -> QModelIndex:
+        """The first cell of a row; an invalid index for 0."""
+        return self.createIndex(self._tree.place[number], 0, number) if number else QModelIndex()
+
+    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
+        rows = self._tree.below[parent.internalId() if parent.isValid() else 0]
+        is_inside = 0 <= row < len(rows) and 0 <= column < len(self.titles)
+        return self.createIndex(row, column, rows[row]) if is_inside else QModelIndex()
+
+    def parent(self, index: Index | None = None) -> Any:
+        """Qt has two of this name: of an index, and of the object."""
+        if index is None:
+            return super().parent()
+        return self.index_of_row(self._tree.above[index.internalId()] if index.isValid() else 0)
+
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
+        if not parent.isValid():
+            return len(self._tree.below[0])
+        return 0 if parent.column() else len(self._tree.below[parent.internalId()])
+
+    def columnCount(self, _parent: Index = NO_INDEX) -> int:
+        return len(self.titles)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.titles[section]
+        return self.tips[section] if role == Qt.ItemDataRole.ToolTipRole and self.tips else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QFont
 
 from glyphscope.runs.branch import Branch
@@ -14,7 +14,7 @@ from glyphscope_gui.history.model import outcome_status
 from glyphscope_gui.playground.branches.words import came_words, outcome_line, row_words, tip_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index
+from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 from glyphscope_gui.theme import theme
 
 RUN, CAME, OUTCOME = range(3)
@@ -22,26 +22,23 @@ LONGEST_NAME = 120
 """Characters."""
 SIGNS = {"holds": "✓", "open": "◌", "impossible": "✕"}
 """The signs of verdicts: colour alone does not distinguish outcomes."""
-TITLES = (tr("branch"), tr("text"), tr("outcome"))
-_TIPS = (
-    tr("The token at which the branch begins, and the replacement"),
-    tr("The text from that token on; for the original run, its whole text"),
-    tr("How the run ended"),
-)
 
 
-class BranchTreeModel(QAbstractItemModel):
+class BranchTreeModel(TreeModel):
     """`renamed` carries a run's id and its new name."""
 
     renamed = Signal(str, str)
+    titles = (tr("branch"), tr("text"), tr("outcome"))
+    tips = (
+        tr("The token at which the branch begins, and the replacement"),
+        tr("The text from that token on; for the original run, its whole text"),
+        tr("How the run ended"),
+    )
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._nodes: list[Branch] = []
-        self._roots: list[int] = []
-        self._children: list[list[int]] = []
-        self._parents: list[int] = []
-        self._places: list[int] = []
+        self._branches: list[Branch] = []
+        """In the order of the tree."""
         self._kin: Mapping[str, Kin] = {}
         self._special: Container[int] = ()
         self._shown = ""
@@ -51,70 +48,36 @@ class BranchTreeModel(QAbstractItemModel):
     ) -> None:
         """Show these runs; `shown` is the one that the views show."""
         self.beginResetModel()
-        self._nodes, self._children, self._parents, self._places = [], [], [], []
+        self._branches, self._tree = [], TreeRows()
         self._kin, self._shown, self._special = kin, shown, special
-        self._roots = []
         # each click may add a level of branches: no recursion
-        waiting = [(branch, -1) for branch in reversed(roots)]
+        waiting = [(branch, 0) for branch in reversed(roots)]
         while waiting:
             branch, above = waiting.pop()
-            number = len(self._nodes)
-            beside = self._roots if above < 0 else self._children[above]
-            self._nodes.append(branch)
-            self._parents.append(above)
-            self._places.append(len(beside))
-            self._children.append([])
-            beside.append(number)
+            self._branches.append(branch)
+            number = self._tree.add(above)
             waiting += [(child, number) for child in reversed(branch.children)]
         self.endResetModel()
 
     def run(self, index: Index) -> str:
-        return self._nodes[index.internalId()].run
+        return self._branches[index.internalId() - 1].run
 
     def index_of(self, run: str) -> QModelIndex:
-        number = next((n for n, node in enumerate(self._nodes) if node.run == run), -1)
-        return self.createIndex(self._places[number], RUN, number) if number >= 0 else QModelIndex()
+        return self.index_of_row(next((n for n, one in enumerate(self._branches, 1) if one.run == run), 0))
 
     @property
     def count(self) -> int:
-        return len(self._nodes)
+        return len(self._branches)
 
     @property
     def depth(self) -> int:
         """The number of levels of branches."""
-        depths: list[int] = []
-        for above in self._parents:  # each is after its parent
-            depths.append(depths[above] + 1 if above >= 0 else 1)
-        return max(depths, default=0)
+        depths = [0]
+        for above in self._tree.above[1:]:  # each row is after the one above it
+            depths.append(depths[above] + 1)
+        return max(depths)
 
     # -- methods for Qt ----------------------------------------------------------------------------------------
-
-    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
-        beside = self._children[parent.internalId()] if parent.isValid() else self._roots
-        if 0 <= row < len(beside) and 0 <= column < len(TITLES):
-            return self.createIndex(row, column, beside[row])
-        return QModelIndex()
-
-    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
-        above = self._parents[index.internalId()] if index.isValid() else -1
-        return self.createIndex(self._places[above], RUN, above) if above >= 0 else QModelIndex()
-
-    def rowCount(self, parent: Index = NO_INDEX) -> int:
-        if not parent.isValid():
-            return len(self._roots)
-        return len(self._children[parent.internalId()]) if parent.column() == RUN else 0
-
-    def columnCount(self, _parent: Index = NO_INDEX) -> int:
-        return len(TITLES)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return TITLES[section]
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.ToolTipRole:
-            return _TIPS[section]
-        return None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
@@ -142,7 +105,7 @@ class BranchTreeModel(QAbstractItemModel):
                 return theme().color("text-muted")
             case Qt.ItemDataRole.AccessibleTextRole:
                 shown = tr(", shown") if column == RUN and kin.started.run == self._shown else ""
-                return f"{TITLES[column]}: {self._words(kin, column)}{shown}"
+                return f"{self.titles[column]}: {self._words(kin, column)}{shown}"
         return None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -156,7 +119,7 @@ class BranchTreeModel(QAbstractItemModel):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _of(self, index: Index) -> Kin:
-        return self._kin[self._nodes[index.internalId()].run]
+        return self._kin[self.run(index)]
 
     def _above(self, kin: Kin) -> Any:
         point = kin.started.request.branch_of
