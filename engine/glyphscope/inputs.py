@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,7 +53,9 @@ def refuse_special(path: Path) -> None:
     Also for a place that cannot be looked at: a name that is too long, a folder that may not be entered.
     """
     try:
-        special = path.exists() and not path.is_file()
+        special = not stat.S_ISREG(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        special = False
     except OSError as error:
         raise storage_error(error, path, "read") from error
     except ValueError as error:

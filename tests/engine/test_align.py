@@ -41,7 +41,7 @@ def until(events, characters):
 
 
 def table(*states):
-    return {row.name: (row.standing, [c and c.text for c in row.cells]) for row in align(states).rows}
+    return {row.name: (row.agreement, [c and c.text for c in row.cells]) for row in align(states).rows}
 
 
 GLYPH_RUN = ran(GLYPH)
@@ -120,7 +120,7 @@ def test_a_run_that_failed_without_a_field_is_not_compared():
     dead = run_state(run(request, Dying()))
     found = align([GLYPH_RUN, dead, STAGED])
     assert found.compared == (True, False, True)
-    assert {row.standing for row in found.rows} == {"same"}
+    assert {row.agreement for row in found.rows} == {"same"}
     words = difference_words(found, ["a", "b", "c"])
     assert words == "Both wrote the same: search, 2 arguments. Not compared: b."
     assert difference_words(align([GLYPH_RUN, None]), ["a", "b"]).startswith("Only a can be read")

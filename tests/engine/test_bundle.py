@@ -202,6 +202,12 @@ def test_the_command_lists_the_contents_of_a_bundle_and_what_is_missing(tmp_path
     assert reported == json.loads(read_bundle(tmp_path / "x.glyphrun").files[MANIFEST])
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_an_error(name):
+    with pytest.raises(StorageError, match="cannot be read"):
+        read_run(Path(name))
+
+
 def test_a_truncated_record_is_bundled_with_a_warning(tmp_path):
     record = written(tmp_path / "run.jsonl", run_of(GOOD))
     record.write_bytes(record.read_bytes()[:-30])

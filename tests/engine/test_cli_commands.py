@@ -70,7 +70,7 @@ def test_sizes_as_text_name_the_baseline():
     result = command("sizes", "--model", "scripted:x", "-", text=CALLS)
     assert (
         "json (baseline)" in result.stdout
-        and "compared with compact JSON, over 1 calls: -11.1% bytes" in result.stdout
+        and "compared with compact JSON, over 1 call: -11.1% bytes" in result.stdout
     )
 
 
@@ -85,7 +85,7 @@ def test_sizes_as_text_name_the_baseline():
     ],
 )
 def test_a_call_is_read_in_every_shape(line):
-    assert call_of(line) == ("search", {"query": "x"})
+    assert call_of(line, "line 1") == ("search", {"query": "x"})
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,16 @@ def test_a_call_is_read_in_every_shape(line):
 )
 def test_text_that_is_not_a_call_is_an_input_error(line):
     with pytest.raises(InputError):
-        call_of(line)
+        call_of(line, "line 1")
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "nonsense\n", "[]\n", '{"a":1}\n', b"\xff\xfe"])
+DEEP = json.dumps({"function": {"name": "search", "arguments": "[" * 100_000}})
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "nonsense\n", "[]\n", '{"a":1}\n', b"\xff\xfe", DEEP])
 def test_sizes_of_no_calls_are_bad_input(text):
     result = command("sizes", "--json", "-", text=text)
-    assert (result.exit_code, result.stdout) == (2, "") and result.stderr
+    assert (result.exit_code, result.stdout) == (2, "") and result.stderr.startswith("error: ")
 
 
 # models, doctor, gui, grammar

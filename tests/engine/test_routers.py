@@ -89,6 +89,8 @@ def test_a_users_own_settings_are_read_and_their_errors_named() -> None:
         ("[]", "object"),
         ("{", "router settings"),
         (b"\xff", "router settings"),
+        ('{"rules": ' + "[" * 100_000, "router settings"),
+        ('{"names": ' + '{"a":' * 3_000, "router settings"),
     ):
         with pytest.raises(PromptError, match=reported) as caught:
             read_router(text, "my.json")

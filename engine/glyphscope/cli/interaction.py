@@ -70,7 +70,7 @@ class TerminalInteraction:
         text = self._ask(out, "Arguments as JSON", default=json.dumps(needed.arguments))
         try:
             arguments = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             out.print(Text(f"Invalid JSON: {error}. The call is denied.", style="red"))
             return _DENIED_BY_USER
         if not isinstance(arguments, dict):

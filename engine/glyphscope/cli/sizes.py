@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from typing import Annotated, Any, get_args
 
 import msgspec
 import typer
 
-from glyphscope.cli.inputs import InputError, read_json_lines, read_registry
+from glyphscope.cli.inputs import InputError, parse_json, read_json_lines, read_registry
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
@@ -21,7 +20,7 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import STYLES, Sizes, Style, call_sizes
 from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import ToolRegistry
-from glyphscope.text.figures import percent_change
+from glyphscope.text.figures import percent_change, pluralize
 
 BASELINE: Style = "json"
 """The baseline of all styles: compact JSON, not the spaced form, which would favour all others."""
@@ -80,15 +79,12 @@ def sizes(
     print_json(report) if as_json else _print_report(report)
 
 
-def call_of(line: dict[str, Any], place: str = "") -> Call:
+def call_of(line: dict[str, Any], place: str) -> Call:
     """Tool and arguments of a call in any shape, in OpenAI's wrapper, or as `{"tool", "arguments"}`."""
     if isinstance(function := line.get("function"), dict):
         line = function
     if isinstance(line.get("arguments"), str):  # OpenAI writes them as JSON in a string
-        try:
-            line = {**line, "arguments": json.loads(line["arguments"])}
-        except ValueError:
-            raise InputError("The arguments are not JSON.", where=place) from None
+        line = {**line, "arguments": parse_json(line["arguments"], f"{place}, arguments")}
     pairs = [
         ("tool", "arguments"),
         *((keys.name_key, keys.args_key) for keys in map(shape_keys, get_args(Shape))),
@@ -145,7 +141,9 @@ def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) 
         parts = [f"{percent_change(size.bytes, base.bytes)} bytes"]
         if size.tokens is not None and base.tokens is not None:
             parts.append(f"{percent_change(size.tokens, base.tokens)} tokens")
-        lines.append(f"{style} compared with compact JSON, over {calls} calls: {', '.join(parts)}.")
+        lines.append(
+            f"{style} compared with compact JSON, over {pluralize(calls, 'call')}: {', '.join(parts)}."
+        )
     if instructions:
         cost = {each.notation: each.tokens for each in instructions}
         more = cost["glyph"] - cost["json"]

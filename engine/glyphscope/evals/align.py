@@ -30,7 +30,7 @@ _PARTS = ("name", "arguments")
 _WHOLE = ("call", "repair", "executor", "turn")
 """Kinds of stages that write calls or parts of them; the texts of others are not calls."""
 
-Standing: TypeAlias = Literal["same", "differs", "open"]
+Agreement: TypeAlias = Literal["same", "differs", "open"]
 """Of a field in all compared runs; open while a run may still write it."""
 DifferencePlace: TypeAlias = tuple[str, int | None]
 """The first difference of two values: its JSON Pointer in them, and the character of two strings."""
@@ -43,7 +43,7 @@ _SHORT = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class FieldCell:
     """The field of one run: `value` where it is `closed`, else the `text` so far.
 
     Of a closed field, `text` is the value as compact JSON in any notation.
@@ -56,7 +56,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AlignedField:
     """One field in all runs, an argument by its name or the `TOOL`; a cell is None where a run has no such field (yet).
 
     Of a row that differs, `place` is the JSON Pointer inside the value of the first difference, empty for the value
@@ -64,8 +64,8 @@ class Row:
     """
 
     name: str | None
-    cells: tuple[Cell | None, ...]
-    standing: Standing
+    cells: tuple[FieldCell | None, ...]
+    agreement: Agreement
     place: str = ""
     char: int | None = None
 
@@ -74,14 +74,14 @@ class Row:
 class Alignment:
     """`compared` has for each run whether it is compared, `ended` whether it has ended."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[AlignedField, ...]
     compared: tuple[bool, ...]
     ended: tuple[bool, ...]
 
     @property
-    def first(self) -> Row | None:
+    def first(self) -> AlignedField | None:
         """The first row that differs."""
-        return next((row for row in self.rows if row.standing == "differs"), None)
+        return next((row for row in self.rows if row.agreement == "differs"), None)
 
 
 def align(states: Sequence[RunState | None]) -> Alignment:
@@ -89,7 +89,9 @@ def align(states: Sequence[RunState | None]) -> Alignment:
 
     None stands for a run that is not there. Costs the fields of all runs.
     """
-    fields: list[dict[str | None, Cell]] = [{} if state is None else call_fields(state) for state in states]
+    fields: list[dict[str | None, FieldCell]] = [
+        {} if state is None else call_fields(state) for state in states
+    ]
     compared = tuple(
         state is not None and (bool(found) or state.failed is None)
         for state, found in zip(states, fields, strict=True)
@@ -103,25 +105,27 @@ def align(states: Sequence[RunState | None]) -> Alignment:
     return Alignment(rows, compared, ended)
 
 
-def call_fields(state: RunState) -> dict[str | None, Cell]:
+def call_fields(state: RunState) -> dict[str | None, FieldCell]:
     """The tool's name under `TOOL`, and the arguments by name: of the call, or of what was written of one so far."""
     if state.call is not None:
         call: dict[str | None, Any] = {TOOL: state.call.tool}
         call.update(state.call.arguments.items())
-        return {name: Cell(value, as_text(value), "holds", True) for name, value in call.items()}
+        return {name: FieldCell(value, as_text(value), "holds", True) for name, value in call.items()}
     if state.started is None:
         return {}
     request = state.started.request
     # a model's own form names the tool by no field, and its fields are the arguments
     name_key, args_key = ("", None) if request.native == "template" else shape_keys(request.shape)
-    found: dict[str | None, Cell] = {}
+    found: dict[str | None, FieldCell] = {}
     for stage in state.stages:
         if stage.kind in _WHOLE or stage.kind == "name":
             found = {}
         elif stage.kind not in _PARTS:
             continue
         if not name_key and (tool := stage.tool) is not None:
-            found[TOOL] = Cell(tool.name, as_text(tool.name), "holds" if tool.allowed else "impossible", True)
+            found[TOOL] = FieldCell(
+                tool.name, as_text(tool.name), "holds" if tool.allowed else "impossible", True
+            )
         for path, field in stage.fields.items():
             if name_key and path == f"/{name_key}":
                 found[TOOL] = _cell(stage, field)
@@ -169,29 +173,29 @@ def _argument(path: str, args_key: str | None) -> str | None:
     return name if path and above == ([args_key] if args_key else []) else None
 
 
-def _cell(stage: StageState, field: FieldState) -> Cell:
+def _cell(stage: StageState, field: FieldState) -> FieldCell:
     if field.closed:
-        return Cell(field.value, as_text(field.value), field.status, True)
+        return FieldCell(field.value, as_text(field.value), field.status, True)
     start = field.start or 0
-    return Cell(None, stage.text[start : min(field.end, start + LONGEST)], field.status, False)
+    return FieldCell(None, stage.text[start : min(field.end, start + LONGEST)], field.status, False)
 
 
 def _row(
-    name: str | None, cells: tuple[Cell | None, ...], compared: tuple[bool, ...], ended: tuple[bool, ...]
-) -> Row:
+    name: str | None, cells: tuple[FieldCell | None, ...], compared: tuple[bool, ...], ended: tuple[bool, ...]
+) -> AlignedField:
     decided = [cell for cell, part, end in zip(cells, compared, ended) if part and _is_decided(cell, end)]
     for other in decided[1:]:
         found = _cell_difference(decided[0], other)
         if found is not None:
-            return Row(name, cells, "differs", *found)
-    return Row(name, cells, "same" if len(decided) == sum(compared) else "open")
+            return AlignedField(name, cells, "differs", *found)
+    return AlignedField(name, cells, "same" if len(decided) == sum(compared) else "open")
 
 
-def _is_decided(cell: Cell | None, ended: bool) -> bool:
+def _is_decided(cell: FieldCell | None, ended: bool) -> bool:
     return ended or (cell is not None and cell.closed)
 
 
-def _cell_difference(one: Cell | None, other: Cell | None) -> DifferencePlace | None:
+def _cell_difference(one: FieldCell | None, other: FieldCell | None) -> DifferencePlace | None:
     """Where two decided cells differ. Of a value that was broken off only what was written can be compared."""
     if one is None or other is None:
         return None if one is other else ("", None)
@@ -219,11 +223,11 @@ def difference_words(alignment: Alignment, names: Sequence[str]) -> str:
     if not alignment.rows:
         return "" if going else f"None of them wrote a readable field.{apart}"
     if going:
-        return "The same so far." if any(row.standing == "same" for row in alignment.rows) else ""
+        return "The same so far." if any(row.agreement == "same" for row in alignment.rows) else ""
     return f"{_all_words(alignment, len(compared))}{apart}"
 
 
-def field_words(row: Row) -> str:
+def field_words(row: AlignedField) -> str:
     """The row's field as a person calls it."""
     return "tool" if row.name is TOOL else row.name or '""'
 
@@ -237,9 +241,9 @@ def _all_words(alignment: Alignment, count: int) -> str:
     return f"{who} wrote the same{of}."
 
 
-def _first_words(row: Row, alignment: Alignment, names: Sequence[str]) -> str:
+def _first_words(row: AlignedField, alignment: Alignment, names: Sequence[str]) -> str:
     """The values of that row by run. Runs with the same value are named together, those without one last."""
-    groups: list[tuple[Cell | None, list[str]]] = []
+    groups: list[tuple[FieldCell | None, list[str]]] = []
     for name, cell, part, end in zip(names, row.cells, alignment.compared, alignment.ended):
         if not (part and _is_decided(cell, end)):
             continue  # it may still write either
@@ -253,7 +257,7 @@ def _first_words(row: Row, alignment: Alignment, names: Sequence[str]) -> str:
     return f"{', '.join(words)}{_where(row)}."
 
 
-def _group_words(row: Row, cell: Cell | None, who: str, *, lead: bool) -> str:
+def _group_words(row: AlignedField, cell: FieldCell | None, who: str, *, lead: bool) -> str:
     tool = row.name is TOOL
     if cell is None:
         return f"{who} {'called no tool' if tool else 'omitted it'}"
@@ -263,7 +267,7 @@ def _group_words(row: Row, cell: Cell | None, who: str, *, lead: bool) -> str:
     return f"{who} {verb}{text}{broken}"
 
 
-def _where(row: Row) -> str:
+def _where(row: AlignedField) -> str:
     """The place inside a long or nested value; in a short one it is seen."""
     inside = f" at {row.place}" if row.place else ""
     is_long = bool(row.place) or any(cell is not None and len(cell.text) > _SHORT for cell in row.cells)
@@ -271,8 +275,8 @@ def _where(row: Row) -> str:
     return f" (they differ{inside}{from_char})" if inside or from_char else ""
 
 
-def _rest_words(alignment: Alignment, first: Row) -> str:
-    others = [field_words(row) for row in alignment.rows if row.standing == "differs" and row is not first]
+def _rest_words(alignment: Alignment, first: AlignedField) -> str:
+    others = [field_words(row) for row in alignment.rows if row.agreement == "differs" and row is not first]
     if not others:
         return ""
     named = listed(others, _MOST_NAMED)

@@ -22,7 +22,7 @@ EXACT_BELOW = 25
 _MOST_SUMS = 200_000
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class PairedTest(msgspec.Struct, frozen=True):
     """A two-sided p value; `exact` or by the normal approximation. `discordant` cases are what it rests on."""
 
     p: float
@@ -55,7 +55,7 @@ class Table(msgspec.Struct, frozen=True):
         return self.only_second - self.only_first
 
 
-def mcnemar(only_first: int, only_second: int) -> Verdict:
+def mcnemar(only_first: int, only_second: int) -> PairedTest:
     """McNemar's test over independent pairs: the exact binomial one for fewer than 25 discordant pairs.
 
     Else chi-square with one degree of freedom and Edwards' continuity correction.
@@ -63,7 +63,7 @@ def mcnemar(only_first: int, only_second: int) -> Verdict:
     return sign_flip([1] * only_second + [-1] * only_first)
 
 
-def scenario_test(tables: Iterable[Table]) -> Verdict:
+def scenario_test(tables: Iterable[Table]) -> PairedTest:
     """McNemar's test over scenarios, each with all of its trials: see the module. One table a scenario."""
     filled = [table for table in tables if table.pairs]
     if len({table.pairs for table in filled}) == 1:  # the same test, without fractions
@@ -71,7 +71,7 @@ def scenario_test(tables: Iterable[Table]) -> Verdict:
     return sign_flip([Fraction(table.difference, table.pairs) for table in filled])
 
 
-def sign_flip(differences: Sequence[Fraction | int]) -> Verdict:
+def sign_flip(differences: Sequence[Fraction | int]) -> PairedTest:
     """Whether the sum of independent differences is further from 0 than flipping their signs would bring it.
 
     Exact over all signs for fewer than 25 differences that are not 0, which for differences of one size is the
@@ -81,17 +81,17 @@ def sign_flip(differences: Sequence[Fraction | int]) -> Verdict:
     """
     fractions = [Fraction(each) for each in differences if each]
     if not fractions:
-        return Verdict(1.0, True, 0)
+        return PairedTest(1.0, True, 0)
     common = math.lcm(*(each.denominator for each in fractions))
     whole = [int(each * common) for each in fractions]
     step = math.gcd(*whole)
     whole = [each // step for each in whole]
     n, total = len(whole), abs(sum(whole))
     if n < EXACT_BELOW and n * sum(map(abs, whole)) <= _MOST_SUMS:
-        return Verdict(_exact(whole, total), True, n)
+        return PairedTest(_exact(whole, total), True, n)
     squares = sum(each * each for each in whole)
     statistic = max(0, total - 1) ** 2 / squares
-    return Verdict(math.erfc(math.sqrt(statistic / 2)), False, n)
+    return PairedTest(math.erfc(math.sqrt(statistic / 2)), False, n)
 
 
 def _exact(whole: Sequence[int], total: int) -> float:

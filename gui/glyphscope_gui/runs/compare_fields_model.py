@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.evals.align import TOOL, Alignment, Cell, Row, field_words
+from glyphscope.evals.align import TOOL, AlignedField, Alignment, FieldCell, field_words
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
@@ -30,7 +30,7 @@ _TIPS = {
 }
 
 
-class CompareFieldsModel(TableModel[Row]):
+class CompareFieldsModel(TableModel[AlignedField]):
     """`show` replaces the alignment in the table, under the names of its runs."""
 
     titles = ("", tr("Field"))
@@ -62,41 +62,41 @@ class CompareFieldsModel(TableModel[Row]):
             return self.alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
         return super().headerData(section, orientation, role)
 
-    def words(self, row: Row, column: int) -> str:
+    def words(self, row: AlignedField, column: int) -> str:
         if column == MARK:
             return MARKS[self._standing(row)]
         if column == FIELD:
             return visible(field_words(row), spaces=True)
         return self._text(row.cells[column - FIRST_RUN], column - FIRST_RUN)
 
-    def spoken(self, row: Row, column: int) -> str:
+    def spoken(self, row: AlignedField, column: int) -> str:
         return _TIPS[self._standing(row)] if column == MARK else self.words(row, column)
 
-    def tip(self, row: Row, column: int) -> str:
+    def tip(self, row: AlignedField, column: int) -> str:
         return "" if column == FIELD else self.spoken(row, column)
 
-    def color(self, row: Row, column: int) -> str:
+    def color(self, row: AlignedField, column: int) -> str:
         if column < FIRST_RUN:
             return ""
         cell = row.cells[column - FIRST_RUN]
         return "text-faint" if cell is None else "impossible" if cell.status == "impossible" else "text"
 
-    def extra(self, row: Row, column: int, role: int) -> Any:
+    def extra(self, row: AlignedField, column: int, role: int) -> Any:
         if role == STANDING_ROLE:
             return self._standing(row)
         cell = row.cells[column - FIRST_RUN] if column >= FIRST_RUN else None
         if role == Qt.ItemDataRole.FontRole and cell is not None:
             return mono_font(-0.5)
-        if role == PARTING_ROLE and row.standing == "differs" and cell is not None:
+        if role == PARTING_ROLE and row.agreement == "differs" and cell is not None:
             return _parting(row, cell)
         return None
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _standing(self, row: Row) -> str:
-        return "first" if self._alignment is not None and row is self._alignment.first else row.standing
+    def _standing(self, row: AlignedField) -> str:
+        return "first" if self._alignment is not None and row is self._alignment.first else row.agreement
 
-    def _text(self, cell: Cell | None, run: int) -> str:
+    def _text(self, cell: FieldCell | None, run: int) -> str:
         alignment = self._alignment
         assert alignment is not None, "a row comes from one"
         if cell is None:
@@ -108,7 +108,7 @@ class CompareFieldsModel(TableModel[Row]):
         return visible(cell.text, spaces=True) + ("  ✕" if alignment.ended[run] else " …")
 
 
-def _parting(row: Row, cell: Cell) -> int | None:
+def _parting(row: AlignedField, cell: FieldCell) -> int | None:
     """The character from which on a string differs; None for other values, and where an escape before it
     would move it.
     """

@@ -167,7 +167,7 @@ def read_router(data: str | bytes, where: str = "") -> RouterSettings:
                     f'Router settings have no "{name}".', where=where, hint=f"They have {', '.join(known)}."
                 )
         return msgspec.json.decode(data, type=RouterSettings)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise PromptError(
             f"Invalid router settings: {error}.",
             where=where,
