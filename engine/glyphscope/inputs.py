@@ -47,6 +47,11 @@ def utf8_text(data: bytes, where: str, *, hint: str, error: type[GlyphscopeError
         ) from None
 
 
+def home_path(path: str | Path) -> Path:
+    """The path with the home folder in place of `~`; unchanged where there is none, or no such user."""
+    return Path(os.path.expanduser(path))
+
+
 def refuse_special(path: Path) -> None:
     """Raises StorageError for a folder, device or pipe: putting a file in its place would destroy it.
 

@@ -122,6 +122,8 @@ def test_a_missing_file_and_a_folder_are_reported_as_such(tmp_path):
         inspect_file(tmp_path)
     with pytest.raises(ModelError, match="no such file"):
         open_model(str(tmp_path / "none.gguf"))
+    with pytest.raises(ModelError, match="no such file"):
+        open_model("~no-such-user/none.gguf")
     with pytest.raises(ModelError, match="too long"):
         inspect_file(tmp_path / ("x" * 5000))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
+from glyphscope.inputs import home_path
 from glyphscope.models.hub.choosing import pick
 from glyphscope.models.hub.files import HubFile, Listing, choices_of
 from glyphscope.models.hub.names import read_request
@@ -48,7 +50,7 @@ def downloaded_file(name: str) -> str:
 
     Raises ModelError where several are meant, or none was downloaded by such a name.
     """
-    if not _BY_NAME.fullmatch(name) or Path(name).expanduser().exists():
+    if not _BY_NAME.fullmatch(name) or os.path.exists(home_path(name)):
         return name
     try:
         request = read_request(name)

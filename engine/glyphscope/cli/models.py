@@ -5,6 +5,7 @@ The other commands are in separate files: `models get` and `search` ask the Hub,
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import PlainTable, console, facts_table, print_json
 from glyphscope.errors import ModelError
+from glyphscope.inputs import home_path
 from glyphscope.models.finding import find_models
 from glyphscope.models.hub.part import find_unfinished
 from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
@@ -122,8 +124,8 @@ def _file(model: str) -> Path:
         require_installed(model)
         if path := embedded_path():
             return path
-    path = Path(downloaded_file(model)).expanduser()
-    if not path.is_file():
+    path = home_path(downloaded_file(model))
+    if not os.path.isfile(path):
         raise ModelError(
             "There is no such file.", where=model, hint="`glyphscope models` lists the models found."
         )

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from glyphscope.errors import ModelError
+from glyphscope.inputs import home_path
 from glyphscope.models.gguf import read_header
 from glyphscope.models.opening import embedded_path
 
@@ -66,7 +67,7 @@ def _candidates(folders: Sequence[Path]) -> Iterator[tuple[str, Path, str]]:
     """A name (or nothing), a path, and where it is from."""
     if embedded := embedded_path():
         yield "", embedded, EMBEDDED_SOURCE
-    home = Path.home()
+    home = home_path("~")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     hugging_face = Path(os.environ.get("HF_HOME") or cache / "huggingface") / "hub"
     for path in _gguf_files([Path(os.environ.get("HF_HUB_CACHE") or hugging_face)]):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
+from glyphscope.inputs import home_path
 from glyphscope.models.interface import Model
 from glyphscope.models.llama import LlamaModel
 from glyphscope.models.process import start_early
@@ -81,7 +82,7 @@ def open_model(
         from glyphscope.models.remote.model import open_remote  # an extra
 
         return open_remote(address, progress=progress)
-    path = embedded_path() if name == EMBEDDED else Path(name).expanduser()
+    path = embedded_path() if name == EMBEDDED else home_path(name)
     if path is None:
         raise ModelError(
             "The package of the embedded model has no model in it.",

@@ -8,7 +8,6 @@ record gives the same bytes. `docs/bundles.md` describes the format.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -29,7 +28,7 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.events.encoding import whole_text
-from glyphscope.inputs import refuse_special, storage_error
+from glyphscope.inputs import home_path, refuse_special, storage_error
 from glyphscope.registry import to_json
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
@@ -294,5 +293,4 @@ def _hidden(identity: str) -> str:
 
 def _homeless(text: str) -> str:
     """A path, or words with paths in them, with `~` for the home folder."""
-    home = os.path.expanduser("~")  # where no account has one, it is `~` already
-    return re.sub(rf"(?<![\w.-]){re.escape(home)}(?![\w-]|\.\w)", "~", text)
+    return re.sub(rf"(?<![\w.-]){re.escape(str(home_path('~')))}(?![\w-]|\.\w)", "~", text)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs
 
+from glyphscope.inputs import home_path
+
 HOME_VARIABLE = "GLYPHSCOPE_HOME"
 
 
@@ -80,7 +82,7 @@ class Places:
 def places() -> Places:
     """Determined each time, so that a test or a second window may set GLYPHSCOPE_HOME."""
     if home := os.environ.get(HOME_VARIABLE):
-        root = Path(os.path.expanduser(home))  # `~name` without such a user stays as it is
+        root = home_path(home)
         return Places(config=root, data=root, state=root, cache=root / "cache")
     folders = PlatformDirs("glyphscope", appauthor=False)
     return Places(

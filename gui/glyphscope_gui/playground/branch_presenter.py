@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject
@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import Alternative, ModelInfo, Relaxed, RunRequest, RunStarted
 from glyphscope.explain.relaxation_cost import RelaxationCost, cost_words, relaxation_cost
+from glyphscope.inputs import home_path
 from glyphscope.models.interface import same_model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.models.remote import is_address
@@ -208,7 +209,7 @@ class BranchPresenter(QObject):
         name = started.request.model or started.model.path
         if name == EMBEDDED or is_address(name) or name.startswith("scripted:"):
             return name
-        if name and Path(name).expanduser().is_file():
+        if name and os.path.isfile(home_path(name)):
             return name
         raise ModelError(
             tr(

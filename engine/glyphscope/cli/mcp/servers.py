@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.sources import consent
 from glyphscope.errors import Problem
+from glyphscope.inputs import home_path
 from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
 from glyphscope.tools.mcp.notices import LogLevel, log_message
 from glyphscope.tools.mcp.server import START_SECONDS
@@ -147,9 +149,9 @@ def _is_file(word: str) -> bool:
 def with_roots(config: ServerConfig, roots: Sequence[Path] | None) -> ServerConfig:
     """The server with these roots added to its own. Raises InputError where one is not a folder."""
     for root in roots or ():
-        if not root.expanduser().is_dir():
+        if not os.path.isdir(home_path(root)):
             raise InputError("A root must be an existing folder.", where=str(root))
-    added = (str(root.expanduser().resolve()) for root in roots or ())
+    added = (str(home_path(root).resolve()) for root in roots or ())
     return msgspec.structs.replace(config, roots=tuple(dict.fromkeys((*config.roots, *added))))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.inputs import home_path
 from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.files import Choice, Listing
 from glyphscope.models.hub.names import HubRequest
@@ -152,7 +153,7 @@ class Download(Job):
         report: Callable[[Progress], None] = lambda _progress: None,
     ) -> None:
         super().__init__()
-        self._question = Question(get=(listing, choice, str(folder.expanduser())))
+        self._question = Question(get=(listing, choice, str(home_path(folder))))
         self._notify = report
         self.progress = Progress("checking", 0, choice.bytes)
 
