@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median_low
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
@@ -37,6 +37,60 @@ GREEDY = tr(
     "At temperature 0 the most likely allowed token is always taken: top-k, top-p and "
     "min-p have no effect. Choose a preset, or raise the temperature."
 )
+
+
+_MEASURED = ("top_k", "top_p", "min_p", "max_tokens")
+"""The settings whose effect in the run shown is beside them (`_effects`)."""
+
+
+class FormRow(NamedTuple):
+    """`field` is one of `shared/settings_grid.py`."""
+
+    title: str
+    field: Any
+    tip: str
+
+
+def sampling_fields() -> dict[str, FormRow]:
+    """A row for each setting of `Sampling` except temperature and seed, and the two of a request that end an answer."""
+    last = NumberSetting(_ALL_TOKENS, _MOST, tr(" tokens"))
+    last.setSpecialValueText(tr("all tokens"))
+    top_k = NumberSetting(0, _MOST)
+    top_k.setSpecialValueText(tr("off"))
+    min_p = DecimalSetting(0, 1, 0.01)
+    min_p.setSpecialValueText(tr("off"))
+    top_p, penalty, most = DecimalSetting(0, 1, 0.05), DecimalSetting(0.01, 10, 0.05), NumberSetting(1, _MOST)
+    stop = LinesSetting(read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line"))
+    rows = (
+        ("top_k", tr("Top-k"), top_k, tr("Keeps the k most likely allowed tokens")),
+        (
+            "top_p",
+            tr("Top-p"),
+            top_p,
+            tr("Keeps the most likely tokens up to this total probability; 1 is off"),
+        ),
+        ("min_p", tr("Min-p"), min_p, tr("Removes tokens below this share of the highest probability")),
+        (
+            "repeat_penalty",
+            tr("Repeat penalty"),
+            penalty,
+            tr("Makes recent tokens less likely; 1 is off"),
+        ),
+        (
+            "repeat_last_n",
+            tr("Penalty window"),
+            last,
+            tr("Number of recent tokens, prompt included, that the penalty covers"),
+        ),
+        ("max_tokens", tr("Max tokens"), most, tr("Maximum number of tokens in one answer")),
+        (
+            "stop",
+            tr("Stop strings"),
+            stop,
+            tr("The answer ends before the first of these strings; \\n is a line feed, \\t a tab"),
+        ),
+    )
+    return {name: FormRow(title, field, tip) for name, title, field, tip in rows}
 
 
 class SamplingSettings(SettingsPopup):
@@ -82,68 +136,20 @@ class SamplingSettings(SettingsPopup):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_fields(self) -> None:
-        last = NumberSetting(_ALL_TOKENS, _MOST, tr(" tokens"))
-        last.setSpecialValueText(tr("all tokens"))
-        top_k = NumberSetting(0, _MOST)
-        top_k.setSpecialValueText(tr("off"))
-        min_p = DecimalSetting(0, 1, 0.01)
-        min_p.setSpecialValueText(tr("off"))
-        self._fields: dict[str, Any] = {
-            "top_k": top_k,
-            "top_p": DecimalSetting(0, 1, 0.05),
-            "min_p": min_p,
-            "repeat_penalty": DecimalSetting(0.01, 10, 0.05),
-            "repeat_last_n": last,
-        }
+        self._rows = sampling_fields()
+        self._fields = {name: row.field for name, row in self._rows.items()}
+        self.max_tokens, self.stop = self._fields.pop("max_tokens"), self._fields.pop("stop")
         for name, field in self._fields.items():
             field.edited.connect(lambda value, name=name: self._sample(**{name: value}))
-        self.max_tokens = NumberSetting(1, _MOST)
         self.max_tokens.edited.connect(lambda value: self._change(max_tokens=value))
-        self.stop = LinesSetting(
-            read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line")
-        )
         self.stop.edited.connect(lambda value: self._change(stop=value))
 
     def _lay_out(self) -> None:
         grid = SettingsGrid(2)
-        rows = (
-            ("topKSpin", tr("Top-k"), "top_k", tr("Keeps the k most likely allowed tokens")),
-            (
-                "topPSpin",
-                tr("Top-p"),
-                "top_p",
-                tr("Keeps the most likely tokens up to this total probability; 1 is off"),
-            ),
-            (
-                "minPSpin",
-                tr("Min-p"),
-                "min_p",
-                tr("Removes tokens below this share of the highest probability"),
-            ),
-        )
-        for name, words, field, tip in rows:
-            self._fields[field].setObjectName(name)
-            grid.add(words, self._fields[field], tip)
-            self.effects[field] = grid.add_note(PlainLabel(self))
-        penalty, last = self._fields["repeat_penalty"], self._fields["repeat_last_n"]
-        penalty.setObjectName("repeatPenaltySpin")
-        last.setObjectName("repeatLastSpin")
-        grid.add(tr("Repeat penalty"), penalty, tr("Makes recent tokens less likely; 1 is off"))
-        grid.add(
-            tr("Penalty window"),
-            last,
-            tr("Number of recent tokens, prompt included, that the penalty covers"),
-        )
-        self.max_tokens.setObjectName("maxTokensSpin")
-        grid.add(tr("Max tokens"), self.max_tokens, tr("Maximum number of tokens in one answer"))
-        self.effects["max_tokens"] = grid.add_note(PlainLabel(self))
-        self.stop.setObjectName("stopStringsEdit")
-        grid.add(
-            tr("Stop strings"),
-            self.stop,
-            tr("The answer ends before the first of these strings; \\n is a line feed, \\t a tab"),
-            wide=True,
-        )
+        for name, (title, field, tip) in self._rows.items():
+            grid.add(title, field, tip, wide=field is self.stop)
+            if name in _MEASURED:
+                self.effects[name] = grid.add_note(PlainLabel(self))
         presets = hbox(self.presets_button, (self.preset_note, 1), spacing=10)
         self.column.addLayout(presets)
         self.column.addWidget(self.greedy_note)
