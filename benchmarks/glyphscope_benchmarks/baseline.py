@@ -37,7 +37,8 @@ import msgspec
 import numpy as np
 
 from glyphscope.events import LoadOptions
-from glyphscope.models.llama_engine import ATTENTION, CHUNK, attention_of, model_parameters, physical_cores
+from glyphscope.models.cores import physical_cores
+from glyphscope.models.llama_engine import ATTENTION, CHUNK, attention_of, model_parameters
 from glyphscope.models.memory import KV_TYPES
 from glyphscope_benchmarks.baseline_grammars import GrammarTasks
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import closing
+from itertools import cycle, groupby
 from pathlib import Path
 
 import pytest
 
 from eval_suite import ANSWERS, SUITE, AnsweringModel, suite_file
 from glyphscope.errors import ModelError, RecordError, StorageError
-from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
 from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.evaluate import evaluate
@@ -24,6 +25,7 @@ from glyphscope.evals.running.progress import (
     SampleBegun,
     SampleDone,
 )
+from glyphscope.evals.running.worker_pool import SampleQueue
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import read_record
 
@@ -107,6 +109,41 @@ def test_several_jobs_make_the_same_samples(tmp_path):
     one = result(events(plan(tmp_path, trials=3), tmp_path / "one"))
     many = result(events(plan(tmp_path, trials=3, jobs=4), tmp_path / "many"))
     assert plain(one.samples()) == plain(many.samples())
+
+
+def test_each_job_makes_the_samples_of_its_prompts_and_none_waits_while_others_are_left():
+    matrix = Matrix(suites=("starter",), models=("m",), constraints=("off", "mask"), trials=2)
+    samples = list(plan_of(matrix).samples())
+
+    def handed_out(workers: list[int]) -> dict[int, list[Planned]]:
+        """The samples by worker, where they ask in this order, again and again."""
+        waiting, taken = SampleQueue(samples, 3), {worker: [] for worker in workers}
+        asking = cycle(workers)
+        while (sample := waiting.next(worker := next(asking))) is not None:
+            taken[worker].append(sample)
+        return taken
+
+    alone = handed_out([0])
+    assert alone[0] == samples, "of one worker, in the order of the plan"
+    for taken in (handed_out([0, 1, 2]), handed_out([0, 0, 0, 0, 0, 0, 0, 1, 2])):
+        assert sorted(sample.id for made in taken.values() for sample in made) == sorted(
+            sample.id for sample in samples
+        )
+        prompts = [
+            key for made in taken.values() for key, _ in groupby(made, key=lambda sample: sample.scenario.id)
+        ]
+        assert len(prompts) <= 12 + 3, "a prompt is evaluated twice only at the end"
+    equal = handed_out([0, 1, 2])
+    assert {len(made) for made in equal.values()} == {16}
+
+
+def test_the_last_samples_of_a_prompt_are_made_by_all_jobs():
+    matrix = Matrix(suites=("starter",), models=("m",), trials=8, first=1)
+    waiting = SampleQueue(plan_of(matrix).samples(), 2)
+    made = [(worker, sample.trial) for worker in (0, 1) * 4 if (sample := waiting.next(worker))]
+    assert [trial for worker, trial in made if worker == 0] == [1, 2, 3, 4]
+    assert [trial for worker, trial in made if worker == 1] == [8, 7, 6, 5]
+    assert waiting.next(0) is None and waiting.next(1) is None
 
 
 def test_a_model_that_cannot_be_opened_affects_only_its_own_arms(tmp_path):

@@ -16,7 +16,8 @@ from glyphscope.cli.branch import _options_of
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading
 from glyphscope.errors import ModelError
-from glyphscope.events import LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
+from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
+from glyphscope.models.cores import share_cores
 from glyphscope.models.memory import memory_needed, read_facts
 from glyphscope.models.opening import open_model
 from glyphscope.models.scripted import ScriptedModel
@@ -253,3 +254,9 @@ def test_an_evaluation_loads_its_models_with_the_options_given(tmp_path, monkeyp
     assert loaded == [(model, LoadOptions(context=1024, kv_type="q8_0"))]
     refused = CliRunner().invoke(app, [*command, "--kv-type", "q8_0", "--flash-attention", "off"])
     assert refused.exit_code != 0
+
+
+def test_models_that_compute_at_once_share_the_cores(monkeypatch):
+    monkeypatch.setattr("glyphscope.models.cores.physical_cores", lambda: 4)
+    assert [share_cores(DEFAULT_LOAD, models).threads for models in (1, 2, 3, 8)] == [0, 2, 1, 1]
+    assert share_cores(LoadOptions(threads=3), 2).threads == 3, "given"

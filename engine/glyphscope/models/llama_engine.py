@@ -15,6 +15,7 @@ from glyphscope.decoding.sampler import Logits
 from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import WHOLE_KV, FlashAttention
+from glyphscope.models.cores import physical_cores
 from glyphscope.models.memory import KV_TYPES
 from glyphscope.models.tokens import read_ends, read_pieces
 from glyphscope.text.lines import common_length
@@ -23,6 +24,8 @@ CHUNK = 64
 """The most tokens of a batch of a prompt: progress is reported after each; larger ones are not faster on a CPU."""
 LEAST = 8
 """The fewest tokens of a batch that ends before a control token: one batch more costs as much as two tokens."""
+LEAST_LINES = 32
+"""The fewest tokens of a batch that ends at the end of a line."""
 
 _ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
 
@@ -163,17 +166,16 @@ class LlamaEngine:
         return [llama.llama_vocab_bos(self.vocab), *found] if begin else found
 
     def batch_ends(self, prompt: Sequence[int]) -> list[int]:
-        """Where the batches of a prompt end that is evaluated from its start: each `CHUNK` tokens, and before control
-        tokens, where messages begin and end, so that prompts with the same first messages have the same first batches.
-
-        Those before a token are decided by the tokens up to it.
+        """Where the batches of a prompt end that is evaluated from its start: after each `CHUNK` tokens, before control
+        tokens, where messages begin and end, and at some ends of lines, so that prompts that begin alike have the same
+        first batches. Those before a token are decided by the tokens up to it.
         """
         control = {token for token in set(prompt) if llama.llama_vocab_is_control(self.vocab, token)}
         ends = [0]
         for place, token in enumerate(prompt):
-            over = place % CHUNK
-            long_enough = min(place - ends[-1], CHUNK - over) >= LEAST
-            if (place and not over) or (token in control and long_enough):
+            over, length = place % CHUNK, place - ends[-1]
+            is_line = length >= LEAST_LINES and self.pieces[prompt[place - 1]].endswith(b"\n")
+            if (place and not over) or (min(length, CHUNK - over) >= LEAST and (is_line or token in control)):
                 ends.append(place)
         return [*ends[1:], len(prompt)] if prompt else []
 
@@ -352,28 +354,6 @@ def _usable_gpu_layers(layers: int, path: str) -> int:
 def last_words(log: Iterable[str]) -> str:
     """The last three lines of llama.cpp's log, as one."""
     return " ".join(list(log)[-3:])
-
-
-def physical_cores() -> int:
-    """The number of cores to compute with: hyper-threads of one core only get in each other's way."""
-    try:
-        usable = os.sched_getaffinity(0)
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            cores = {core for cpu, core in _cores(file.read()) if cpu in usable}
-    except (OSError, AttributeError):
-        return max(1, (os.cpu_count() or 2) // 2)
-    return len(cores) or len(usable)
-
-
-def _cores(cpuinfo: str) -> list[tuple[int, tuple[str, str]]]:
-    """Each logical processor with its package and core."""
-    found = []
-    for block in cpuinfo.split("\n\n"):
-        pairs = (line.partition(":") for line in block.splitlines())
-        fields = {name.strip(): value.strip() for name, _, value in pairs}
-        if "core id" in fields and fields.get("processor", "").isdigit():
-            found.append((int(fields["processor"]), (fields.get("physical id", ""), fields["core id"])))
-    return found
 
 
 def _flag_reader() -> Callable[[ctypes.c_void_p], bool] | None:

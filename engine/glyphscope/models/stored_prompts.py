@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 
 from glyphscope.models.files import available_memory
-from glyphscope.models.llama_engine import CHUNK, LEAST, LlamaEngine
+from glyphscope.models.llama_engine import CHUNK, LEAST, LEAST_LINES, LlamaEngine
 from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stored_files
 from glyphscope.text.lines import common_length
 
@@ -104,7 +104,7 @@ class StoredPrompts:
     def __init__(self, engine: LlamaEngine, path: str, identity: Identity) -> None:
         """`identity` is that of the file `path` before it was loaded: nothing is stored once the file has changed."""
         self._engine, self._path, self._identity = engine, path, identity
-        how = repr((identity, engine.options, engine.context, CHUNK, LEAST, _build()))
+        how = repr((identity, engine.options, engine.context, CHUNK, LEAST, LEAST_LINES, _build()))
         self._key = hashlib.sha256(how.encode("utf-8", "surrogatepass")).hexdigest()
         self.cache: PromptCache | None = None
         self.sha256 = ""

@@ -19,6 +19,7 @@ from glyphscope.evals.running.progress import (
     SampleDone,
     SampleGrew,
 )
+from glyphscope.models.cores import share_cores
 from glyphscope.models.interface import Model, Opening
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import sample_words
@@ -99,7 +100,7 @@ class Evaluations(QObject):
             return
         self.progress, self.result = EvalProgress(planned=job.plan.cost.samples), None
         self._opening = opening = Opening(lambda _done: None)
-        self._thread = EvalThread(job, self._opener(options_of, opening))
+        self._thread = EvalThread(job, self._opener(options_of, opening, job.plan.matrix.jobs))
         self._thread.finished.connect(self._finished)
         self._set_phase(EvalPhase.RUNNING)
         self.progressed.emit(self.progress)
@@ -133,9 +134,9 @@ class Evaluations(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _opener(self, options_of: OptionsOf, opening: Opening) -> Callable[[str], Model]:
+    def _opener(self, options_of: OptionsOf, opening: Opening, jobs: int) -> Callable[[str], Model]:
         open_model = self._open_model
-        return lambda name: open_model(name, options=options_of(name), progress=opening)
+        return lambda name: open_model(name, options=share_cores(options_of(name), jobs), progress=opening)
 
     def _end_thread(self, thread: EvalThread) -> None:
         thread.control.stop()

@@ -29,6 +29,7 @@ from glyphscope.evals.results.report import publish
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
 from glyphscope.evals.suites.reading import STARTER
+from glyphscope.models.cores import share_cores
 from glyphscope.models.opening import EMBEDDED, open_model, require_installed
 from glyphscope.models.remote import is_address
 
@@ -207,7 +208,7 @@ def run(
             plan,
             out,
             opener=lambda name: open_model(
-                downloaded_file(name), options=options[name], prompts=stored.cache
+                downloaded_file(name), options=share_cores(options[name], jobs), prompts=stored.cache
             ),
             resume=before,
             again=retry,

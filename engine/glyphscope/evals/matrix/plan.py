@@ -116,6 +116,11 @@ class Planned:
     def id(self) -> str:
         return sample_id(self.arm.id, self.suite.suite.name, self.scenario.id, self.trial)
 
+    @property
+    def prompt_kind(self) -> Hashable:
+        """The same for samples whose prompts begin alike."""
+        return same_prompts(self.arm), self.suite.suite.name, prompt_kind(self.scenario)
+
 
 @dataclass(frozen=True)
 class Cost:

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from glyphscope.evals.matrix.plan import Planned, prompt_kind, same_prompts
+from glyphscope.evals.matrix.plan import Planned
 
 
 class _Kind(NamedTuple):
@@ -33,7 +33,7 @@ class Forecast:
         self._kinds: dict[str, _Kind] = {}
         before: Hashable = None
         for each in planned:
-            prompt = _prompt(each)
+            prompt = each.prompt_kind
             self._kinds[each.id] = _Kind(each.arm.id, prompt != before)
             before = prompt
         self._left = Counter(self._kinds.values())
@@ -90,8 +90,3 @@ def _total(took: list[float]) -> float:
         return sum(took)
     most = took[len(took) // 2] * (2 + len(took) / 4)
     return sum(min(each, most) for each in took)
-
-
-def _prompt(planned: Planned) -> Hashable:
-    """The same for samples whose prompts begin alike."""
-    return same_prompts(planned.arm), planned.suite.suite.name, prompt_kind(planned.scenario)

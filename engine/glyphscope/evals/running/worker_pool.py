@@ -5,8 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from glyphscope.evals.matrix.plan import Planned
@@ -34,6 +36,45 @@ class FinishedSample:
     stopped: bool = False
 
 
+class SampleQueue:
+    """Samples in their order, for one worker; for several, those with the same prompt go to one of them, and so do
+    prompts that begin alike, as each model has a separate cache. A worker that finds none takes another's last ones.
+    """
+
+    def __init__(self, samples: Iterable[Planned], workers: int) -> None:
+        self._lock = threading.Lock()
+        self._left: dict[Hashable, deque[deque[Planned]]] = {}  # by kind of prompt, those of each prompt
+        self._taken: dict[int, tuple[Hashable, deque[Planned]]] = {}  # by worker
+        if workers == 1:
+            self._taken[0] = None, deque(samples)
+            return
+        prompts: dict[Hashable, deque[Planned]] = {}
+        for sample in samples:
+            kind = sample.prompt_kind
+            prompt = prompts.setdefault((kind, sample.scenario.id), deque())
+            if not prompt:
+                self._left.setdefault(kind, deque()).append(prompt)
+            prompt.append(sample)
+
+    def next(self, worker: int) -> Planned | None:
+        """The worker's next sample; None where nothing is left. From any thread."""
+        with self._lock:
+            kind, samples = self._taken.get(worker, (None, deque()))
+            if samples:
+                return samples.popleft()
+            others = {taken for other, (taken, _) in self._taken.items() if other != worker}
+            same = (each for each in (kind,) if each in self._left)
+            found = next(chain(same, (each for each in self._left if each not in others), self._left), None)
+            if found is None:
+                samples = max((taken for _, taken in self._taken.values()), key=len, default=samples)
+                return samples.pop() if samples else None
+            samples = self._left[found].popleft()
+            if not self._left[found]:
+                del self._left[found]
+            self._taken[worker] = found, samples
+            return samples.popleft()
+
+
 class WorkerPool:
     """Threads that make samples, each with a separate model, until none are left or they are stopped.
 
@@ -49,17 +90,16 @@ class WorkerPool:
         judges: Iterable[ModelJudge] = (),
     ) -> None:
         self._models, self._make, self._judges = models, make, tuple(judges)
-        self._todo = iter(todo)
+        self._todo = SampleQueue(todo, len(models))
         self._control = control
-        self._taking = threading.Lock()
         self._items: queue.SimpleQueue[SampleBegun | SampleGrew | FinishedSample | BaseException | None] = (
             queue.SimpleQueue()
         )
         self._ended = threading.Event()
         self.jobs = len(models)
         self._threads = [
-            threading.Thread(target=self._work, args=(model,), name=f"evaluation {number}")
-            for number, model in enumerate(models, 1)
+            threading.Thread(target=self._work, args=(number, model), name=f"evaluation {number + 1}")
+            for number, model in enumerate(models)
         ]
 
     def __enter__(self) -> WorkerPool:
@@ -99,11 +139,10 @@ class WorkerPool:
             else:
                 yield item
 
-    def _work(self, model: Model) -> None:
+    def _work(self, worker: int, model: Model) -> None:
         try:
             while self._control.wait(self._ended):
-                with self._taking:
-                    planned = next(self._todo, None)
+                planned = self._todo.next(worker)
                 if planned is None:
                     break
                 suite, scenario = planned.suite.suite.name, planned.scenario.id

@@ -1,0 +1,41 @@
+"""The processor's cores, and the threads that models which compute at the same time have of them."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from glyphscope.events import LoadOptions
+
+
+def share_cores(options: LoadOptions, models: int) -> LoadOptions:
+    """The options for each of several models that compute at once: an equal share of the cores, at least one.
+
+    A number of threads that is given stays.
+    """
+    if options.threads or models < 2:
+        return options
+    return msgspec.structs.replace(options, threads=max(1, physical_cores() // models))
+
+
+def physical_cores() -> int:
+    """The number of cores to compute with: hyper-threads of one core only get in each other's way."""
+    try:
+        usable = os.sched_getaffinity(0)
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            cores = {core for cpu, core in _cores(file.read()) if cpu in usable}
+    except (OSError, AttributeError):
+        return max(1, (os.cpu_count() or 2) // 2)
+    return len(cores) or len(usable)
+
+
+def _cores(cpuinfo: str) -> list[tuple[int, tuple[str, str]]]:
+    """Each logical processor with its package and core."""
+    found = []
+    for block in cpuinfo.split("\n\n"):
+        pairs = (line.partition(":") for line in block.splitlines())
+        fields = {name.strip(): value.strip() for name, _, value in pairs}
+        if "core id" in fields and fields.get("processor", "").isdigit():
+            found.append((int(fields["processor"]), (fields.get("physical id", ""), fields["core id"])))
+    return found
