@@ -57,6 +57,13 @@ def test_an_invalid_folder_is_reported(tmp_path, folder):
     assert "working directory" in error.message and error.where == str(tmp_path / folder)
 
 
+def test_a_command_below_a_file_is_not_an_error_of_the_working_directory(tmp_path):
+    (tmp_path / "file").write_text("")
+    command = str(tmp_path / "file" / "server")
+    error = failure(ServerConfig(name="x", command=command, cwd=str(tmp_path)))
+    assert "working directory" not in error.message and error.where == command
+
+
 def test_a_server_that_exits_at_once_is_reported_with_its_last_output():
     error = failure(scripted("exit=2"))
     assert error.message == "The server ended with exit code 2 before it was ready."

@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from glyphscope.turns.form import ArgumentsForm
-from glyphscope.turns.literals import PADDED, whole_value
+from glyphscope.turns.literals import PADDED, WORDS, whole_value
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
@@ -194,7 +194,7 @@ class _Tagged:
                 scan.expect(end, tail)
         word = text.strip().lower()
         if word in _WORDS and types.kinds and not types.string:
-            if text.strip() not in ("true", "false", "null", "True", "False", "None"):
+            if text.strip() not in WORDS:
                 scan.note(at, "JSON was expected")
             return _Parameter(key, _WORDS[word], after)
         value = text if escaped else self._typed(text, types, link)

@@ -24,7 +24,7 @@ _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
 _BARE_KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
 CLOSING = {"[": "]", "(": ")", "{": "}"}
 _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
-_WORDS: dict[str, Any] = {
+WORDS: dict[str, Any] = {
     "true": True,
     "True": True,
     "false": False,
@@ -90,8 +90,8 @@ class Literals:
             if self.quote and self.quote.startswith(self.text[at:]):
                 raise CutOff
             raise NotAValue(at)
-        if word.group() in _WORDS:
-            return _WORDS[word.group()], word.end()
+        if word.group() in WORDS:
+            return WORDS[word.group()], word.end()
         if word.end() == len(self.text):
             raise CutOff
         raise NotAValue(at)

@@ -88,11 +88,10 @@ class Probe:
         *,
         thinking: bool | None = None,
         after: tuple[dict[str, Any], ...] = (),
-        generate: bool = False,
     ) -> str | None:
         """The text after the user's message with this turn written; None where the template raises an error."""
         message = assistant(text, calls, reasoning, self.dialect)
-        return self._after([message, *after], thinking=thinking, generate=generate)
+        return self._after([message, *after], thinking=thinking, generate=False)
 
     def _after(self, more: list[dict[str, Any]], *, thinking: bool | None, generate: bool) -> str | None:
         written = self._rest(more, thinking, generate)

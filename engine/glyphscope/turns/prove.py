@@ -163,12 +163,12 @@ class _Prover:
             tried += 1
             counts[plan.kind] = counts.get(plan.kind, 0) + 1
             text, turn = found
-            same = self._equal(plan, turn)
+            expected = [plan.text, plan.reasoning, [[c.name, c.arguments] for c in plan.calls]]
+            read = [turn.content, turn.reasoning, [[c.name, c.arguments] for c in turn.calls]]
+            same = _same(expected, read)
             equal += same
             strict += same and turn.strict
             if not same and len(failures) < 3:
-                expected = (plan.text, plan.reasoning, [(c.name, c.arguments) for c in plan.calls])
-                read = (turn.content, turn.reasoning, [(c.name, c.arguments) for c in turn.calls])
                 failures.append(Failure(text[:2000], expected, read))
         return Proof(
             turns=tried, equal=equal, strict=strict, refused=refused, counts=counts,
@@ -234,16 +234,6 @@ class _Prover:
             # the history leaves out what the prompt writes
             turn = read_turn(body, self.form, self.tools, True)
         return body, turn
-
-    def _equal(self, plan: _Plan, turn: Turn) -> bool:
-        calls = [(call.name, call.arguments) for call in turn.calls]
-        expected = [(call.name, call.arguments) for call in plan.calls]
-        return (
-            turn.content == plan.text
-            and turn.reasoning == plan.reasoning
-            and len(calls) == len(expected)
-            and all(a[0] == b[0] and _same(a[1], b[1]) for a, b in zip(calls, expected))
-        )
 
 
 def _open(document: Any) -> Any:

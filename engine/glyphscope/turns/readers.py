@@ -101,9 +101,7 @@ def readings(
         found = _read_as(each.form, text, begun, tools)
         reading = _reading(each.name, "other", found, tools, takes=bool(found.calls))
         out.append(replace(reading, sources=each.sources))
-    if not turn.calls and not any(
-        each.calls for each in out
-    ):  # an answer without calls: there is nothing to miss
+    if not any(each.calls for each in out):  # an answer without calls: there is nothing to miss
         out = [replace(each, reads=True) if each.kind != "strict" else each for each in out]
     return tuple(out)
 

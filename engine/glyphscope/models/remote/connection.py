@@ -130,11 +130,7 @@ class Exchange:
             headers = None if body is None else {"content-type": "application/json"}
             method = "GET" if body is None else "POST"
             request = client.build_request(method, url, content=body, headers=headers)
-            response = await client.send(request, stream=True)
-            try:
-                return await self._whole(response, LARGEST_BODY)
-            finally:
-                await response.aclose()
+            return await self._whole(await client.send(request, stream=True), LARGEST_BODY)
 
         return self._limited(asked, seconds, "The endpoint did not answer in time.")
 
@@ -148,10 +144,7 @@ class Exchange:
             if response.status_code == 200:
                 self._bytes = response.aiter_raw().__aiter__()
                 return Reply(200, response.headers, b"")
-            try:
-                return await self._whole(response, LARGEST_REFUSAL)
-            finally:
-                await response.aclose()
+            return await self._whole(response, LARGEST_REFUSAL)
 
         return self._limited(
             asked, seconds, f"The endpoint did not begin to answer within {duration(seconds)}."
@@ -199,10 +192,13 @@ class Exchange:
 
     async def _whole(self, response: httpx.Response, most: int) -> Reply:
         body = bytearray()
-        async for data in response.aiter_raw():
-            body += data[: most - len(body)]
-            if len(body) >= most:
-                break
+        try:
+            async for data in response.aiter_raw():
+                body += data[: most - len(body)]
+                if len(body) >= most:
+                    break
+        finally:
+            await response.aclose()
         return Reply(response.status_code, response.headers, self.without_key(bytes(body)))
 
     def _unreachable(self, error: httpx.HTTPError) -> RequestFailed:

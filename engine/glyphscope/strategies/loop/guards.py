@@ -16,19 +16,6 @@ _AT_LEAST_ONE = (
 )  # fmt: skip
 
 
-def elapsed(context: Context, turns: int) -> float:
-    """Seconds since the run started, but for those in which a person was asked.
-
-    In a replayed run it is what the record says of the time after so many turns.
-    """
-    interaction = context.interaction
-    return interaction.elapsed(turns) if isinstance(interaction, RecordedInteraction) else _worked(context)
-
-
-def _worked(context: Context) -> float:
-    return context.emitter.now - context.spent.waited
-
-
 def calls_per_turn(settings: LoopSettings) -> int | None:
     """How many calls of one turn are executed; None for any number."""
     if settings.max_tool_calls_per_turn is None and not settings.parallel_tool_calls:
@@ -69,12 +56,18 @@ class Guards:
     @property
     def out_of_time(self) -> bool:
         """Whether a generation is to be stopped now; one from a record stops where it did."""
-        if isinstance(self._context.interaction, RecordedInteraction):
-            return False
-        return _worked(self._context) >= self._settings.max_seconds
+        recorded = isinstance(self._context.interaction, RecordedInteraction)
+        return not recorded and self._worked >= self._settings.max_seconds
+
+    @property
+    def _worked(self) -> float:
+        """Seconds since the run started, but for those in which a person was asked."""
+        return self._context.emitter.now - self._context.spent.waited
 
     def late(self, turns: int) -> LimitReached | None:
-        seconds = elapsed(self._context, turns)
+        """The limit of time after so many turns, by the record of a replayed run."""
+        interaction = self._context.interaction
+        seconds = interaction.elapsed(turns) if isinstance(interaction, RecordedInteraction) else self._worked
         if seconds < self._settings.max_seconds:
             return None
         return self._limit("max_seconds", seconds, f"The conversation took {seconds:.1f} seconds.")

@@ -34,8 +34,9 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>\*\*|//|[-+*/%(),]))"
 )
 _SIGNS = str.maketrans({"×": "*", "÷": "/", "·": "*", "−": "-"})
-_SUMS: dict[str, Callable[[Number, Number], Number]] = {"+": operator.add, "-": operator.sub}
-_PRODUCTS: dict[str, Callable[[Number, Number], Number]] = {
+_Operators: TypeAlias = dict[str, Callable[[Number, Number], Number]]
+_SUMS: _Operators = {"+": operator.add, "-": operator.sub}
+_PRODUCTS: _Operators = {
     "*": operator.mul,
     "/": operator.truediv,
     "//": operator.floordiv,
@@ -104,15 +105,15 @@ class _Parser:
         return text
 
     def _sum(self) -> Number:
-        value = self._product()
-        while sign := self._take("+", "-"):
-            value = bounded(_SUMS[sign], value, self._product())
-        return value
+        return self._left_to_right(_SUMS, self._product)
 
     def _product(self) -> Number:
-        value = self._unary()
-        while sign := self._take("*", "/", "//", "%"):
-            value = bounded(_PRODUCTS[sign], value, self._unary())
+        return self._left_to_right(_PRODUCTS, self._unary)
+
+    def _left_to_right(self, operators: _Operators, operand: Callable[[], Number]) -> Number:
+        value = operand()
+        while sign := self._take(*operators):
+            value = bounded(operators[sign], value, operand())
         return value
 
     def _unary(self) -> Number:

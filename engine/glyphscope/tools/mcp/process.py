@@ -108,19 +108,20 @@ class ServerProcess:
 
 
 def _not_started(config: ServerConfig, error: OSError | ValueError) -> ServerError:
+    if (
+        config.cwd
+        and isinstance(error, FileNotFoundError | NotADirectoryError)
+        and not os.path.isdir(config.cwd)
+    ):
+        wrong = "is not a directory" if os.path.exists(config.cwd) else "does not exist"
+        return ServerError(
+            f"The server's working directory {wrong}.", where=config.cwd, hint="Fix its `cwd`."
+        )
     reason = getattr(error, "strerror", None) or str(error)
     hint = "Try the command in a terminal."
     if isinstance(error, FileNotFoundError):
-        if config.cwd and not os.path.isdir(config.cwd):
-            return ServerError(
-                "The server's working directory does not exist.", where=config.cwd, hint="Fix its `cwd`."
-            )
         reason = "there is no such command"
         hint = "Install it, or give its whole path: only what is on the PATH is found by its name."
-    elif isinstance(error, NotADirectoryError) and config.cwd:
-        return ServerError(
-            "The server's working directory is not a directory.", where=config.cwd, hint="Fix its `cwd`."
-        )
     elif isinstance(error, PermissionError):
         reason, hint = "it may not be executed", "If it is a program, make it executable (chmod +x)."
     return ServerError(f"The server does not start: {reason}.", where=config.identity, hint=hint)
