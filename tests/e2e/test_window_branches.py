@@ -79,7 +79,7 @@ def test_a_masked_alternative_can_be_allowed_with_its_reason_and_cost_shown(qtbo
     assert branch.prompt.cached == branch.prompt.tokens - 1
     assert (
         f"{branch.prompt.cached:,} of {branch.prompt.tokens:,} prompt tokens from the cache"
-        in panel.paid.text()
+        in panel.usage.text()
     )
     qtbot.waitUntil(panel.cost.isVisible)
     cost, steps = panel.cost_words, (first.tokens[token].step, branch.tokens[token].step)

@@ -20,11 +20,11 @@ from glyphscope_gui.playground.branches.card import DEEPEST, BranchCard
 from glyphscope_gui.playground.branches.refusal_text import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, mask_reason
 from glyphscope_gui.playground.branches.words import (
     constraint_words,
-    half_words,
+    incomplete_words,
     outcome_line,
     pieces_words,
     place_words,
-    put_words,
+    replacement_words,
     shared_bytes,
 )
 from glyphscope_gui.runs.alternatives_model import REASON_ROLE
@@ -119,7 +119,7 @@ def test_chosen_typed_and_deleted_tokens_branch_and_the_way_back_is_there(qtbot,
     assert state.started.request.branch_of == BranchPoint(first, 7)
     assert state.started.request.written[-1] == PrefixPart(other.data, other.id)
     assert card.isVisible() and not card.forward_action.isEnabled()
-    assert "7 kept, 1 written" in page.evidence.branch_panel.paid.text()
+    assert "7 kept, 1 written" in page.evidence.branch_panel.usage.text()
     assert page.view.current_token().step.index == 7
     qtbot.waitUntil(
         lambda: len(page.context.services.history.rows()) == 2
@@ -218,7 +218,7 @@ def test_a_masked_alternative_shows_why_and_can_be_allowed(qtbot, open_record):
     assert request.written[-1] == PrefixPart(b"500")
     ended(qtbot, page, page.view.branches.back_action.trigger)
     choose(page, token, "0")
-    request = ended(qtbot, page, bar.box.free_button.click).started.request
+    request = ended(qtbot, page, bar.box.unconstrained_button.click).started.request
     assert (request.constraint, request.relaxed) == ("off", ())
     assert request.branch_of == BranchPoint(before, token)
     qtbot.waitUntil(panel.cost.isVisible)
@@ -389,7 +389,7 @@ PREFIX = PrefixPart(b"{", 5, kept=True)
 )
 def test_a_branch_shows_its_change_and_its_place(written, words):
     request = branch(*written, token=1)
-    assert put_words(request, {2}) == words
+    assert replacement_words(request, {2}) == words
     assert shared_bytes(request) == b"{"
     assert place_words(request) == "at token 1, after “{”"
 
@@ -406,7 +406,7 @@ def test_a_branch_shows_its_change_and_its_place(written, words):
     ],
 )
 def test_an_incomplete_character_at_the_end_is_described(data, words):
-    assert half_words(data) == words
+    assert incomplete_words(data) == words
 
 
 @pytest.mark.parametrize(

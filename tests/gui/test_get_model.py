@@ -17,12 +17,12 @@ from glyphscope.models.hub.files import Choice, HubFile
 from glyphscope.models.hub.jobs import Lookup, Stopped
 from glyphscope.models.hub.part import Unfinished
 from glyphscope.models.hub.wire import Progress
-from glyphscope_gui.model_picker import getting as model_getting
+from glyphscope_gui.model_picker import downloads as model_downloads
 from glyphscope_gui.model_picker import hub_panel
 from glyphscope_gui.model_picker import presenter as model_presenter
 from glyphscope_gui.model_picker import words as model_words
 from glyphscope_gui.model_picker.dialog import ModelDialog
-from glyphscope_gui.model_picker.getting import Loaded, ModelGetting, Phase
+from glyphscope_gui.model_picker.downloads import Downloading, ModelDownloads, Phase
 from glyphscope_gui.model_picker.hub_panel import HubPanel
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
@@ -53,32 +53,32 @@ def ended(hub, monkeypatch, tmp_path):
 
 @pytest.fixture
 def panel(qtbot, tmp_path):
-    getting = ModelGetting(tmp_path)
-    panel = HubPanel(getting)
+    downloads = ModelDownloads(tmp_path)
+    panel = HubPanel(downloads)
     qtbot.addWidget(panel)
     panel.show()
     yield panel
-    end_work(getting)
+    end_work(downloads)
 
 
 def look(panel, qtbot, name=REPO):
     panel.name_edit.setText(name)
     panel.look_button.click()
-    qtbot.waitUntil(lambda: panel._getting.phase is Phase.IDLE)
+    qtbot.waitUntil(lambda: panel._downloads.phase is Phase.IDLE)
 
 
 def test_a_repository_is_listed_with_a_model_selected(hub, panel, qtbot):
     look(panel, qtbot)
     assert panel.choices.rowCount() == 2
     assert panel._choice().name == FILE and "Q4_K_M" in panel.words.text()
-    assert panel.load_button.isVisible() and "(4.1 kB)" in panel.load_button.text()
+    assert panel.download_button.isVisible() and "(4.1 kB)" in panel.download_button.text()
     panel.table.selectRow(1)
     assert panel._choice().name == "tiny-Q8_0.gguf" and not panel.words.isVisible()
 
 
 def test_a_download_in_the_window_ends_with_a_model_to_use(hub, panel, qtbot, tmp_path):
     look(panel, qtbot)
-    panel.load_button.click()
+    panel.download_button.click()
     assert panel.cancel_button.isVisible() and not panel.look_button.isEnabled()
     qtbot.waitUntil(panel.use_button.isVisible)
     place = tmp_path / REPO / FILE
@@ -93,13 +93,13 @@ def test_cancel_is_immediate_and_the_download_resumes(hub, ended, panel, qtbot, 
     hub.repos[REPO][FILE] = gguf(50_000)
     hub.stall_after = 20_000
     look(panel, qtbot, f"{REPO}:{FILE}")
-    panel.load_button.click()
-    qtbot.waitUntil(lambda: panel._getting.loading.progress.done == 20_000)
+    panel.download_button.click()
+    qtbot.waitUntil(lambda: panel._downloads.downloading.progress.done == 20_000)
     panel.cancel_button.click()
     qtbot.waitUntil(lambda: "downloaded; Download resumes" in panel.words.text())
     assert not (tmp_path / REPO / FILE).exists()
     hub.stall_after = -1
-    panel.load_button.click()
+    panel.download_button.click()
     qtbot.waitUntil(panel.use_button.isVisible)
     assert hub.ranges()[-1] == "bytes=20000-"
 
@@ -108,10 +108,10 @@ def test_cancel_is_immediate_and_the_download_resumes(hub, ended, panel, qtbot, 
 def test_a_closing_window_does_not_wait_for_a_silent_server(hub, ended, panel, qtbot, tmp_path):
     hub.stall_after = 1000
     look(panel, qtbot)
-    panel.load_button.click()
-    qtbot.waitUntil(lambda: panel._getting.loading.progress.done == 1000)
+    panel.download_button.click()
+    qtbot.waitUntil(lambda: panel._downloads.downloading.progress.done == 1000)
     began = time.monotonic()
-    end_work(panel._getting)
+    end_work(panel._downloads)
     assert time.monotonic() - began < 20
     assert [path.stat().st_size for path in (tmp_path / REPO).iterdir()] == [1000]
 
@@ -121,16 +121,16 @@ def test_an_error_is_explained_and_clears_the_list(hub, panel, qtbot):
     for name in ("maker/none", "non sense/x"):
         look(panel, qtbot, name)
         assert panel.words.property("role") == "problem" and "OWNER/NAME" in panel.words.text()
-        assert panel.choices.rowCount() == 0 and not panel.load_button.isVisible()
+        assert panel.choices.rowCount() == 0 and not panel.download_button.isVisible()
     hub.repos["maker/both"] = {"a-Q4_K_M.gguf": gguf(), "b-Q4_K_M.gguf": gguf()}
     look(panel, qtbot, "maker/both")
     assert "2 of its models are Q4_K_M" in panel.words.text() and panel.choices.rowCount() == 2
     panel.table.selectRow(1)
-    assert panel.load_button.isVisible()
+    assert panel.download_button.isVisible()
 
 
 def test_words_find_repositories_and_a_selected_one_shows_its_files(hub, panel, qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_getting, "available_memory", lambda: 9000)
+    monkeypatch.setattr(model_downloads, "available_memory", lambda: 9000)
     hub.repos["maker/tiny-large"] = {"large-Q4_K_M.gguf": gguf(30_000)}
     hub.downloads["maker/tiny-large"] = 12_345
     look(panel, qtbot, "tiny")
@@ -140,15 +140,15 @@ def test_words_find_repositories_and_a_selected_one_shows_its_files(hub, panel, 
     assert panel._choice().name == "large-Q4_K_M.gguf" and panel.hits_table.isVisible()
     panel.hits_table.selectRow(1)
     assert [panel.choices.row(row).name for row in range(2)] == [FILE, "tiny-Q8_0.gguf"]
-    again = HubPanel(panel._getting)  # of a dialog that is opened again
+    again = HubPanel(panel._downloads)  # of a dialog that is opened again
     qtbot.addWidget(again)
     assert again.hits.rowCount() == 2 and again._choice().name == FILE
-    panel.load_button.click()
+    panel.download_button.click()
     qtbot.waitUntil(panel.use_button.isVisible)
     assert (tmp_path / REPO / FILE).exists()
     look(panel, qtbot, "nothing of this name")
     assert "No repository" in panel.words.text() and not panel.hits_table.isVisible()
-    assert panel.choices.rowCount() == 0 and not panel.load_button.isVisible()
+    assert panel.choices.rowCount() == 0 and not panel.download_button.isVisible()
     look(panel, qtbot, "x")
     assert "2 to 200" in panel.words.text() and panel.words.property("role") == "problem"
 
@@ -160,9 +160,9 @@ def test_a_repository_that_cannot_be_listed_says_why_when_it_is_selected(hub, pa
     names = [panel.hits.row(row).repo for row in range(2)]
     panel.hits_table.selectRow(names.index("maker/tiny-gone"))
     assert "no such repository" in panel.words.text() and panel.choices.rowCount() == 0
-    assert not panel.load_button.isVisible()
+    assert not panel.download_button.isVisible()
     panel.hits_table.selectRow(names.index(REPO))
-    assert panel.choices.rowCount() == 2 and panel.load_button.isVisible()
+    assert panel.choices.rowCount() == 2 and panel.download_button.isVisible()
 
 
 def test_an_older_listing_does_not_replace_a_newer_error(panel, qtbot, monkeypatch):
@@ -174,7 +174,7 @@ def test_an_older_listing_does_not_replace_a_newer_error(panel, qtbot, monkeypat
             answer.wait(60)
             raise Stopped
 
-    monkeypatch.setattr(model_getting, "Lookup", Slow)
+    monkeypatch.setattr(model_downloads, "Lookup", Slow)
     panel.name_edit.setText(REPO)
     panel.look_button.click()
     assert asked.wait(60)
@@ -182,13 +182,13 @@ def test_an_older_listing_does_not_replace_a_newer_error(panel, qtbot, monkeypat
     panel.look_button.click()
     assert "OWNER/NAME" in panel.words.text()
     answer.set()
-    qtbot.waitUntil(lambda: not panel._getting._background.is_busy)
+    qtbot.waitUntil(lambda: not panel._downloads._background.is_busy)
     assert "OWNER/NAME" in panel.words.text() and panel.words.property("role") == "problem"
 
 
 def test_without_the_extra_the_panel_says_how_to_install_it(qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(hub_panel, "hub_is_here", lambda: False)
-    panel = HubPanel(ModelGetting(tmp_path))
+    panel = HubPanel(ModelDownloads(tmp_path))
     qtbot.addWidget(panel)
     panel.show()
     assert model_words.FIX_HUB in panel.words.text()
@@ -197,7 +197,7 @@ def test_without_the_extra_the_panel_says_how_to_install_it(qtbot, tmp_path, mon
 
 
 def test_a_found_model_can_be_used_and_a_broken_one_cannot(qtbot, tmp_path):
-    dialog = ModelDialog(ModelGetting(tmp_path))
+    dialog = ModelDialog(ModelDownloads(tmp_path))
     qtbot.addWidget(dialog)
     dialog.show()
     assert "Looking" in dialog.nothing.text()
@@ -223,7 +223,7 @@ def test_a_found_model_can_be_used_and_a_broken_one_cannot(qtbot, tmp_path):
 
 
 def test_a_double_click_opens_a_model_once(qtbot, tmp_path):
-    dialog = ModelDialog(ModelGetting(tmp_path))
+    dialog = ModelDialog(ModelDownloads(tmp_path))
     dialog.show()
     dialog.show_found(FOUND, [])
     chosen = []
@@ -254,7 +254,7 @@ def test_a_double_click_opens_a_model_once(qtbot, tmp_path):
 )
 def test_progress_is_described_from_what_was_measured(progress, speed, words):
     choice = Choice((HubFile("x.gguf", 1),))
-    assert progress_words(Loaded(choice, progress, speed)) == words
+    assert progress_words(Downloading(choice, progress, speed)) == words
 
 
 # -- the presenter -------------------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def test_a_download_continues_without_its_view_and_is_saved_when_the_window_clos
     qtbot.waitUntil(lambda: dialog.found.rowCount() == 2)
     assert presenter.show() is dialog  # one is enough
     look(dialog.hub, qtbot)
-    dialog.hub.load_button.click()
+    dialog.hub.download_button.click()
     dialog.reject()
     qtbot.waitUntil(lambda: any("tiny: " in note for note in context.status.notes))
     hub.stall_after = -1

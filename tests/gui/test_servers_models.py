@@ -234,9 +234,9 @@ def test_an_invalid_entry_leaves_the_other_servers_of_a_file():
     assert [server.name for server in found.servers] == ["a"]
     assert found.servers[0].entry == {"command": "x", "env": {"K": "v"}}
     assert found.problems[0].startswith("/mcpServers/b")
-    assert find_servers("").trouble == ""
-    assert find_servers("{").trouble
-    assert find_servers("[1]").trouble
+    assert find_servers("").error == ""
+    assert find_servers("{").error
+    assert find_servers("[1]").error
 
 
 # -- results ---------------------------------------------------------------------------------------------------

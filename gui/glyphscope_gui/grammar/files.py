@@ -65,23 +65,23 @@ class GrammarFiles(QObject):
         if not self._document.is_generated:
             self._document.saved_as(str(path))
 
-    def _opened(self, path: str, text: str, trouble: str) -> None:
+    def _opened(self, path: str, text: str, warning: str) -> None:
         self._document.open_text(text, path)
-        self.opened.emit(path, trouble)
+        self.opened.emit(path, warning)
 
 
 def read_grammar(path: Path) -> tuple[str, str]:
     """Return a file's text, and a warning about its encoding. Raises StorageError."""
     data = read_file(path, MOST_BYTES, "a grammar", hint="Open a grammar.", pipes=True)
     try:
-        text, trouble = data.decode("utf-8-sig"), ""
+        text, warning = data.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
-        trouble = tr(
+        warning = tr(
             "The file is not UTF-8: invalid bytes, the first at {place:,}, are shown as �.", place=error.start
         )
     read = text.replace("\r\n", "\n").replace("\r", "\n")
     shown = break_long_lines(read)
     if shown != read:
-        trouble += tr(" Very long lines were wrapped after |, which does not change the grammar.")
-    return shown, trouble.strip()
+        warning += tr(" Very long lines were wrapped after |, which does not change the grammar.")
+    return shown, warning.strip()

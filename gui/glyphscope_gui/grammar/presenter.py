@@ -48,7 +48,7 @@ class GrammarPresenter(Page):
         self.run_rules = RunRulesPresenter(context, self.view, self.bench)
         self._linking = False
         """Whether this page selects an argument in the tools now, which must not select its rule again."""
-        self._trouble = ""
+        self._tools_problem = ""
         """Why the tools have no grammar."""
         self._summary = ""
         self._rows: tuple[EnforcementRow, ...] = ()
@@ -111,8 +111,8 @@ class GrammarPresenter(Page):
         page, bench = self.view, self.bench
         bench.checking.connect(self._show_checking)
         bench.checked.connect(self._show_checked)
-        bench.generated.connect(lambda _made: self._show_trouble(""))
-        bench.notGenerated.connect(lambda error: self._show_trouble(str(error)))
+        bench.generated.connect(lambda _made: self._show_tools_problem(""))
+        bench.notGenerated.connect(lambda error: self._show_tools_problem(str(error)))
         bench.drawn.connect(self._show_drawing)
         bench.examplesChecked.connect(self._show_examples)
         bench.stepped.connect(self._show_step)
@@ -192,10 +192,10 @@ class GrammarPresenter(Page):
             )
         self.view.edit.setFocus()
 
-    def _opened(self, path: str, trouble: str) -> None:
+    def _opened(self, path: str, warning: str) -> None:
         self.view.notice.hide()
-        if trouble:
-            self.view.notice.show_words(trouble)
+        if warning:
+            self.view.notice.show_words(warning)
         self.view.edit.setFocus()
 
     def _fix(self, problem: GrammarProblem) -> None:
@@ -226,8 +226,8 @@ class GrammarPresenter(Page):
     def _show_checking(self) -> None:
         self.view.summary.setText(self._summary or tr("Checking…"))
 
-    def _show_trouble(self, words: str) -> None:
-        self._trouble = words
+    def _show_tools_problem(self, words: str) -> None:
+        self._tools_problem = words
         self._show_summary()
 
     def _show_checked(self, found: Checked) -> None:
@@ -241,7 +241,7 @@ class GrammarPresenter(Page):
 
     def _show_summary(self) -> None:
         generated = self._document.is_generated
-        self.view.summary.setText(self._trouble if generated and self._trouble else self._summary)
+        self.view.summary.setText(self._tools_problem if generated and self._tools_problem else self._summary)
 
     def _show_drawing(self, drawing: RailroadDrawing | None) -> None:
         page = self.view
@@ -273,7 +273,7 @@ class GrammarPresenter(Page):
         elif checked is None:
             words = tr("fix the errors first")
         else:
-            words = checked.trouble or tr(
+            words = checked.problem or tr(
                 "{right} of {count} pass", right=self.examples.passing(), count=count
             )
         page.example_card.heading.hint.setText(words)

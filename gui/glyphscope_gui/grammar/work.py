@@ -62,10 +62,10 @@ class Checked:
 
 @dataclass(frozen=True)
 class CheckedExamples:
-    """Verdicts by text; `trouble` says why a text has none."""
+    """Verdicts by text; `problem` says why a text has none."""
 
     verdicts: Mapping[str, ExampleVerdict]
-    trouble: str = ""
+    problem: str = ""
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def check_examples(
 ) -> CheckedExamples:
     """Return the grammar's verdict on each text; those `known` for this grammar are not matched again."""
     verdicts: dict[str, ExampleVerdict] = {}
-    trouble = ""
+    problem = ""
     for text in dict.fromkeys(texts):
         if text in known:
             verdicts[text] = known[text]
@@ -123,10 +123,10 @@ def check_examples(
         try:
             report = match_text(grammar, text, limits=EXAMPLE_LIMITS, cancel=cancel)
         except GlyphscopeError as error:
-            trouble = str(error)
+            problem = str(error)
             continue
         verdicts[text] = ExampleVerdict(report.accepted, report.failed_at, len(text), report.expected)
-    return CheckedExamples(verdicts, trouble)
+    return CheckedExamples(verdicts, problem)
 
 
 @dataclass(frozen=True)

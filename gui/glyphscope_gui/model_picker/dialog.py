@@ -11,7 +11,7 @@ from glyphscope.events import LoadOptions
 from glyphscope.models.finding import FoundModel
 from glyphscope.models.hub.part import Unfinished
 from glyphscope.models.memory import ModelFacts
-from glyphscope_gui.model_picker.getting import ModelGetting
+from glyphscope_gui.model_picker.downloads import ModelDownloads
 from glyphscope_gui.model_picker.hub_panel import HubPanel
 from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, FoundModelsModel
@@ -41,7 +41,7 @@ class ModelDialog(FollowsSize, PlainDialog):
     fileRequested = Signal()
     modelSelected = Signal(str)
 
-    def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
+    def __init__(self, downloads: ModelDownloads, parent: QWidget | None = None) -> None:
         super().__init__("modelDialog", tr("Models"), parent)
         self.title = PlainLabel(tr("Models"), self, role="heading")
         self.about = words_label(
@@ -66,7 +66,7 @@ class ModelDialog(FollowsSize, PlainDialog):
         self.use_button = push_button(tr("Use model"), self, name="modelUseButton", clicked=self._use_found)
         self.use_button.setAccessibleName(tr("Use the selected model"))
         self.nothing = words_label(tr("Looking for models…"), parent=self)
-        self.hub = HubPanel(getting, self)
+        self.hub = HubPanel(downloads, self)
         self.hub.useRequested.connect(self._use)
         self.hub.grew.connect(self._keep_in_sight)
         self.file_button = push_button(tr("Open a GGUF…"), self, clicked=self.fileRequested)

@@ -14,7 +14,7 @@ from glyphscope.models.hub.jobs import DownloadResult, Hit
 from glyphscope.models.hub.part import Unfinished
 from glyphscope.text.figures import byte_size
 from glyphscope.visible import visible
-from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase
+from glyphscope_gui.model_picker.downloads import Downloading, ModelDownloads, Phase, RepositoryFiles
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
 from glyphscope_gui.model_picker.words import FIX_HUB, hub_is_here, progress_words
 from glyphscope_gui.shared.labels import named, push_button, set_role, show_words, words_label
@@ -33,7 +33,7 @@ MOST_UNFINISHED = 3
 
 
 class HubPanel(QWidget):
-    """The search on the Hub, the files of a repository, and the download of one: `getting` does the work.
+    """The search on the Hub, the files of a repository, and the download of one: `downloads` does the work.
 
     `useRequested` carries the path of a downloaded model; `discardRequested` an Unfinished; `grew`: the panel may be
     higher than before.
@@ -43,10 +43,10 @@ class HubPanel(QWidget):
     discardRequested = Signal(object)
     grew = Signal()
 
-    def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
+    def __init__(self, downloads: ModelDownloads, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("hubPanel")
-        self._getting = getting
+        self._downloads = downloads
         self._path = ""
         self.name_edit = named(LineEdit(self), "modelNameEdit")
         self.name_edit.setAccessibleName(tr("Words to search, or the name of a repository"))
@@ -63,7 +63,9 @@ class HubPanel(QWidget):
         self.words = words_label(parent=self, selectable=True)
         self.bar = named(QProgressBar(self, textVisible=False, maximum=STEPS), "modelProgress")
         self.bar.setAccessibleName(tr("Progress of the download"))
-        self.load_button = push_button("", self, name="modelLoadButton", role="primary", clicked=self._load)
+        self.download_button = push_button(
+            "", self, name="modelDownloadButton", role="primary", clicked=self._download
+        )
         self.cancel_button = push_button(
             tr("Cancel"), self, name="modelCancelButton", tip=tr("Cancel; the download can be resumed")
         )
@@ -81,13 +83,13 @@ class HubPanel(QWidget):
                 tr("Downloading by name needs huggingface_hub. Install it with: {command}", command=FIX_HUB)
             )
         else:
-            looked = getting.looked_at
-            if getting.hits:
-                self._show_hits(getting.hits, looked.listing.repo if looked else "")
-            if looked is not None:
-                self._show_looked(looked)
-        if getting.phase is Phase.LOADING and getting.loading is not None:
-            self._show_progress(getting.loading)
+            files = downloads.repository
+            if downloads.hits:
+                self._show_hits(downloads.hits, files.listing.repo if files else "")
+            if files is not None:
+                self._show_files(files)
+        if downloads.phase is Phase.DOWNLOADING and downloads.downloading is not None:
+            self._show_progress(downloads.downloading)
 
     def show_unfinished(self, found: list[Unfinished]) -> None:
         """Downloads of earlier days that can be resumed."""
@@ -106,14 +108,14 @@ class HubPanel(QWidget):
 
     def lowest(self) -> QWidget:
         """The lowest visible widget, to scroll to when the panel has grown."""
-        shown = (self.use_button, self.load_button, self.cancel_button, self.words, self.name_edit)
+        shown = (self.use_button, self.download_button, self.cancel_button, self.words, self.name_edit)
         return next(widget for widget in shown if not widget.isHidden())
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
         line = hbox((self.name_edit, 1), self.look_button, spacing=8)
-        buttons = hbox(STRETCH, self.cancel_button, self.load_button, self.use_button, spacing=8)
+        buttons = hbox(STRETCH, self.cancel_button, self.download_button, self.use_button, spacing=8)
         parts = (line, self._unfinished, self.hits_table, self.table, self.words, self.bar, buttons)
         vbox(*parts, parent=self, spacing=8)
         for place, words in (
@@ -127,20 +129,20 @@ class HubPanel(QWidget):
         self.table.fit_column(SIZE, "123.4 GB")
 
     def _connect(self) -> None:
-        getting = self._getting
+        downloads = self._downloads
         self.name_edit.returnPressed.connect(self._look)
         self.name_edit.textChanged.connect(self._show_phase)
-        self.cancel_button.clicked.connect(getting.cancel)
+        self.cancel_button.clicked.connect(downloads.cancel)
         self.use_button.clicked.connect(self._use)
         self.table.selectionModel().selectionChanged.connect(self._chosen)
-        getting.phaseChanged.connect(self._show_phase)
+        downloads.phaseChanged.connect(self._show_phase)
         self.hits_table.selectionModel().selectionChanged.connect(self._hit_chosen)
-        getting.searched.connect(self._show_hits)
-        getting.looked.connect(self._show_looked)
-        getting.progressed.connect(self._show_progress)
-        getting.ended.connect(self._show_got)
-        getting.stopped.connect(self._show_stopped)
-        getting.failed.connect(self._show_error)
+        downloads.searched.connect(self._show_hits)
+        downloads.filesListed.connect(self._show_files)
+        downloads.progressed.connect(self._show_progress)
+        downloads.downloaded.connect(self._show_got)
+        downloads.stopped.connect(self._show_stopped)
+        downloads.failed.connect(self._show_error)
 
     def _row_of(self, part: Unfinished) -> QWidget:
         row = QWidget(self)
@@ -163,15 +165,15 @@ class HubPanel(QWidget):
 
     def _look(self) -> None:
         text = self.name_edit.text().strip()
-        if text and self._getting.phase is not Phase.LOADING and self.name_edit.isEnabled():
+        if text and self._downloads.phase is not Phase.DOWNLOADING and self.name_edit.isEnabled():
             self._path = ""
-            self._getting.look(text)
+            self._downloads.look(text)
 
-    def _load(self) -> None:
-        choice, looked = self._choice(), self._getting.looked_at
-        if choice is not None and looked is not None:
+    def _download(self) -> None:
+        choice, files = self._choice(), self._downloads.repository
+        if choice is not None and files is not None:
             self._path = ""
-            self._getting.load(looked.listing, choice)
+            self._downloads.download(files.listing, choice)
 
     def _use(self) -> None:
         if self._path:
@@ -184,13 +186,13 @@ class HubPanel(QWidget):
         hit = self.hits.row(self.hits_table.selected())
         if hit is not None:
             self.choices.show_rows(())
-            self._getting.choose(hit)
+            self._downloads.choose(hit)
 
     def _chosen(self, _new: QItemSelection, _old: QItemSelection) -> None:
-        looked = self._getting.looked_at
+        files = self._downloads.repository
         choice = self._choice()
-        if looked is not None and looked.pick is not None and choice is not None:
-            self._say(looked.pick.why if choice is looked.pick.choice else "")
+        if files is not None and files.pick is not None and choice is not None:
+            self._say(files.pick.why if choice is files.pick.choice else "")
         self._path = ""
         self._show_phase()
 
@@ -202,34 +204,36 @@ class HubPanel(QWidget):
         self.words.setAccessibleName(self.words.text())
 
     def _show_phase(self) -> None:
-        phase = self._getting.phase
+        phase = self._downloads.phase
         choice = self._choice()
         idle = phase is Phase.IDLE
         self.look_button.setEnabled(
-            phase is not Phase.LOADING and bool(self.name_edit.text().strip()) and self.name_edit.isEnabled()
+            phase is not Phase.DOWNLOADING
+            and bool(self.name_edit.text().strip())
+            and self.name_edit.isEnabled()
         )
-        self.name_edit.setReadOnly(phase is Phase.LOADING)
+        self.name_edit.setReadOnly(phase is Phase.DOWNLOADING)
         self.hits_table.setVisible(self.hits.rowCount() > 0)
         self.hits_table.setEnabled(idle)
         self.table.setVisible(self.choices.rowCount() > 0)
         self.table.setEnabled(idle)
         self.bar.setVisible(not idle)
-        self.bar.setMaximum(STEPS if phase is Phase.LOADING else 0)
+        self.bar.setMaximum(STEPS if phase is Phase.DOWNLOADING else 0)
         self.cancel_button.setVisible(not idle)
         self.use_button.setVisible(idle and bool(self._path))
-        self.load_button.setVisible(idle and choice is not None and not self._path)
+        self.download_button.setVisible(idle and choice is not None and not self._path)
         if choice is not None:
             size = f" ({byte_size(choice.bytes)})" if choice.bytes else ""
-            self.load_button.setText(tr("Download") + size)
-            self.load_button.setEnabled(not choice.missing)
+            self.download_button.setText(tr("Download") + size)
+            self.download_button.setEnabled(not choice.missing)
         for row in self._rows:
             row.setVisible(idle)
-        if phase is Phase.LOOKING:
+        if phase is Phase.SEARCHING:
             self.hits.show_rows(())
             self.choices.show_rows(())
             self.hits_table.hide()
             self.table.hide()
-            self.load_button.hide()
+            self.download_button.hide()
             self._say(tr("Searching…"))
         self.grew.emit()
 
@@ -245,21 +249,21 @@ class HubPanel(QWidget):
             self._say(tr("No repository with GGUF models was found. Use fewer words."))
             self._show_phase()
 
-    def _show_looked(self, looked: Looked) -> None:
-        self.choices.show_rows(looked.listing.choices)
+    def _show_files(self, files: RepositoryFiles) -> None:
+        self.choices.show_rows(files.listing.choices)
         self.table.fix_height(MOST_ROWS)
-        if looked.pick is not None:
-            self.table.selectRow(max(self.choices.row_of(looked.pick.choice), 0))
-            self._say(looked.pick.why)
-        elif looked.problem is not None:
-            self._show_error(looked.problem)
+        if files.pick is not None:
+            self.table.selectRow(max(self.choices.row_of(files.pick.choice), 0))
+            self._say(files.pick.why)
+        elif files.problem is not None:
+            self._show_error(files.problem)
         self._show_phase()
 
-    def _show_progress(self, loaded: Loaded) -> None:
-        total = loaded.progress.total
+    def _show_progress(self, download: Downloading) -> None:
+        total = download.progress.total
         self.bar.setMaximum(STEPS if total else 0)
-        self.bar.setValue(round(loaded.progress.done / total * STEPS) if total else 0)
-        self._say(progress_words(loaded))
+        self.bar.setValue(round(download.progress.done / total * STEPS) if total else 0)
+        self._say(progress_words(download))
 
     def _show_got(self, got: DownloadResult) -> None:
         self._path = str(got.path)
@@ -274,9 +278,9 @@ class HubPanel(QWidget):
         self.use_button.setFocus()
 
     def _show_stopped(self) -> None:
-        loading = self._getting.loading
-        if loading is not None and loading.progress.done and self._choice() is loading.choice:
-            kept = byte_size(loading.progress.done)
+        downloading = self._downloads.downloading
+        if downloading is not None and downloading.progress.done and self._choice() is downloading.choice:
+            kept = byte_size(downloading.progress.done)
             self._say(tr("Stopped with {size} downloaded; Download resumes.", size=kept))
         else:
             self._say(tr("Stopped."))
@@ -285,7 +289,7 @@ class HubPanel(QWidget):
     def _show_error(self, error: BaseException) -> None:
         words = error.words if isinstance(error, GlyphscopeError) else f"{type(error).__name__}: {error}"
         self._say(words, "problem")
-        if self._getting.looked_at is None:
+        if self._downloads.repository is None:
             self.choices.show_rows(())
             self.name_edit.setFocus()
         self._show_phase()

@@ -16,8 +16,8 @@ from glyphscope.models.opening import model_name_of
 from glyphscope.models.remote import is_address
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.model_picker.dialog import ModelDialog
+from glyphscope_gui.model_picker.downloads import Downloading, ModelDownloads, Phase
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
-from glyphscope_gui.model_picker.getting import Loaded, ModelGetting, Phase
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.words import progress_words
 from glyphscope_gui.runs.run_controller import Phase as RunPhase
@@ -43,10 +43,10 @@ class ModelPresenter(QObject):
         self._folder = context.services.places.models
         self._background = Background(self)
         self._dialog: ModelDialog | None = None
-        self.getting = ModelGetting(self._folder, self)
-        self.getting.progressed.connect(self._show_progress)
-        self.getting.ended.connect(self._offer)
-        self.getting.failed.connect(self._show_error)
+        self.downloads = ModelDownloads(self._folder, self)
+        self.downloads.progressed.connect(self._show_progress)
+        self.downloads.downloaded.connect(self._offer)
+        self.downloads.failed.connect(self._show_error)
         self._welcoming = False
         self._shown = ""  # the model whose load options are shown
         picker.set_model(context.project.model)
@@ -79,7 +79,7 @@ class ModelPresenter(QObject):
         if self._dialog is not None:
             self._dialog.activateWindow()
             return self._dialog
-        dialog = self._dialog = ModelDialog(self.getting, self._context.window)
+        dialog = self._dialog = ModelDialog(self.downloads, self._context.window)
         dialog.chosen.connect(self._context.project.choose_model)
         for requested, ask in (
             (dialog.fileRequested, self._ask_for_file),
@@ -99,7 +99,7 @@ class ModelPresenter(QObject):
 
     @property
     def is_busy(self) -> bool:
-        return self.getting.phase is not Phase.IDLE
+        return self.downloads.phase is not Phase.IDLE
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class ModelPresenter(QObject):
 
     def _welcomed(self) -> None:
         """Close the dialog when a run begins, if it opened by itself and nothing was begun in it."""
-        if self._welcoming and not self.is_busy and self.getting.looked_at is None:
+        if self._welcoming and not self.is_busy and self.downloads.repository is None:
             self._welcoming = False
             self._close_dialog()
 
@@ -201,10 +201,10 @@ class ModelPresenter(QObject):
             part.path.unlink()
         self._look()
 
-    def _show_progress(self, loaded: Loaded) -> None:
+    def _show_progress(self, download: Downloading) -> None:
         if self._dialog is None:
-            name = model_name(loaded.choice.name).name
-            self._context.status.set_note(f"{name}: {progress_words(loaded)}")
+            name = model_name(download.choice.name).name
+            self._context.status.set_note(f"{name}: {progress_words(download)}")
 
     def _offer(self, got: DownloadResult) -> None:
         self._search()

@@ -8,7 +8,7 @@ from glyphscope.events import LoadOptions
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER, FoundModel
 from glyphscope.models.memory import Memory, ModelFacts
 from glyphscope.text.figures import byte_size, estimate, parameter_count, percent
-from glyphscope_gui.model_picker.getting import Loaded
+from glyphscope_gui.model_picker.downloads import Downloading
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
@@ -96,9 +96,9 @@ def status_words(status: ModelStatus) -> str:
             return tr("No model is loaded; the next run loads it.")
 
 
-def progress_words(loaded: Loaded) -> str:
+def progress_words(download: Downloading) -> str:
     """Return the progress, the speed and the time left, as far as they are known."""
-    progress = loaded.progress
+    progress = download.progress
     if progress.phase == "waiting":
         return progress.words
     of = (
@@ -111,8 +111,10 @@ def progress_words(loaded: Loaded) -> str:
     if progress.phase == "naming":
         return tr("Complete, hash verified: {done}", done=byte_size(progress.done))
     words = of
-    if loaded.speed > 0:
-        words = tr("{progress}, {speed}/s", progress=of, speed=byte_size(round(loaded.speed)))
+    if download.speed > 0:
+        words = tr("{progress}, {speed}/s", progress=of, speed=byte_size(round(download.speed)))
         if left := max(progress.total - progress.done, 0):
-            words = tr("{progress}, {duration} left", progress=words, duration=estimate(left / loaded.speed))
+            words = tr(
+                "{progress}, {duration} left", progress=words, duration=estimate(left / download.speed)
+            )
     return words

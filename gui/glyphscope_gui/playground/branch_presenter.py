@@ -23,11 +23,11 @@ from glyphscope_gui.playground.branches.panel import CostLine
 from glyphscope_gui.playground.branches.refusal_text import MaskReason, mask_reason
 from glyphscope_gui.playground.branches.words import (
     NOTHING,
-    freed_words,
-    is_freed,
-    paid_words,
+    is_less_constrained,
     place_words,
-    put_words,
+    relaxation_words,
+    replacement_words,
+    usage_words,
 )
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
@@ -99,7 +99,7 @@ class BranchPresenter(QObject):
         if started is not None:
             self.branches.why_not(applied.events, self._show_refusal)
             if started.request.branch_of is not None:
-                self._panel.show_paid(paid_words(self._runs.state))
+                self._panel.show_usage(usage_words(self._runs.state))
                 self._evidence.verticalScrollBar().setValue(0)  # its cost is at the top
         self._show_tree()
         self._show_why_not()
@@ -258,7 +258,7 @@ class BranchPresenter(QObject):
         card.show_tree(len(branches.kin))
         card.tree.choose(branches.shown)
         request = kin.started.request
-        put = put_words(request, self._special) or NOTHING
+        put = replacement_words(request, self._special) or NOTHING
         is_branch = request.branch_of is not None
         gone = is_branch and not branches.parent_run
         where = tr("Branched {place}: {put}.", place=place_words(request), put=put) if is_branch else ""
@@ -322,7 +322,7 @@ class BranchPresenter(QObject):
 
     def _forget(self) -> None:
         """Clear the figures of the previous run."""
-        self._panel.show_paid("")
+        self._panel.show_usage("")
         self._panel.show_cost(())
         self._cost_of = ""
 
@@ -337,7 +337,7 @@ class BranchPresenter(QObject):
         run, parent = self.branches.shown, self.branches.parent_run
         if self._runs.is_busy or not parent or self._cost_of == run:
             return
-        if is_freed(request, self.branches.request_of(parent)):
+        if is_less_constrained(request, self.branches.request_of(parent)):
             self._cost_of, events = run, tuple(self._runs.events)
             self.branches.read(parent, lambda before: self._show_cost(before, events))
 
@@ -361,9 +361,9 @@ class BranchPresenter(QObject):
         branches = self.branches
         request = branches.request_of(branches.shown)
         parent = branches.request_of(branches.parent_run)
-        given_up = freed_words(request, parent) if request is not None else ""
+        dropped = relaxation_words(request, parent) if request is not None else ""
         broken = {violation.message for violation in cost.violations}
-        lines = [tr("From this token on: {given_up}.", given_up=given_up), *cost_words(cost)[1:]]
+        lines = [tr("From this token on: {dropped}.", dropped=dropped), *cost_words(cost)[1:]]
         return [CostLine(words, any(words.endswith(each) for each in broken)) for words in lines]
 
     def _model_changed(self, status: ModelStatus) -> None:

@@ -10,7 +10,7 @@ from glyphscope.models.response_prefix import CONTEXT
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.refusal_text import mask_reason
-from glyphscope_gui.playground.branches.words import half_words, pieces_words
+from glyphscope_gui.playground.branches.words import incomplete_words, pieces_words
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.runs.token_rules import Refusal
 from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed, pieces_of
@@ -56,7 +56,7 @@ class TypedTextPresenter(QObject):
             lines.append(tr("The model splits the text into tokens when it runs."))
         else:
             lines.append(pieces_words(pieces.pieces, pieces.count))
-        half = half_words(pieces.typed.before)
+        half = incomplete_words(pieces.typed.before)
         if half:
             lines.append(
                 tr(

@@ -39,7 +39,7 @@ class _Run:
         self.reader: RuleReader | None = None
         self.over = False
         """Whether the run has ended, and its costs were not reported yet."""
-        self.trouble = ""
+        self.problem = ""
         """Why the tokens from `given` on could not be read."""
         self.dropped = threading.Event()
         """Set once another run replaced it: its jobs are cancelled."""
@@ -156,14 +156,14 @@ class RunRules(QObject):
             typed = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
             report = partial(self.textChecked.emit, text)
             self._start(run, lambda: run.explain(place, (typed,)), report)
-        elif run.given < len(run.tokens) and not run.trouble:
+        elif run.given < len(run.tokens) and not run.problem:
             first = run.given
             tokens = run.tokens[first : first + AT_ONCE]
             run.given += len(tokens)
             self._start(run, lambda: run.read(tokens), lambda rules: self.found.emit(first, rules), first)
         elif run.given < len(run.tokens):
             first, run.given = run.given, len(run.tokens)
-            self.found.emit(first, [TokenRule(words=run.trouble)] * (run.given - first))
+            self.found.emit(first, [TokenRule(words=run.problem)] * (run.given - first))
             self._next()
         elif run.over:
             run.over = False
@@ -186,7 +186,7 @@ class RunRules(QObject):
         def failed(error: BaseException) -> None:
             self._working = False
             if first is not None:
-                run.trouble, run.given = str(error), first
+                run.problem, run.given = str(error), first
             self._next()
             if not isinstance(error, GlyphscopeError):
                 raise error  # a bug: reported as any other

@@ -220,10 +220,10 @@ class ImportServersDialog(PlainDialog):
         ask_for_file(self, tr("Import servers"), self.read_file, _FILTER)
 
     def _failed(self, error: BaseException) -> None:
-        self._show(FoundServers(trouble=str(error)))
+        self._show(FoundServers(error=str(error)))
 
     def _show(self, found: FoundServers) -> None:
-        lines = [found.trouble] if found.trouble else list(found.problems[:MOST_PROBLEMS])
+        lines = [found.error] if found.error else list(found.problems[:MOST_PROBLEMS])
         if (more := len(found.problems) - MOST_PROBLEMS) > 0:
             lines.append(tr("… and {more} more", more=more))
         if (more := len(found.servers) - MOST_SHOWN) > 0:

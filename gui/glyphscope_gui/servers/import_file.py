@@ -21,11 +21,11 @@ class FoundServer:
 
 @dataclass(frozen=True)
 class FoundServers:
-    """`problems` are of those that cannot be used, a line each; `trouble` is why there are none at all."""
+    """`problems` are of those that cannot be used, a line each; `error` is why there are none at all."""
 
     servers: tuple[FoundServer, ...] = ()
     problems: tuple[str, ...] = ()
-    trouble: str = ""
+    error: str = ""
 
 
 def find_servers(source: Path | str) -> FoundServers:
@@ -35,6 +35,6 @@ def find_servers(source: Path | str) -> FoundServers:
     try:
         read, entries = read_servers(source), server_entries(source)
     except ServerError as error:
-        return FoundServers(trouble=str(error))
+        return FoundServers(error=str(error))
     found = [FoundServer(config.name, entries[config.name], config) for config in read.servers]
     return FoundServers(tuple(found), tuple(f"{p.pointer}: {p.message}" for p in read.problems))

@@ -16,7 +16,7 @@ from glyphscope.text.shorten import shorten
 from glyphscope_gui.playground.branches.field import BranchField
 from glyphscope_gui.playground.branches.masked_box import MaskedBox
 from glyphscope_gui.playground.branches.refusal_text import MaskReason
-from glyphscope_gui.playground.branches.words import seen_alternative
+from glyphscope_gui.playground.branches.words import visible_alternative
 from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Flow, vbox
@@ -165,7 +165,7 @@ class BranchBar(QWidget):
         """The available actions, as a menu."""
         menu = QMenu(parent)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        boxed = () if self.box.isHidden() else (self.box.relax_button, self.box.free_button)
+        boxed = () if self.box.isHidden() else (self.box.relax_button, self.box.unconstrained_button)
         for button in (self.take_button, *boxed):
             if not button.isHidden():
                 menu.addAction(button.text().replace("&", "&&").replace("\n", " ")).triggered.connect(
@@ -196,7 +196,7 @@ class BranchBar(QWidget):
             self.take_button.setToolTip(tr("Replace the token with it, and let the model continue (Enter)"))
 
     def _name(self, one: Alternative) -> str:
-        name = seen_alternative(one, self._special)
+        name = visible_alternative(one, self._special)
         return shorten(name, _LONGEST)
 
     def _alternatives(self) -> tuple[Alternative, ...]:

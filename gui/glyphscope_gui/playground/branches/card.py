@@ -8,7 +8,7 @@ from PySide6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeView, QWidget
 
-from glyphscope_gui.playground.branches.tree_model import CAME, OUTCOME, RUN, BranchTreeModel
+from glyphscope_gui.playground.branches.tree_model import OUTCOME, RUN, TEXT, BranchTreeModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import named
@@ -53,7 +53,7 @@ class BranchTree(FollowsSize, QTreeView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.setHeaderHidden(True)
         self.header().setStretchLastSection(False)
-        self.header().setSectionResizeMode(CAME, self.header().ResizeMode.Stretch)
+        self.header().setSectionResizeMode(TEXT, self.header().ResizeMode.Stretch)
         self.clicked.connect(self._choose_run)
         self.customContextMenuRequested.connect(self._show_menu)
         self.actions_ = [
@@ -99,7 +99,7 @@ class BranchTree(FollowsSize, QTreeView):
     def _fit(self) -> None:
         width = self.viewport().width()
         narrow = width < NARROW * letters(self)
-        self.setColumnHidden(CAME, narrow)
+        self.setColumnHidden(TEXT, narrow)
         outcome = min(self.fontMetrics().averageCharWidth() * 26, round(width * 0.42))
         self.setColumnWidth(OUTCOME, outcome)
         self.setColumnWidth(RUN, width - outcome if narrow else round((width - outcome) * 0.5))

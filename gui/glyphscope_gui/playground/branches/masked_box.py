@@ -29,10 +29,14 @@ class MaskedBox(QFrame):
         self.relax_button = QPushButton(tr("Relax this constraint\nand continue"), self)
         self.relax_button.setObjectName(f"{name}RelaxButton")
         self.relax_button.clicked.connect(lambda _checked=False: self.relaxRequested.emit(self._reason.relax))
-        self.free_button = push_button(tr("Continue without\na constraint"), self, name=f"{name}FreeButton")
-        self.free_button.setToolTip(tr("The branch is unconstrained; violations are marked where they occur"))
-        self.free_button.clicked.connect(lambda _checked=False: self.unconstrainedRequested.emit())
-        vbox(self.reason, self.relax_button, self.free_button, parent=self, margins=8, spacing=6)
+        self.unconstrained_button = push_button(
+            tr("Continue without\na constraint"), self, name=f"{name}UnconstrainedButton"
+        )
+        self.unconstrained_button.setToolTip(
+            tr("The branch is unconstrained; violations are marked where they occur")
+        )
+        self.unconstrained_button.clicked.connect(lambda _checked=False: self.unconstrainedRequested.emit())
+        vbox(self.reason, self.relax_button, self.unconstrained_button, parent=self, margins=8, spacing=6)
         self.hide()
 
     def show_masked(self, name: str, reason: MaskReason) -> None:
@@ -59,4 +63,4 @@ class MaskedBox(QFrame):
         if not self.relax_button.isHidden():
             self.relax_button.setFocus(Qt.FocusReason.OtherFocusReason)
         elif LOOKING not in self._reason.why:
-            self.free_button.setFocus(Qt.FocusReason.OtherFocusReason)
+            self.unconstrained_button.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -37,7 +37,7 @@ class BranchPanel(QWidget):
         super().__init__(parent)
         self.setObjectName("branchPanel")
         self.where = words_label(role="", name="branchWhere")
-        self.paid = words_label(name="branchPaid")
+        self.usage = words_label(name="branchUsage")
         self.cost = named(QWidget(), "branchCost")
         self.cost_lines = vbox(parent=self.cost, spacing=6)
         self.name_edit = _edit("branchNameEdit", tr("Name of this run"), tr("No name"), LONGEST_NAME)
@@ -51,7 +51,7 @@ class BranchPanel(QWidget):
             grid.addWidget(label, row, 0)
             grid.addWidget(edit, row, 1)
         column = vbox(parent=self, spacing=8)
-        for part in (self.where, self.paid, self.cost):
+        for part in (self.where, self.usage, self.cost):
             column.addWidget(part)
             part.hide()
         column.addLayout(grid)
@@ -74,8 +74,8 @@ class BranchPanel(QWidget):
             if edit.isModified():
                 commit()
 
-    def show_paid(self, words: str) -> None:
-        self._show_words(self.paid, words)
+    def show_usage(self, words: str) -> None:
+        self._show_words(self.usage, words)
 
     def show_cost(self, lines: Sequence[CostLine]) -> None:
         """Show the cost of a dropped constraint, a label for each line."""

@@ -11,13 +11,13 @@ from PySide6.QtGui import QFont
 from glyphscope.runs.branch import Branch
 from glyphscope.sessions import Kin
 from glyphscope_gui.history.model import outcome_status
-from glyphscope_gui.playground.branches.words import came_words, outcome_line, row_words, tip_words
+from glyphscope_gui.playground.branches.words import outcome_line, row_words, text_words, tip_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 from glyphscope_gui.theme import theme
 
-RUN, CAME, OUTCOME = range(3)
+RUN, TEXT, OUTCOME = range(3)
 LONGEST_NAME = 120
 """Characters."""
 SIGNS = {"holds": "✓", "open": "◌", "impossible": "✕"}
@@ -101,7 +101,7 @@ class BranchTreeModel(TreeModel):
                 return font
             case Qt.ItemDataRole.ForegroundRole if column == OUTCOME:
                 return theme().color(_status(kin))
-            case Qt.ItemDataRole.ForegroundRole if column == CAME:
+            case Qt.ItemDataRole.ForegroundRole if column == TEXT:
                 return theme().color("text-muted")
             case Qt.ItemDataRole.AccessibleTextRole:
                 shown = tr(", shown") if column == RUN and kin.started.run == self._shown else ""
@@ -130,8 +130,8 @@ class BranchTreeModel(TreeModel):
         if column == RUN:
             words = row_words(kin, self._above(kin), self._special)
             return f"▸ {words}" if kin.started.run == self._shown else words
-        if column == CAME:
-            return came_words(kin)
+        if column == TEXT:
+            return text_words(kin)
         return f"{SIGNS[_status(kin)]} {outcome_line(kin)}"
 
 

@@ -20,7 +20,7 @@ _BEFORE = 14
 _LONGEST = 60
 
 
-def seen(data: bytes, text: str = "", *, special: bool = False) -> str:
+def visible_token(data: bytes, text: str = "", *, special: bool = False) -> str:
     """The visible form of a token: half a character as its bytes, invisible ones as signs, a special token in
     brackets.
     """
@@ -28,23 +28,23 @@ def seen(data: bytes, text: str = "", *, special: bool = False) -> str:
     return f"⟨{words}⟩" if special else words
 
 
-def seen_alternative(one: Alternative, special: Container[int] = ()) -> str:
-    return seen(one.data, one.text, special=one.id in special)
+def visible_alternative(one: Alternative, special: Container[int] = ()) -> str:
+    return visible_token(one.data, one.text, special=one.id in special)
 
 
-def put_of(request: RunRequest) -> list[PrefixPart]:
+def replacement_of(request: RunRequest) -> list[PrefixPart]:
     """The replacement at the branch's place: an alternative, a typed text, both, or nothing."""
     point = request.branch_of
     return [] if point is None else [one for one in request.written[point.token :] if not one.kept]
 
 
-def put_words(request: RunRequest, special: Container[int] = ()) -> str:
+def replacement_words(request: RunRequest, special: Container[int] = ()) -> str:
     """`·50`, `“typed”`, `⟨F0 9F⟩`; empty where the token was only deleted."""
     pieces = [
-        seen(one.data, special=one.id in special)
+        visible_token(one.data, special=one.id in special)
         if one.id >= 0
         else f"“{visible(one.data.decode('utf-8', 'replace'), lines=True)}”"
-        for one in put_of(request)
+        for one in replacement_of(request)
     ]
     words = " ".join(pieces)
     return shorten(words, _LONGEST)
@@ -52,12 +52,14 @@ def put_words(request: RunRequest, special: Container[int] = ()) -> str:
 
 def shared_bytes(request: RunRequest) -> bytes:
     """The part of the answer that is the parent run's."""
-    return b"".join(one.data for one in request.written[: len(request.written) - len(put_of(request))])
+    return b"".join(
+        one.data for one in request.written[: len(request.written) - len(replacement_of(request))]
+    )
 
 
 def before_words(request: RunRequest) -> str:
     """The end of the text that is shared with the parent: `…_results=`."""
-    return shorten(seen(shared_bytes(request)), _BEFORE, keep="end")
+    return shorten(visible_token(shared_bytes(request)), _BEFORE, keep="end")
 
 
 def place_words(request: RunRequest) -> str:
@@ -71,31 +73,31 @@ def place_words(request: RunRequest) -> str:
     return tr("at token {token}", token=point.token)
 
 
-def came_words(kin: Kin) -> str:
+def text_words(kin: Kin) -> str:
     """The text of the run from its place in the parent on; all of it for a run without a parent."""
     kept = shared_bytes(kin.started.request).decode("utf-8", "ignore")
     answer = kin.answer
     return visible(answer[len(kept) :] if answer.startswith(kept) else answer, lines=True).replace("\n", "⏎")
 
 
-def freed(request: RunRequest, parent: RunRequest | None) -> tuple[Relaxed, ...]:
+def newly_relaxed(request: RunRequest, parent: RunRequest | None) -> tuple[Relaxed, ...]:
     """The constraints relaxed in this run and not in its parent, as far as known."""
     before = parent.relaxed if parent is not None else ()
     return tuple(one for one in request.relaxed if one not in before)
 
 
-def is_freed(request: RunRequest, parent: RunRequest | None) -> bool:
+def is_less_constrained(request: RunRequest, parent: RunRequest | None) -> bool:
     """Whether this run is less constrained than its parent."""
     if parent is None:
         return bool(request.relaxed)
-    return (request.constraint == "off" != parent.constraint) or bool(freed(request, parent))
+    return (request.constraint == "off" != parent.constraint) or bool(newly_relaxed(request, parent))
 
 
-def freed_words(request: RunRequest, parent: RunRequest | None) -> str:
+def relaxation_words(request: RunRequest, parent: RunRequest | None) -> str:
     """`without a constraint`, `without minimum of max_results`; empty where no constraint was dropped."""
     if parent is not None and request.constraint == "off" != parent.constraint:
         return tr("without a constraint")
-    constraints = [constraint_words(one.pointer) for one in freed(request, parent)]
+    constraints = [constraint_words(one.pointer) for one in newly_relaxed(request, parent)]
     return tr("without {constraints}", constraints=", ".join(constraints)) if constraints else ""
 
 
@@ -114,8 +116,8 @@ def row_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
     point = request.branch_of
     if point is None:
         return kin.row.name or tr("Original run")
-    put = f"{point.token}  {put_words(request, special) or NOTHING}"
-    return "  ·  ".join(part for part in (kin.row.name, put, freed_words(request, parent)) if part)
+    put = f"{point.token}  {replacement_words(request, special) or NOTHING}"
+    return "  ·  ".join(part for part in (kin.row.name, put, relaxation_words(request, parent)) if part)
 
 
 def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ()) -> str:
@@ -127,16 +129,16 @@ def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
             tr(
                 "Branched {place}: {put}",
                 place=place_words(request),
-                put=put_words(request, special) or NOTHING,
+                put=replacement_words(request, special) or NOTHING,
             )
         )
-        freed = freed_words(request, parent)
-        lines.append(freed[:1].upper() + freed[1:])
+        dropped = relaxation_words(request, parent)
+        lines.append(dropped[:1].upper() + dropped[1:])
     lines += [kin.row.note, outcome_words(kin.row.outcome), tr("%n token(s)", "", kin.row.tokens)]
     return "\n".join(line for line in lines if line)
 
 
-def paid_words(state: RunState) -> str:
+def usage_words(state: RunState) -> str:
     """The cost of the shown branch: its prompt from the cache where known, and the tokens kept, written and
     decoded.
     """
@@ -156,7 +158,7 @@ def paid_words(state: RunState) -> str:
     return ". ".join(words) + "."
 
 
-def half_words(data: bytes) -> str:
+def incomplete_words(data: bytes) -> str:
     """The bytes of an incomplete character at the end: `⟨F0 9F⟩`; empty where there is none."""
     for length in range(1, min(4, len(data)) + 1):
         tail = data[-length:]
@@ -171,7 +173,7 @@ def half_words(data: bytes) -> str:
 def pieces_words(pieces: Sequence[bytes], count: int) -> str:
     """`3 tokens: ·AI | ·news | "`; without pieces, their number."""
     number = tr("%n token(s)", "", count)
-    shown = "  ".join(f"[{seen(piece)}]" for piece in pieces[:24])
+    shown = "  ".join(f"[{visible_token(piece)}]" for piece in pieces[:24])
     return f"{number}: {shown}" + (" …" if len(pieces) > 24 else "") if shown else number
 
 

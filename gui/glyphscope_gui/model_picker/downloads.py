@@ -1,6 +1,6 @@
-"""Getting a model by its name: one question or one download at a time, off the window's thread, and stoppable.
+"""Models of the Hugging Face Hub: one search or one download at a time, in the background, which can be cancelled.
 
-The download is the window's, not the dialog's: who closes the dialog does not stop it, and finds it again later.
+A download belongs to the window: it continues while the dialog is closed, and is shown again when that is opened.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Phase(Enum):
     """Whether nothing, a search or list of files, or a download is under way."""
 
     IDLE = auto()
-    LOOKING = auto()
-    LOADING = auto()
+    SEARCHING = auto()
+    DOWNLOADING = auto()
 
 
-class Looked(NamedTuple):
+class RepositoryFiles(NamedTuple):
     """The files of a repository. `pick` is None where none suits by default; then `problem` says why."""
 
     listing: Listing
@@ -47,7 +47,7 @@ class Looked(NamedTuple):
     problem: GlyphscopeError | None
 
 
-class Loaded(NamedTuple):
+class Downloading(NamedTuple):
     """The progress of a download; `speed` in bytes a second, 0 while unknown."""
 
     choice: Choice
@@ -60,18 +60,18 @@ def is_words(text: str) -> bool:
     return "/" not in text
 
 
-class ModelGetting(QObject):
+class ModelDownloads(QObject):
     """One task at a time: a search on the Hub, the files of a repository, or a download.
 
-    `searched` carries the hits, `looked` a Looked, `progressed` a Loaded, `ended` a DownloadResult, `failed` the error;
-    `stopped` follows a `cancel`. `phaseChanged` comes before any of these.
+    `searched` carries the hits, `filesListed` a RepositoryFiles, `progressed` a Downloading, `downloaded` a
+    DownloadResult, `failed` the error; `stopped` follows a `cancel`. `phaseChanged` comes before any of these.
     """
 
     phaseChanged = Signal()
-    looked = Signal(object)
+    filesListed = Signal(object)
     searched = Signal(object)
     progressed = Signal(object)
-    ended = Signal(object)
+    downloaded = Signal(object)
     stopped = Signal()
     failed = Signal(object)
 
@@ -79,9 +79,9 @@ class ModelGetting(QObject):
         super().__init__(parent)
         self.folder = folder
         self.phase = Phase.IDLE
-        self.looked_at: Looked | None = None
+        self.repository: RepositoryFiles | None = None
         self.hits: tuple[Hit, ...] = ()
-        self.loading: Loaded | None = None
+        self.downloading: Downloading | None = None
         self._background = Background(self, self.cancel)
         self._task: Search | Lookup | Download | None = None
         self._samples: deque[tuple[float, int]] = deque()
@@ -92,53 +92,52 @@ class ModelGetting(QObject):
     def look(self, text: str) -> None:
         """Search the Hub for words, or list the files of a repository's name.
 
-        `searched`, `looked` or `failed` answers. A request that is under way is cancelled.
+        `searched`, `filesListed` or `failed` answers. A request that is under way is cancelled.
         """
-        if self.phase is Phase.LOADING:
+        if self.phase is Phase.DOWNLOADING:
             return
         self.cancel()
-        self.looked_at, self.hits = None, ()
+        self.repository, self.hits = None, ()
         try:
             if is_words(text):
-                self._search(Search(text, available_memory()))
+                search = Search(text, available_memory())
+                self._start(search, Phase.SEARCHING, search.hits, self._has_searched)
                 return
             asked = read_request(text)
         except GlyphscopeError as error:
             self._set_phase(Phase.IDLE)
             self.failed.emit(error)
             return
-        lookup = self._task = Lookup(asked)
-        self._set_phase(Phase.LOOKING)
+        lookup = Lookup(asked)
 
-        def work() -> Looked:
+        def work() -> RepositoryFiles:
             listing = lookup.listing()
             try:
-                return Looked(listing, pick(listing, asked.which, available_memory()), None)
+                return RepositoryFiles(listing, pick(listing, asked.which, available_memory()), None)
             except GlyphscopeError as error:
-                return Looked(listing, None, error)
+                return RepositoryFiles(listing, None, error)
 
-        self._start(lookup, work, self._has_looked)
+        self._start(lookup, Phase.SEARCHING, work, self._has_listed)
 
     def choose(self, hit: Hit) -> None:
-        """Show the files of a repository from the search. `looked` or `failed` is emitted at once."""
+        """Show the files of a repository from the search. `filesListed` or `failed` is emitted at once."""
         if self.phase is not Phase.IDLE:
             return
-        self.looked_at = None
+        self.repository = None
         if hit.listing is not None:
-            self._has_looked(Looked(hit.listing, hit.pick, hit.problem))
+            self._has_listed(RepositoryFiles(hit.listing, hit.pick, hit.problem))
         elif hit.problem is not None:
             self.failed.emit(hit.problem)
 
-    def load(self, listing: Listing, choice: Choice) -> None:
+    def download(self, listing: Listing, choice: Choice) -> None:
         """Download it, or continue where an earlier download of it stopped."""
         if self.phase is not Phase.IDLE:
             return
-        download = self._task = Download(listing, choice, self.folder)
+        download = Download(listing, choice, self.folder)
         self._samples.clear()
-        self.loading = Loaded(choice, download.progress, 0.0)
-        self._set_phase(Phase.LOADING)
+        self.downloading = Downloading(choice, download.progress, 0.0)
         self._timer.start()
-        self._start(download, download.run_to_end, self._has_loaded)
+        self._start(download, Phase.DOWNLOADING, download.run_to_end, self._has_downloaded)
 
     def cancel(self) -> None:
         """Stop the current task at once; a partial download is kept."""
@@ -146,9 +145,15 @@ class ModelGetting(QObject):
             self._task.cancel()
 
     def _start(
-        self, task: Search | Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]
+        self,
+        task: Search | Lookup | Download,
+        phase: Phase,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
     ) -> None:
         """Start a task; the reports of an earlier one are dropped."""
+        self._task = task
+        self._set_phase(phase)
 
         def if_current(then: Callable[[Any], None]) -> Callable[[Any], None]:
             return lambda outcome: then(outcome) if task is self._task else None
@@ -157,30 +162,25 @@ class ModelGetting(QObject):
 
     def _set_phase(self, phase: Phase) -> None:
         self.phase = phase
-        if phase is not Phase.LOADING:
+        if phase is not Phase.DOWNLOADING:
             self._timer.stop()
         if phase is Phase.IDLE:
             self._task = None
         self.phaseChanged.emit()
-
-    def _search(self, search: Search) -> None:
-        self._task = search
-        self._set_phase(Phase.LOOKING)
-        self._start(search, search.hits, self._has_searched)
 
     def _has_searched(self, hits: list[Hit]) -> None:
         self.hits = tuple(hits)
         self._set_phase(Phase.IDLE)
         self.searched.emit(self.hits)
 
-    def _has_looked(self, looked: Looked) -> None:
-        self.looked_at = looked
+    def _has_listed(self, files: RepositoryFiles) -> None:
+        self.repository = files
         self._set_phase(Phase.IDLE)
-        self.looked.emit(looked)
+        self.filesListed.emit(files)
 
-    def _has_loaded(self, got: DownloadResult) -> None:
+    def _has_downloaded(self, got: DownloadResult) -> None:
         self._set_phase(Phase.IDLE)
-        self.ended.emit(got)
+        self.downloaded.emit(got)
 
     def _ended_early(self, error: BaseException) -> None:
         if isinstance(self._task, Download):
@@ -192,7 +192,7 @@ class ModelGetting(QObject):
             self.failed.emit(error)
 
     def _report_progress(self) -> None:
-        if not isinstance(self._task, Download) or self.loading is None:
+        if not isinstance(self._task, Download) or self.downloading is None:
             return
         now, progress = time.monotonic(), self._task.progress
         if progress.phase != "downloading":
@@ -202,5 +202,5 @@ class ModelGetting(QObject):
             self._samples.popleft()
         began, had = self._samples[0]
         speed = (progress.done - had) / (now - began) if now - began > _LEAST_SPAN else 0.0
-        self.loading = Loaded(self.loading.choice, progress, max(speed, 0.0))
-        self.progressed.emit(self.loading)
+        self.downloading = Downloading(self.downloading.choice, progress, max(speed, 0.0))
+        self.progressed.emit(self.downloading)
