@@ -9,6 +9,17 @@ import typer
 
 from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape, Thinking
 
+
+def model_option(help: str) -> Any:
+    """The option that names a model."""
+    return typer.Option("--model", "-m", metavar="M", help=help)
+
+
+def out_option(help: str, **more: Any) -> Any:
+    """The option of the file that a command writes."""
+    return typer.Option("--out", "-o", metavar="FILE", help=help, **more)
+
+
 RegistryOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -58,25 +69,12 @@ ReasoningBudgetOption: TypeAlias = Annotated[
 ]
 
 
-def model_option(help: str) -> Any:
-    """The option of a model that a command can do without, or finds elsewhere."""
-    return typer.Option("--model", "-m", metavar="M", help=help)
-
-
-def out_option(help: str, **more: Any) -> Any:
-    """The option of the file that a command writes."""
-    return typer.Option("--out", "-o", metavar="FILE", help=help, **more)
-
-
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
 ModelOption: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="M",
-        help="A GGUF file, the URL of an endpoint (http://host:port/v1#name), or `embedded`, `scripted:TEXT`, "
-        "`recorded:FILE`.",
+    model_option(
+        "A GGUF file, the URL of an endpoint (http://host:port/v1#name), or `embedded`, `scripted:TEXT`, "
+        "`recorded:FILE`."
     ),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -79,12 +80,15 @@ def resources(
         offer = _find_offer(known, uri)
         if offer is None:  # a server may have more than it lists
             offer = Offer(kind="template" if "{" in uri else "resource", address=uri)
-        if watch is not None:
-            _subscribe(source, offer.request(given)[1]["uri"], seconds)
-        _fetch(source, offer, given, seconds=seconds, as_json=as_json, out=out)
-        if watch is not None:
-            for _update in _updates(source, offer.request(given)[1]["uri"], watch):
-                _fetch(source, offer, given, seconds=seconds, as_json=as_json, out=out)
+        fetch = partial(_fetch, source, offer, given, seconds=seconds, as_json=as_json, out=out)
+        if watch is None:
+            fetch()
+            return
+        address = offer.request(given)[1]["uri"]
+        _subscribe(source, address, seconds)
+        fetch()
+        for _update in _updates(source, address, watch):
+            fetch()
 
 
 @with_groups

@@ -16,7 +16,7 @@ from glyphscope import resources
 from glyphscope.errors import find_named
 from glyphscope.events import Sampling
 
-CATALOGUE = "evals/catalogue.json"
+CATALOGUE, PROFILES = "evals/catalogue.json", "evals/profiles.json"
 
 
 class _ForModels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,7 +46,10 @@ def recommended_presets(model: str) -> tuple[str, ...]:
     return next((each.presets for each in catalogue() if each.fits(model)), ())
 
 
-PROFILES = "evals/profiles.json"
+class Family(_ForModels, frozen=True, kw_only=True):
+    """Settings of sampling."""
+
+    sampling: dict[str, Any] = {}
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,12 +69,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         family = next((each for each in self.for_models if each.fits(model)), None)
         members = {**self.sampling, **(family.sampling if family else {}), "seed": seed}
         return msgspec.convert(members, Sampling)
-
-
-class Family(_ForModels, frozen=True, kw_only=True):
-    """Settings of sampling."""
-
-    sampling: dict[str, Any] = {}
 
 
 @lru_cache(maxsize=1)

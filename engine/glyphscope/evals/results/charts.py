@@ -15,6 +15,9 @@ from glyphscope.text.figures import percent, plain_number
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
+WIDTH, HEIGHT = 360, 26
+_LEFT, _RIGHT = 8, 12
+_MIDDLE = HEIGHT / 2
 _MOST_TEXT = 300
 
 
@@ -23,11 +26,6 @@ def shown(text: object, most: int = _MOST_TEXT) -> str:
     whole = str(text)
     cut = shorten(whole, most, length=True)
     return visible(cut, lines=True)
-
-
-WIDTH, HEIGHT = 360, 26
-_LEFT, _RIGHT = 8, 12
-_MIDDLE = HEIGHT / 2
 
 
 def interval_row(label: str, share: Share) -> Markup:

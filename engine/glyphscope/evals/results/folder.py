@@ -36,6 +36,9 @@ PORTION = 64 * 1024
 """Bytes that are decoded at once."""
 
 
+_lines: msgspec.json.Decoder[Sample] = msgspec.json.Decoder(Sample)
+
+
 class ResultRow(NamedTuple):
     """A result in a list, as known without reading its samples. `problem` is why it cannot be opened."""
 
@@ -251,9 +254,6 @@ def newest_of(parent: Path, digest: str) -> Path | None:
         if row.manifest is not None and row.manifest.digest == digest:
             return row.path
     return None
-
-
-_lines: msgspec.json.Decoder[Sample] = msgspec.json.Decoder(Sample)
 
 
 def _read(path: Path) -> bytes:

@@ -49,7 +49,67 @@ Interact: TypeAlias = Callable[[threading.Event], Interaction]
 """Makes the `Interaction` of a run that the event cancels."""
 
 
-class Runs:
+def run_sample(
+    planned: Planned,
+    model: Model,
+    cancelled: threading.Event,
+    grew: Callable[[SampleGrew], object] | None = None,
+    *,
+    savings: float = 0.0,
+    assertions: AssertionOptions = NO_ASSERTIONS,
+    interact: Interact | None = None,
+) -> SampleAndRuns:
+    """The sample, and the events of its runs, then of its judge's. One that was cancelled in the middle has the outcome
+    `cancelled`, and no verdict.
+
+    Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
+    continued, where that can be done; which ones, the sample's id decides. `grew` gets the text as it is written.
+    `interact` replaces the scripted tools.
+    """
+    runs = _Runs(planned.id, grew)
+    demo = DemoTools() if planned.scenario.demo else None
+    try:
+        request = planned.request or prepare(_request(planned, model))
+        if interact is None:
+            tools = ScriptedTools(planned.scenario.script, request.registry, demo)
+            interaction: Interaction = NonInteractive({tools.name: tools}, cancelled)
+        else:
+            interaction = interact(cancelled)
+        for turn in (None, *planned.scenario.turns):
+            if turn is not None:
+                before = history_after(runs.states[-1], request.request)
+                request = request.changed(prompt=turn.prompt, history=before)
+            state = runs.make(request, model, interaction)
+            if state.failed is not None:
+                break
+        if cancelled.is_set():
+            return _stopped(planned), runs.events
+        workspace = None if demo is None else demo.workspace
+        verdict = score(planned.scenario, runs.states, workspace=workspace)
+        asserted = assert_all(
+            planned.suite.suite,
+            planned.scenario,
+            runs.states,
+            verdict,
+            workspace,
+            assertions,
+            cancelled,
+            runs.judge,
+        )
+        sample = _sample(planned, asserted, runs.states)
+        if _chosen(planned.id, savings) and _can_continue(request.request, runs.states):
+            sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
+        if cancelled.is_set():
+            sample = _stopped(planned)
+        return sample, [*runs.events, *asserted.runs]
+    except GlyphscopeError as error:
+        return _refused(planned, error), runs.events
+    finally:
+        if demo is not None:
+            demo.close()
+
+
+class _Runs:
     """The runs of a sample, one for each turn: events and states. `grew` gets the text as it is written."""
 
     def __init__(self, id: str = "", grew: Callable[[SampleGrew], object] | None = None) -> None:
@@ -91,66 +151,6 @@ class Runs:
     def _report(self, text: str) -> None:
         if self._grew is not None:
             self._grew(SampleGrew(self._id, self._tokens, text[-GREW_TEXT:], self._judge))
-
-
-def run_sample(
-    planned: Planned,
-    model: Model,
-    cancelled: threading.Event,
-    grew: Callable[[SampleGrew], object] | None = None,
-    *,
-    savings: float = 0.0,
-    assertions: AssertionOptions = NO_ASSERTIONS,
-    interact: Interact | None = None,
-) -> SampleAndRuns:
-    """The sample, and the events of its runs, then of its judge's. One that was cancelled in the middle has the outcome
-    `cancelled`, and no verdict.
-
-    Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
-    continued, where that can be done; which ones, the sample's id decides. `grew` gets the text as it is written.
-    `interact` replaces the scripted tools.
-    """
-    runs = Runs(planned.id, grew)
-    demo = DemoTools() if planned.scenario.demo else None
-    try:
-        request = planned.request or prepare(_request(planned, model))
-        if interact is None:
-            tools = ScriptedTools(planned.scenario.script, request.registry, demo)
-            interaction: Interaction = NonInteractive({tools.name: tools}, cancelled)
-        else:
-            interaction = interact(cancelled)
-        for turn in (None, *planned.scenario.turns):
-            if turn is not None:
-                before = history_after(runs.states[-1], request.request)
-                request = request.changed(prompt=turn.prompt, history=before)
-            state = runs.make(request, model, interaction)
-            if state.failed is not None:
-                break
-        if cancelled.is_set():
-            return _stopped(planned), runs.events
-        workspace = None if demo is None else demo.workspace
-        verdict = score(planned.scenario, runs.states, workspace=workspace)
-        asserted = assert_all(
-            planned.suite.suite,
-            planned.scenario,
-            runs.states,
-            verdict,
-            workspace,
-            assertions,
-            cancelled,
-            runs.judge,
-        )
-        sample = _sample(planned, asserted, runs.states)
-        if _chosen(planned.id, savings) and _can_continue(request.request, runs.states):
-            sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
-        if cancelled.is_set():
-            sample = _stopped(planned)
-        return sample, [*runs.events, *asserted.runs]
-    except GlyphscopeError as error:
-        return _refused(planned, error), runs.events
-    finally:
-        if demo is not None:
-            demo.close()
 
 
 def _request(planned: Planned, model: Model) -> RunRequest:

@@ -21,6 +21,37 @@ from glyphscope.visible import visible
 _MOST_PLACE = 200
 
 
+def subjects(
+    scenario: Scenario, turns: Sequence[RunState], workspace: dict[str, Any] | None
+) -> list[tuple[Expectation, RunReading, dict[str, Any]]]:
+    """Of the run of each turn: the expectations, the reading, and the document for assertions."""
+    prompts = (scenario.prompt, *(turn.prompt for turn in scenario.turns))
+    return [
+        (expect, reading := RunReading(state), subject(prompt, reading, workspace))
+        for expect, prompt, state in zip(expectations(scenario), prompts, turns)
+    ]
+
+
+def subject(prompt: str, reading: RunReading, workspace: dict[str, Any] | None) -> dict[str, Any]:
+    """`prompt`, `calls` (each with `tool`, `arguments`, and `ok` and `result` where it was executed), `answer` (the
+    final text; None without one), `text` (what the model wrote last) and `workspace` (None without demo tools).
+    """
+    return {
+        "prompt": prompt,
+        "calls": [_call(call) for call in reading.calls],
+        "answer": reading.said,
+        "text": reading.last_text,
+        "workspace": workspace,
+    }
+
+
+def _call(call: MadeCall) -> dict[str, Any]:
+    made: dict[str, Any] = {"tool": call.made.tool, "arguments": call.made.arguments}
+    if call.result is not None:
+        made |= {"ok": call.result.ok, "result": call.result.sent or call.result.message}
+    return made
+
+
 def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
     """The difference from the expected value, at its normalised path; None where there is none.
 
@@ -55,34 +86,3 @@ def _fault(check: PathCheck, value: Any, values: Values) -> str:
 
 def _place(path: str) -> str:
     return shorten(visible(path, spaces=True), _MOST_PLACE)
-
-
-def subjects(
-    scenario: Scenario, turns: Sequence[RunState], workspace: dict[str, Any] | None
-) -> list[tuple[Expectation, RunReading, dict[str, Any]]]:
-    """Of the run of each turn: the expectations, the reading, and the document for assertions."""
-    prompts = (scenario.prompt, *(turn.prompt for turn in scenario.turns))
-    return [
-        (expect, reading := RunReading(state), subject(prompt, reading, workspace))
-        for expect, prompt, state in zip(expectations(scenario), prompts, turns)
-    ]
-
-
-def subject(prompt: str, reading: RunReading, workspace: dict[str, Any] | None) -> dict[str, Any]:
-    """`prompt`, `calls` (each with `tool`, `arguments`, and `ok` and `result` where it was executed), `answer` (the
-    final text; None without one), `text` (what the model wrote last) and `workspace` (None without demo tools).
-    """
-    return {
-        "prompt": prompt,
-        "calls": [_call(call) for call in reading.calls],
-        "answer": reading.said,
-        "text": reading.last_text,
-        "workspace": workspace,
-    }
-
-
-def _call(call: MadeCall) -> dict[str, Any]:
-    made: dict[str, Any] = {"tool": call.made.tool, "arguments": call.made.arguments}
-    if call.result is not None:
-        made |= {"ok": call.result.ok, "result": call.result.sent or call.result.message}
-    return made

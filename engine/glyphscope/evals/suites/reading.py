@@ -135,8 +135,8 @@ class _Reading:
         if ("sources",) not in broken:
             self._sources = document.get("sources", {})
         if not broken & {(name,) for name in ("name", "request", "registry", *_PARTS)}:
-            yield from self._of_whole(document)
-        yield from self._of_parts(document, broken)
+            yield from self._whole_problems(document)
+        yield from self._parts_problems(document, broken)
 
     def suite(self, document: dict[str, Any]) -> Suite:
         """The suite of a document without errors, with the files that it names in it. Raises SuiteError."""
@@ -168,11 +168,10 @@ class _Reading:
             self._documents[source] = registry_document(source, self.folder)
         return self._documents[source]
 
-    def _of_whole(self, document: dict[str, Any]) -> Iterator[Found]:
+    def _whole_problems(self, document: dict[str, Any]) -> Iterator[Found]:
         yield from rules.name_problems(document.get("name", "x"), ("name",))
-        tools: list[Found] = []
-        known = self._tools(document.get("registry", "default"), ("registry",), tools)
-        yield from tools
+        known, problems = self._tools(document.get("registry", "default"), ("registry",))
+        yield from problems
         yield from rules.request_problems(document.get("request", {}), known, ("request",))
         if not any(document.get(name) for name in _PARTS):
             yield (), "The suite asks nothing: it has no scenarios, no checks and no sizes."
@@ -180,10 +179,10 @@ class _Reading:
         if number > MAX_SCENARIOS:
             yield ("scenarios",), f"There are {number:,} scenarios; at most {MAX_SCENARIOS:,} are read."
 
-    def _of_parts(self, document: dict[str, Any], broken: set[Path]) -> Iterator[Found]:
+    def _parts_problems(self, document: dict[str, Any], broken: set[Path]) -> Iterator[Found]:
         source = document.get("registry", "default")
         usable = ("registry",) not in broken and isinstance(source, str | dict)
-        known = self._tools(source, (), []) if usable else None
+        known = self._tools(source, ())[0] if usable else None
         for name, kind in _PARTS.items():
             if (name,) in broken or not isinstance(document.get(name, []), list):
                 continue
@@ -194,9 +193,9 @@ class _Reading:
                 if isinstance(id_of, str) and (first := seen.setdefault(id_of, index)) != index:
                     yield (*at, "id"), f"{to_pointer((name, first))} has this id as well."
                 if at not in broken:
-                    yield from self._of_part(kind, part, known, at)
+                    yield from self._part_problems(kind, part, known, at)
 
-    def _of_part(self, kind: Any, part: Any, known: KnownTools | None, at: Path) -> Iterator[Found]:
+    def _part_problems(self, kind: Any, part: Any, known: KnownTools | None, at: Path) -> Iterator[Found]:
         try:
             struct = msgspec.convert(part, kind)
         except (msgspec.ValidationError, RecursionError) as error:  # what `problems_of` does not know of
@@ -207,17 +206,16 @@ class _Reading:
         elif isinstance(struct, SizeRow):
             yield from rules.size_problems(struct, known, at)
         else:
-            found: list[Found] = []
             own = known
             if struct.registry is not None:
-                own = self._tools(struct.registry, (*at, "registry"), found)
-            yield from found
+                own, problems = self._tools(struct.registry, (*at, "registry"))
+                yield from problems
             if own is not None and struct.tools is not None:
                 own = own.only(struct.tools)
             yield from rules.scenario_problems(struct, own, at)
-            yield from self._of_functions(struct, at)
+            yield from self._function_problems(struct, at)
 
-    def _of_functions(self, scenario: Scenario, at: Path) -> Iterator[Found]:
+    def _function_problems(self, scenario: Scenario, at: Path) -> Iterator[Found]:
         """Python functions that cannot be found."""
         for turn, expect in enumerate(expectations(scenario)):
             place = (*at, "turns", turn - 1, "expect") if turn else (*at, "expect")
@@ -228,8 +226,8 @@ class _Reading:
                 if self._functions[check.function]:
                     yield (*place, "python", index, "function"), self._functions[check.function]
 
-    def _tools(self, source: str | dict[str, Any], at: Path, found: list[Found]) -> KnownTools | None:
-        """The tools of a registry; None where it cannot be read, and why is added to `found`."""
+    def _tools(self, source: str | dict[str, Any], at: Path) -> tuple[KnownTools | None, list[Found]]:
+        """The tools of the registry at that place; None where it cannot be read, and why."""
         if isinstance(source, dict):
             known, reasons = _opened(source, self.folder)
         else:
@@ -241,8 +239,7 @@ class _Reading:
                     f"{pointer}: {message}" if pointer else message for pointer, message in reasons[:3]
                 )
                 reasons = [("", listed)]
-        found.extend(((*at, *steps_of(pointer)), message) for pointer, message in reasons)
-        return known
+        return known, [((*at, *steps_of(pointer)), message) for pointer, message in reasons]
 
 
 def _opened(
