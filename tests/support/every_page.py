@@ -186,7 +186,7 @@ def dialogs(window):
         AddServerDialog((), window),
         ImportServersDialog((), window),
         EndpointDialog(parent=window),
-        ModelDialog(window.models.getting, window),
+        ModelDialog(window.models.downloads, window),
         GrammarHelp(window),
         ReadersDialog(None, window.services.project.tools.registry, last_answer(window.runs.state), window),
         ExportDialog(exported(bundled_run("search-mask.jsonl"), "gbnf", 'root ::= "a"\n'), window),
