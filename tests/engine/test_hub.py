@@ -453,7 +453,7 @@ def test_a_rejected_token_is_reported(hub, monkeypatch):
 def test_offline_settings_are_respected(processes, monkeypatch, name):
     monkeypatch.setenv(name, "1")
     assert "HF_HUB_OFFLINE" in refused(look).message
-    assert processes.worker == []
+    assert processes.asked == []
 
 
 def test_without_a_network_the_error_has_a_hint(monkeypatch):
