@@ -26,9 +26,9 @@ class TextReader:
     def __init__(self, grammar: str, *, is_schema: bool = False) -> None:
         """Raises ValueError, with llguidance's reason, for what it cannot build."""
         self._grammar = LLMatcher.grammar_from_json_schema(json.loads(grammar)) if is_schema else grammar
-        self._matcher = self._fresh()
+        self._matcher = self._compiled()
 
-    def _fresh(self) -> LLMatcher:
+    def _compiled(self) -> LLMatcher:
         matcher = LLMatcher(byte_tokenizer(), self._grammar, log_level=0, limits=LIMITS)
         if matcher.is_error():
             raise ValueError(matcher.get_error().strip())
@@ -45,7 +45,7 @@ class TextReader:
             said = matcher.get_error()
             # Copies share a lexer. Texts before this one may have used up what it may build, and once it has given
             # up it rejects texts that it should accept (measured on llguidance 1.9.1).
-            self._matcher = self._fresh()
+            self._matcher = self._compiled()
         # what follows the first line is the whole text and the state of the parser
         reason = said.strip().partition("\n")[0][:_LONGEST]
         return f"llguidance failed while it read the text: {reason}"

@@ -32,7 +32,7 @@ DEFAULT_ASK: dict[type, str] = {
     CharacterQuestion: "At which character does this become an invalid call?",
 }
 """The text of a question without one, by its kind."""
-ITEMS = 200_000
+MAX_ITEMS = 200_000
 """The limit of matching the text before a token, in the parser's items: some tenths of a second."""
 
 
@@ -147,7 +147,7 @@ def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sh
         )
     token = stage.tokens[question.token]
     by_grammar = bool(question.tokens) or request.constraint == "off"
-    before = _Before(request, stage.text[: token.start], grammar_needed=by_grammar)
+    before = _TokenPosition(request, stage.text[: token.start], grammar_needed=by_grammar)
     if question.tokens:
         choices = [before.by_grammar(text) for text in question.tokens]
     else:
@@ -187,7 +187,7 @@ def _whole(alternative: Alternative) -> str | None:
         return None
 
 
-class _Before:
+class _TokenPosition:
     """The place before a token: the text until then, and the grammar's state after it.
 
     There is no state where the grammar is that of a part of a call, or takes too long to read the text. Raises
@@ -212,7 +212,7 @@ class _Before:
                 grammar = load_gbnf(request.grammar)
             else:
                 grammar = answer_grammar(request, self._registry)
-            self._state = compile_grammar(grammar).start(limits=Limits(items=ITEMS)).feed(text)
+            self._state = compile_grammar(grammar).start(limits=Limits(items=MAX_ITEMS)).feed(text)
         except GlyphscopeError as error:
             if grammar_needed:
                 raise LessonError(error.message, hint=error.hint) from None

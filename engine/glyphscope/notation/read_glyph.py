@@ -101,7 +101,7 @@ class GlyphReader(Reader):
             self._state = self._scalar
             return at + 1
         if not (char.isalpha() or char in "_-0123456789"):
-            return self._refuse(text, at, out, f"a value must begin here, and '{char}' begins none")
+            return self._reject(text, at, out, f"a value must begin here, and '{char}' begins none")
         self._begin_word(char)
         self._state = self._scalar
         return self._scalar(text, at, out)
@@ -114,14 +114,14 @@ class GlyphReader(Reader):
                 if len(self._pieces) == 1:
                     out.append((s.SCALAR_TEXT, self._base + start, self._base + start + 1, "_"))
                     start += 1
-                return self._refuse(text, start, out, _UNDERSCORE)
+                return self._reject(text, start, out, _UNDERSCORE)
             out.append((s.SCALAR_TEXT, self._base + start, self._base + at, text[start:at]))
             if self._numberish and len(self._word) > MAX_NUMBER_LENGTH:
-                return self._refuse(text, at - 1, out, f"a number longer than {MAX_NUMBER_LENGTH} characters")
+                return self._reject(text, at - 1, out, f"a number longer than {MAX_NUMBER_LENGTH} characters")
         if at == len(text):
             return at
         if text[at] not in _ENDS_WORD:
-            return self._refuse(text, at, out, _bad_word(self._whole_word(), text[at]))
+            return self._reject(text, at, out, _bad_word(self._whole_word(), text[at]))
         return self._end_scalar(text, at, out)
 
     def _begin_word(self, first: str) -> None:
@@ -167,7 +167,7 @@ class GlyphReader(Reader):
     def _end_scalar(self, text: str, at: int, out: list[Structural]) -> int:
         word = self._whole_word()
         if scalar_value(word, "glyph")[0] == 0:
-            return self._refuse(text, at, out, _no_value(word))
+            return self._reject(text, at, out, _no_value(word))
         place = self._base + at
         out.append((s.SCALAR_END, place, place + 1, word))
         self._value_done(place, out)
@@ -183,7 +183,7 @@ class GlyphReader(Reader):
         if char == '"':
             return self._open_string(at, out, key=True, after=self._equals)
         if not (char.isalpha() or char in "_-0123456789"):
-            return self._refuse(text, at, out, f"a key or '}}' must come here, not '{char}'")
+            return self._reject(text, at, out, f"a key or '}}' must come here, not '{char}'")
         out.append((s.KEY_OPEN, self._base + at, self._base + at, ""))
         self._begin_word(char)
         self._state = self._bare_key
@@ -197,14 +197,14 @@ class GlyphReader(Reader):
         if at > start:
             out.append((s.KEY_TEXT, self._base + start, self._base + at, text[start:at]))
             if len(self._word) > MAX_NUMBER_LENGTH and self._numberish:
-                return self._refuse(text, at - 1, out, "a number is not a key")
+                return self._reject(text, at - 1, out, "a number is not a key")
         if at == len(text):
             return at
         word = self._whole_word()
         if text[at] not in _ENDS_KEY:
-            return self._refuse(text, at, out, f"'=' must follow the key '{word}', not '{text[at]}'")
+            return self._reject(text, at, out, f"'=' must follow the key '{word}', not '{text[at]}'")
         if not is_bare_key(word):
-            return self._refuse(
+            return self._reject(
                 text, at, out, f"'{word}' is a value in GLYPH; as a key it needs double quotes"
             )
         out.append((s.KEY_END, self._base + at, self._base + at + 1, ""))
@@ -214,7 +214,7 @@ class GlyphReader(Reader):
     @after(_BLANK)
     def _equals(self, text: str, at: int, out: list[Structural]) -> int:
         if text[at] not in "=:":
-            return self._refuse(text, at, out, f"'=' must follow a key, not '{text[at]}'")
+            return self._reject(text, at, out, f"'=' must follow a key, not '{text[at]}'")
         self._state = self._member_value
         return at + 1
 

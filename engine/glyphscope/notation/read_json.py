@@ -60,19 +60,19 @@ class JsonReader(Reader):
                 grown = self._word + char
                 if len(grown) > MAX_NUMBER_LENGTH:
                     self._flush(at, at + offset, text, out)
-                    return self._refuse(
+                    return self._reject(
                         text, at + offset, out, f"a number longer than {MAX_NUMBER_LENGTH} characters"
                     )
                 if not (number_prefix(grown) or any(w.startswith(grown) for w in words("json"))):
                     self._flush(at, at + offset, text, out)
-                    return self._refuse(text, at + offset, out, _no_scalar(grown))
+                    return self._reject(text, at + offset, out, _no_scalar(grown))
                 self._word = grown
             self._flush(at, match.end(), text, out)
             at = match.end()
             if at == len(text):
                 return at
         elif not self._word:
-            return self._refuse(text, at, out, f"a value must begin here, and '{text[at]}' begins none")
+            return self._reject(text, at, out, f"a value must begin here, and '{text[at]}' begins none")
         return self._end_scalar(text, at, out)
 
     def _flush(self, start: int, end: int, text: str, out: list[Structural]) -> None:
@@ -81,7 +81,7 @@ class JsonReader(Reader):
 
     def _end_scalar(self, text: str, at: int, out: list[Structural]) -> int:
         if scalar_value(self._word, "json")[0] == 0:
-            return self._refuse(text, at, out, f"'{self._word}' is not a whole value")
+            return self._reject(text, at, out, f"'{self._word}' is not a whole value")
         place = self._base + at
         out.append((s.SCALAR_END, place, place + 1, self._word))
         self._value_done(place, out)
@@ -96,13 +96,13 @@ class JsonReader(Reader):
     @after(SPACE)
     def _key(self, text: str, at: int, out: list[Structural]) -> int:
         if text[at] != '"':
-            return self._refuse(text, at, out, f"a key in double quotes must come here, not '{text[at]}'")
+            return self._reject(text, at, out, f"a key in double quotes must come here, not '{text[at]}'")
         return self._open_string(at, out, key=True, after=self._colon)
 
     @after(SPACE)
     def _colon(self, text: str, at: int, out: list[Structural]) -> int:
         if text[at] != ":":
-            return self._refuse(text, at, out, f"':' must follow a key, not '{text[at]}'")
+            return self._reject(text, at, out, f"':' must follow a key, not '{text[at]}'")
         self._state = self._value
         return at + 1
 
@@ -127,7 +127,7 @@ class JsonReader(Reader):
             return at + 1
         if text[at] in "}]":
             return self._close(text, at, out)
-        return self._refuse(text, at, out, f"{expected}, not '{text[at]}'")
+        return self._reject(text, at, out, f"{expected}, not '{text[at]}'")
 
 
 def _no_scalar(word: str) -> str:

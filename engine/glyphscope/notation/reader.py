@@ -126,7 +126,7 @@ class Reader:
         opened = self._stack.pop()
         if text[at] != ("}" if opened == "{" else "]"):
             self._stack.append(opened)
-            return self._refuse(text, at, out, f"'{text[at]}' does not close the '{opened}' that is open")
+            return self._reject(text, at, out, f"'{text[at]}' does not close the '{opened}' that is open")
         out.append((s.OBJECT_CLOSE if opened == "{" else s.ARRAY_CLOSE, place, place + 1, ""))
         self._value_done(place + 1, out)
         return at + 1
@@ -149,7 +149,7 @@ class Reader:
     def _dead(self, text: str, at: int, out: list[Structural]) -> int:
         return len(text)
 
-    def _refuse(self, text: str, at: int, out: list[Structural], why: str) -> int:
+    def _reject(self, text: str, at: int, out: list[Structural], why: str) -> int:
         out.append((s.SYNTAX, self._base + at, self._base + at + 1, why))
         self._state = self._dead
         return len(text)
@@ -188,7 +188,7 @@ class Reader:
         if self._high:
             return self._half_pair(text, at, out)
         if char != '"':
-            return self._refuse(
+            return self._reject(
                 text, at, out, f"a control character (U+{ord(char):04X}) must be written \\u{ord(char):04x}"
             )
         if self._in_key:
@@ -200,7 +200,7 @@ class Reader:
         return at + 1
 
     def _half_pair(self, text: str, at: int, out: list[Structural]) -> int:
-        return self._refuse(
+        return self._reject(
             text, at, out, f"\\u{ord(self._high):04x} is half a character; its other half must follow"
         )
 
@@ -214,14 +214,14 @@ class Reader:
             return self._half_pair(text, at, out)
         decoded = self.ESCAPES.get(char)
         if decoded is None:
-            return self._refuse(text, at, out, f"\\{char} is not an escape here; a backslash is written \\\\")
+            return self._reject(text, at, out, f"\\{char} is not an escape here; a backslash is written \\\\")
         self._escaped(self._base + at + 1, decoded, out)
         return at + 1
 
     def _hex(self, text: str, at: int, out: list[Structural]) -> int:
         match = _HEX.match(text, at, at + 4 - len(self._escape))
         if match is None:
-            return self._refuse(text, at, out, "\\u is followed by four hexadecimal digits")
+            return self._reject(text, at, out, "\\u is followed by four hexadecimal digits")
         self._escape += match[0]
         if len(self._escape) < 4:
             return match.end()
@@ -235,7 +235,7 @@ class Reader:
             self._escaped(self._base + match.end(), chr(pair), out)
         elif 0xD800 <= code <= 0xDFFF:
             if not self.SURROGATES or code >= 0xDC00:
-                return self._refuse(
+                return self._reject(
                     text, place, out, f"\\u{self._escape} is half a character; write the character itself"
                 )
             self._high = chr(code)

@@ -110,7 +110,7 @@ class WorkerProcess(Generic[A]):
         self._lock = threading.Lock()
         process, self._process = self._process, None
         if process is not None:
-            process.let_go()
+            process.detach()
 
 
 class _Process(Generic[A]):
@@ -148,7 +148,7 @@ class _Process(Generic[A]):
         self._child.wait()
         self._close_files()
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """Closes this end, without a look at the process."""
         self._child.returncode = 0
         self._close_files()

@@ -139,7 +139,7 @@ def in_common(before: PromptRendered, after: PromptRendered) -> int | None:
 def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, ...]:
     """Advice that makes the next runs cheaper, as far as this prompt and its evaluation prove it."""
     found = []
-    behind = _behind_the_user(prompt)
+    behind = _tokens_behind_user(prompt)
     if behind >= WORTH_SHOWING:
         found.append(
             f"The user's text comes before the parts that stay the same: every change of it re-reads {behind:,} tokens "
@@ -215,7 +215,7 @@ def _unchanged(before: PromptRendered | None, prompt: PromptRendered) -> int | N
     return count
 
 
-def _behind_the_user(prompt: PromptRendered) -> int:
+def _tokens_behind_user(prompt: PromptRendered) -> int:
     """The tokens of what does not change by nature behind the first character of the user's text."""
     at = next((part.start for part in prompt.parts if part.name == "user"), None)
     if at is None:

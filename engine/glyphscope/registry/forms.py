@@ -88,7 +88,7 @@ def read_forms(document: Any, where: str = "") -> RawRegistry:
     elif not isinstance(document, dict):
         raise _unknown_form(where)
     elif "glyphscope" in document:
-        _ours(raw, document, where)
+        _own_form(raw, document, where)
     elif isinstance(result := document.get("result"), dict) and isinstance(result.get("tools"), list):
         _listed(raw, result["tools"], ("result", "tools"))
     elif "jsonrpc" in document:
@@ -121,7 +121,7 @@ def _unknown_form(where: str) -> RegistryError:
     )
 
 
-def _ours(raw: RawRegistry, document: dict[str, Any], where: str) -> None:
+def _own_form(raw: RawRegistry, document: dict[str, Any], where: str) -> None:
     version = document["glyphscope"]
     if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
         raise RegistryError(
@@ -131,7 +131,7 @@ def _ours(raw: RawRegistry, document: dict[str, Any], where: str) -> None:
         )
     if version != VERSION or isinstance(version, bool):
         raw.problem(("glyphscope",), f"The version is a number, at most {VERSION}.")
-    _only(raw, document, _OUR_KEYS, ())
+    _report_unknown_keys(raw, document, _OUR_KEYS, ())
     raw.unknown_arguments = document.get("unknown_arguments", "refuse")
     tools = document.get("tools")
     if not isinstance(tools, list):
@@ -139,11 +139,11 @@ def _ours(raw: RawRegistry, document: dict[str, Any], where: str) -> None:
         return
     for index, item in enumerate(tools):
         if isinstance(item, dict):
-            _only(raw, item, _OUR_TOOL_KEYS, ("tools", index))
+            _report_unknown_keys(raw, item, _OUR_TOOL_KEYS, ("tools", index))
     _listed(raw, tools, ("tools",))
 
 
-def _only(raw: RawRegistry, item: dict[str, Any], known: set[str], path: Path) -> None:
+def _report_unknown_keys(raw: RawRegistry, item: dict[str, Any], known: set[str], path: Path) -> None:
     for key in item:
         if key not in known:
             raw.problem((*path, key), f"Unknown key; known keys: {', '.join(sorted(known))}.")
@@ -182,7 +182,7 @@ def _from_schema(name: str, schema: dict[str, Any]) -> RawTool:
 
 
 def _with_args(raw: RawRegistry, name: str, tool: dict[str, Any]) -> RawTool:
-    _only(raw, tool, {"args", "description", "enabled"}, (name,))
+    _report_unknown_keys(raw, tool, {"args", "description", "enabled"}, (name,))
     args = tool["args"]
     properties: dict[str, Any] = {}
     required: list[str] = []

@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTAL
 
 @lru_cache(maxsize=4096)
 def bad_pattern(pattern: str) -> str:
-    """Why a pattern cannot be used; empty for one that can. Its matching may backtrack: `found` guards it."""
+    """Why a pattern cannot be used; empty for one that can. Its matching may backtrack: `is_found` guards it."""
     if len(pattern) > MAX_LENGTH:
         return f"The regular expression has {len(pattern):,} characters; at most {MAX_LENGTH:,} are read."
     if _size(pattern) > MAX_SIZE:
@@ -36,7 +36,7 @@ def bad_pattern(pattern: str) -> str:
     return ""
 
 
-def found(pattern: str, text: str) -> bool:
+def is_found(pattern: str, text: str) -> bool:
     """Whether `pattern` is found in `text`; False also where that cannot be decided within 50 ms."""
     try:
         return regex.search(pattern, text, timeout=_PATIENCE) is not None

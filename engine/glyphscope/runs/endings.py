@@ -72,11 +72,11 @@ def end_of(state: RunState) -> RunEnd | None:
             "open",
         )
     if finished.reason in _ENDS:
-        return _known(finished.reason, state)
+        return _by_reason(finished.reason, state)
     if finished.valid and state.stages and state.stages[-1].kind == "judge":
         return RunEnd("the judge gave its verdict", status="holds")
     if finished.valid and state.call is None:
-        return RunEnd("the answer was cut off at the token limit", _longer(state), "open")
+        return RunEnd("the answer was cut off at the token limit", _length_hint(state), "open")
     return _no_call(finished, state) if state.call is None or not finished.valid else None
 
 
@@ -94,7 +94,7 @@ def may_call(request: RunRequest) -> bool:
     )
 
 
-def _known(reason: EndReason, state: RunState) -> RunEnd:
+def _by_reason(reason: EndReason, state: RunState) -> RunEnd:
     end, limit = _ENDS[reason], _last_limit(state)
     started = state.started
     can_branch = bool(state.tokens) and started is not None and started.request.strategy == "direct"
@@ -110,13 +110,13 @@ def _no_call(finished: RunFinished, state: RunState) -> RunEnd:
     request = state.started.request if state.started is not None else None
     words = f"no valid call ({finished.reason})"
     if finished.reason == "length":
-        return RunEnd(words, _longer(state))
+        return RunEnd(words, _length_hint(state))
     if request is not None and request.constraint == "off":
         return RunEnd(words, "Use the constraint mask, with which every call is valid, or allow repairs.")
     return RunEnd(words, "Look at the first error in the text, and change the prompt or the tool's schema.")
 
 
-def _longer(state: RunState) -> str:
+def _length_hint(state: RunState) -> str:
     most = f" (now {state.started.request.max_tokens:,})" if state.started is not None else ""
     return f"Raise the token limit{most}, or ask for less."
 

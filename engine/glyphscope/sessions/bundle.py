@@ -169,7 +169,7 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
     for name, listed in manifest.files.items():
         if name not in files:
             raise lacks(name)
-        if listed != _entry(files[name]):
+        if listed != _bundled_file(files[name]):
             raise unusable(f"{name} does not match the manifest: it was changed or damaged.")
     unknown = sorted(files.keys() - manifest.files.keys() - {MANIFEST})
     if unknown:
@@ -248,7 +248,7 @@ def _manifest(run: RecordedRun, files: dict[str, bytes], missing: dict[str, str]
         events=len(run.events),
         whole=any(isinstance(event, RunFinished | RunFailed) for event in run.events),
         notes=tuple(note for note in (constraint_note(run), _prompt_note(run)) if note),
-        files={name: _entry(files[name]) for name in sorted(files)},
+        files={name: _bundled_file(files[name]) for name in sorted(files)},
         missing=missing,
     )
 
@@ -259,7 +259,7 @@ def _prompt_note(run: RecordedRun) -> str:
     return "prompt.txt is the first prompt; the prompts of further stages are in the record."
 
 
-def _entry(content: bytes) -> BundledFile:
+def _bundled_file(content: bytes) -> BundledFile:
     return BundledFile(len(content), digest_of(content))
 
 
@@ -273,13 +273,13 @@ def redacted(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
         if isinstance(event, RunStarted):
             request, model = event.request, event.model
             rules = tuple(replace(rule, identity=_hidden(rule.identity)) for rule in request.approvals)
-            request = replace(request, model=_homeless(request.model), approvals=rules)
-            model = replace(model, name=_homeless(model.name), path=_homeless(model.path))
+            request = replace(request, model=_without_home(request.model), approvals=rules)
+            model = replace(model, name=_without_home(model.name), path=_without_home(model.path))
             event = replace(event, request=request, model=model)
         elif isinstance(event, ApprovalNeeded):
             event = replace(event, identity=_hidden(event.identity))
         elif isinstance(event, RunFailed):
-            words = {name: _homeless(getattr(event, name)) for name in ("message", "hint", "detail")}
+            words = {name: _without_home(getattr(event, name)) for name in ("message", "hint", "detail")}
             event = replace(event, **words)
         yield event
 
@@ -291,6 +291,6 @@ def _hidden(identity: str) -> str:
     return f"sha256-{digest_of(identity.encode('utf-8', 'replace'))}"
 
 
-def _homeless(text: str) -> str:
+def _without_home(text: str) -> str:
     """A path, or words with paths in them, with `~` for the home folder."""
     return re.sub(rf"(?<![\w.-]){re.escape(str(home_path('~')))}(?![\w-]|\.\w)", "~", text)

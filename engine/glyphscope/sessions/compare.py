@@ -30,7 +30,7 @@ from glyphscope.events import (
     Violation,
 )
 
-_OF_THE_CLOCK: dict[type[AnyEvent], dict[str, Any]] = {
+_VOLATILE: dict[type[AnyEvent], dict[str, Any]] = {
     RunStarted: {"time": ""},
     PromptRendered: {"cached": 0, "restored": 0, "lengths": ()},  # older records have no lengths
     StageFinished: {"cached": 0, "prompt_ms": 0.0, "ms": 0.0},
@@ -52,7 +52,7 @@ def strip_times(event: AnyEvent) -> AnyEvent | None:
     """The event without what differs from run to run: ids, times, hits of a cache. None: it has nothing else."""
     if isinstance(event, PromptEvaluated | ConstraintReady | ToolProgressed):
         return None
-    changes = _OF_THE_CLOCK.get(type(event), {})
+    changes = _VOLATILE.get(type(event), {})
     if isinstance(event, Token):
         step = msgspec.structs.replace(event.step, mask_ms=0.0, sample_ms=0.0, decode_ms=0.0)
         changes = {"step": step}

@@ -157,8 +157,8 @@ class History:
         values = {column: _storable(value) for column, value in values.items()}
         values["record"] = zlib.compress(encode_record(events), 6)
         again = ", ".join(f"{column} = excluded.{column}" for column in values)
-        with self._open() as base:
-            base.execute(
+        with self._open() as database:
+            database.execute(
                 f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) "
                 f"ON CONFLICT (id) DO UPDATE SET {again}",
                 tuple(values.values()),
@@ -168,8 +168,8 @@ class History:
     def rows(self, search: str = "", limit: int = 1000) -> list[HistoryRow]:
         """Pinned runs first, then the newest; those that `search` finds, as `history_search.conditions` reads it."""
         where, values = conditions(search)
-        with self._open() as base:
-            found = base.execute(
+        with self._open() as database:
+            found = database.execute(
                 f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY pinned DESC, time DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()
@@ -177,8 +177,8 @@ class History:
 
     def events(self, run: str) -> tuple[AnyEvent, ...]:
         """The run's events. Raises RecordError when it was deleted, or is damaged."""
-        with self._open() as base:
-            found = base.execute("SELECT record FROM runs WHERE id = ?", (run,)).fetchone()
+        with self._open() as database:
+            found = database.execute("SELECT record FROM runs WHERE id = ?", (run,)).fetchone()
         if found is None:
             raise RecordError("This run is no longer in the history.", where=run)
         try:
@@ -191,8 +191,8 @@ class History:
         and all that branch off one of them; at most `LARGEST_FAMILY`. `run` itself need not be kept. Records that
         cannot be read are left out.
         """
-        with self._open() as base:
-            found = base.execute(_FAMILY, {"run": run, "limit": LARGEST_FAMILY}).fetchall()
+        with self._open() as database:
+            found = database.execute(_FAMILY, {"run": run, "limit": LARGEST_FAMILY}).fetchall()
         return [
             Kin(_row(values), started, answer)
             for *values, answer, record in found
@@ -217,15 +217,15 @@ class History:
         said: dict[str, Any] = {
             "name": name, "note": note, "tags": None if tags is None else tag_column(tags), "score": score
         }  # fmt: skip
-        with self._open() as base:
+        with self._open() as database:
             for column, value in said.items():
                 if value is not None:
-                    base.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (_storable(value), run))
+                    database.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (_storable(value), run))
 
     def find(self, run: str) -> HistoryRow:
         """The run with that id, or the only one whose id begins so. Raises RecordError."""
-        with self._open() as base:
-            found = base.execute(
+        with self._open() as database:
+            found = database.execute(
                 f"SELECT {_COLUMNS} FROM runs WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC LIMIT 2",
                 (len(run), run, run),
             ).fetchall()
@@ -241,28 +241,28 @@ class History:
 
     def pin(self, run: str, pinned: bool = True) -> None:
         """Keeps a run at the top, and `prune` away from it."""
-        with self._open() as base:
-            base.execute("UPDATE runs SET pinned = ? WHERE id = ?", (pinned, run))
+        with self._open() as database:
+            database.execute("UPDATE runs SET pinned = ? WHERE id = ?", (pinned, run))
 
     def delete(self, *runs: str) -> None:
-        with self._open() as base:
-            base.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in runs])
+        with self._open() as database:
+            database.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in runs])
 
     def clear(self, *, keep_pinned: bool) -> int:
         """Deletes all runs, or all but the pinned ones, and frees their disk space. Returns their number."""
-        with self._open() as base:
-            count = base.execute("DELETE FROM runs WHERE NOT (pinned AND ?)", (keep_pinned,)).rowcount
-            base.commit()
-            base.execute("VACUUM")
-            base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with self._open() as database:
+            count = database.execute("DELETE FROM runs WHERE NOT (pinned AND ?)", (keep_pinned,)).rowcount
+            database.commit()
+            database.execute("VACUUM")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return int(count)
 
     def prune(self, keep: int) -> None:
         """Deletes the oldest runs that are not pinned, so that `keep` of them are left; but none that the user
         described, or that a run branches off which is there.
         """
-        with self._open() as base:
-            base.execute(
+        with self._open() as database:
+            database.execute(
                 "DELETE FROM runs WHERE NOT pinned AND name = '' AND note = '' AND tags = '' AND score = 0 "
                 "AND id NOT IN (SELECT parent FROM runs) AND id NOT IN "
                 "(SELECT id FROM runs WHERE NOT pinned ORDER BY time DESC LIMIT ?)",
@@ -271,22 +271,22 @@ class History:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        base = self._prepared()
+        database = self._opened()
         try:
-            with base:
-                yield base
+            with database:
+                yield database
         except sqlite3.OperationalError as error:
             raise self._storage_error(error) from error
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:  # the others are bugs, not errors of the file
                 raise
-            base.close()
+            database.close()
             self._start_over(error)
             raise StorageError(self.take_notice(), where=str(self.path), hint="Try again.") from error
         finally:
-            base.close()
+            database.close()
 
-    def _prepared(self) -> sqlite3.Connection:
+    def _opened(self) -> sqlite3.Connection:
         try:
             return self._connect()
         except sqlite3.OperationalError as error:
@@ -303,9 +303,9 @@ class History:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise storage_error(error, self.path, "written") from error
-        base = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
+        database = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
         try:
-            version = base.execute("PRAGMA user_version").fetchone()[0]
+            version = database.execute("PRAGMA user_version").fetchone()[0]
             if version > VERSION:
                 raise RecordError(
                     f"The history is of version {version}; this program reads up to version {VERSION}.",
@@ -313,13 +313,13 @@ class History:
                     hint="Use a newer Glyphscope.",
                 )
             if version < VERSION:
-                base.execute("PRAGMA journal_mode = WAL")
-                _bring_up(base)
-            base.execute("PRAGMA synchronous = NORMAL")
+                database.execute("PRAGMA journal_mode = WAL")
+                _migrate(database)
+            database.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
-            base.close()
+            database.close()
             raise
-        return base
+        return database
 
     def _start_over(self, error: Exception) -> None:
         """Rename a damaged file and SQLite's files beside it; unless another process did so already."""
@@ -341,8 +341,8 @@ class History:
 
     def _is_whole(self) -> bool:
         try:
-            with closing(sqlite3.connect(self.path, timeout=_WAIT_SECONDS)) as base:
-                return bool(base.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+            with closing(sqlite3.connect(self.path, timeout=_WAIT_SECONDS)) as database:
+                return bool(database.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
         except sqlite3.DatabaseError:
             return False
 
@@ -365,16 +365,16 @@ class History:
             return False
 
 
-def _bring_up(base: sqlite3.Connection) -> None:
+def _migrate(database: sqlite3.Connection) -> None:
     """To the present version, in one step that no other process sees half of."""
-    base.create_function("sampling_of", 1, _sampling_of)
-    base.execute("BEGIN IMMEDIATE")
-    version = base.execute("PRAGMA user_version").fetchone()[0]  # another window may have been faster
+    database.create_function("sampling_of", 1, _sampling_of)
+    database.execute("BEGIN IMMEDIATE")
+    version = database.execute("PRAGMA user_version").fetchone()[0]  # another window may have been faster
     for step in _STEPS[version:]:
         for statement in step:
-            base.execute(statement)
-    base.execute(f"PRAGMA user_version = {max(version, VERSION)}")
-    base.commit()
+            database.execute(statement)
+    database.execute(f"PRAGMA user_version = {max(version, VERSION)}")
+    database.commit()
 
 
 def _storable(value: Any) -> Any:

@@ -66,7 +66,7 @@ class Journal:
 
     def write(self, project: Project, path: Path | None = None, digest: str = "") -> None:
         """Keeps the edits as they are now. Raises StorageError; what was journalled before is still there."""
-        self._hold()
+        self._acquire_lock()
         unsaved = Unsaved(project=project, path=str(path or ""), digest=digest, time=now())
         document = {_KEY: VERSION, **msgspec.to_builtins(unsaved)}
         atomic_write(self.file, json.dumps(document, ensure_ascii=False))
@@ -102,7 +102,7 @@ class Journal:
         _remove(leftover.file)
         _remove(leftover.file.with_suffix(".lock"))
 
-    def _hold(self) -> None:
+    def _acquire_lock(self) -> None:
         if self._lock is not None:
             return
         place = self.file.with_suffix(".lock")

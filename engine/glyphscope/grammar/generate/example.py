@@ -19,7 +19,7 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
 from glyphscope.registry.keywords import children
-from glyphscope.registry.patterns import found
+from glyphscope.registry.patterns import is_found
 from glyphscope.registry.pointer import follow_reference
 
 _DEEPEST = 24  # levels of an example
@@ -66,7 +66,7 @@ _BY_NAME = {
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
-_Validator = extend(Draft202012Validator, pattern_keywords(found))
+_Validator = extend(Draft202012Validator, pattern_keywords(is_found))
 """jsonschema's matching may backtrack for ever on a schema's pattern, in the thread that shows a prompt."""
 
 
@@ -107,7 +107,7 @@ def matching_text(pattern: str, least: int = 0) -> str | None:
     text = "".join(map(_usual, way or ()))
     for filler in ("", "a", "0", "x.example"):
         grown = text + (filler * least)[: max(0, least - len(text))] if filler else text
-        if len(grown) >= least and found(pattern, grown):
+        if len(grown) >= least and is_found(pattern, grown):
             return grown
     return None
 
@@ -299,7 +299,7 @@ def _text(schema: dict[str, Any], name: str) -> str:
         _BY_FORMAT.get(schema.get("format", "")) or _BY_NAME.get(last) or (last if last.isalpha() else "text")
     )
     if isinstance(pattern := schema.get("pattern"), str):
-        if least <= len(usual) <= most and found(pattern, usual):
+        if least <= len(usual) <= most and is_found(pattern, usual):
             return usual
         return matching_text(pattern, least) or usual
     if len(usual) < least:

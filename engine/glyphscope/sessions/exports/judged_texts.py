@@ -54,10 +54,10 @@ class JudgedText:
 
 
 class JudgedTexts(NamedTuple):
-    """`left` says of each text that is not among them why."""
+    """`omitted` says of each text that is not among them why."""
 
     texts: tuple[JudgedText, ...]
-    left: tuple[str, ...]
+    omitted: tuple[str, ...]
 
 
 @dataclass
@@ -88,29 +88,29 @@ _UNJUDGED: dict[StageKind, str] = {
     "router": "a router's choice is not a call",
     "judge": "a judge's verdict is not a call",
 }
-"""Why the text of such a stage is left out."""
+"""Why the text of such a stage is omitted."""
 
 
 def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts:
     """In the order of the run."""
     texts: list[JudgedText] = []
-    left: list[str] = []
+    omitted: list[str] = []
     for stage in _stages(events):
         if stage.kind == "tool":
             continue
         if reason := _UNJUDGED.get(stage.kind):
-            left.append(f"{stage.name}: {reason}")
+            omitted.append(f"{stage.name}: {reason}")
         elif stage.kind in ("turn", "final"):
-            texts += _of_turn(stage, request, left)
+            texts += _turn_calls(stage, request, omitted)
         else:
-            own = _own(stage)
+            own = _model_text(stage)
             if own is None:
-                left.append(f"{stage.name}: it did not finish")
+                omitted.append(f"{stage.name}: it did not finish")
             else:
                 texts.append(own)
             if request.native != "template":  # where a call's text cannot be validated by itself
-                texts += _made_of_it(stage, own)
-    return JudgedTexts(tuple(texts), tuple(left))
+                texts += _extracted_calls(stage, own)
+    return JudgedTexts(tuple(texts), tuple(omitted))
 
 
 def _stages(events: Iterable[AnyEvent]) -> list[_Stage]:
@@ -136,7 +136,7 @@ def _stages(events: Iterable[AnyEvent]) -> list[_Stage]:
     return stages
 
 
-def _own(stage: _Stage) -> JudgedText | None:
+def _model_text(stage: _Stage) -> JudgedText | None:
     """The model's text in this stage; None where its validation cannot be reproduced."""
     state, finished = stage.state, stage.state.finished
     if finished is None:
@@ -163,7 +163,7 @@ def _own(stage: _Stage) -> JudgedText | None:
     )
 
 
-def _made_of_it(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
+def _extracted_calls(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
     """Calls that the model did not write in one piece: taken out of a text, or put together from two."""
     calls = {call.text: call for call in stage.state.calls}
     if own is not None and own.tool is not None:
@@ -184,16 +184,18 @@ def _made_of_it(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
     ]
 
 
-def _of_turn(stage: _Stage, request: RunRequest, left: list[str]) -> list[JudgedText]:
+def _turn_calls(stage: _Stage, request: RunRequest, omitted: list[str]) -> list[JudgedText]:
     """The calls of a turn of a conversation; its other text has no verdict."""
     if request.native == "template":
-        left.append(f"{stage.name}: what a turn in the model's own form may be depends on the conversation")
+        omitted.append(
+            f"{stage.name}: which turns in the native notation are valid depends on the conversation"
+        )
         return []
     if request.loop.transforms or any(isinstance(event, TransformActed) for event in stage.state.outline):
-        left.append(f"{stage.name}: transforms changed what was read")
+        omitted.append(f"{stage.name}: transforms changed its text before it was validated")
         return []
     if stage.state.violations:
-        left.append(f"{stage.name}: what was wrong with it depends on what the turn might be")
+        omitted.append(f"{stage.name}: its violations depend on what the turn may be")
     return [
         JudgedText(
             stage=f"{stage.name} {call.call}",

@@ -53,7 +53,7 @@ def pytest_file(run: RecordedRun) -> str:
     document, digest = run.enforced.to_document(), run.enforced.digest
     found = judged_texts(run.request, run.events)
     if not found.texts:
-        why = f" ({'; '.join(found.left)})" if found.left else ""
+        why = f" ({'; '.join(found.omitted)})" if found.omitted else ""
         raise GlyphscopeError(
             f"No text of this run can be judged separately{why}.",
             where="pytest",
@@ -65,12 +65,12 @@ def pytest_file(run: RecordedRun) -> str:
         f'    assert REGISTRY.digest == "{digest}", "the registry was changed"\n'
     )
     tests = [_test(text, name, run.request) for text, name in zip(found.texts, _names(found.texts))]
-    head = _HEAD + "\n" + "".join(f"# {line}\n" for line in _about(run, found.left))
+    head = _HEAD + "\n" + "".join(f"# {line}\n" for line in _about(run, found.omitted))
     parts = [head + "\n" + _imports(found.texts, run.request) + "\n" + registry, _JUDGE, unchanged, *tests]
     return "\n\n".join(parts)
 
 
-def _about(run: RecordedRun, left: tuple[str, ...]) -> Iterator[str]:
+def _about(run: RecordedRun, omitted: tuple[str, ...]) -> Iterator[str]:
     """Each on one line, whatever a model's file is called."""
     started, model = run.started, run.started.model
     known = f", SHA-256 {model.sha256}" if model.sha256 else ""
@@ -79,7 +79,7 @@ def _about(run: RecordedRun, left: tuple[str, ...]) -> Iterator[str]:
     yield one_line(f"seed {run.request.sampling.seed}, constraint {run.request.constraint}")
     yield one_line(f"{sampling_words(run.request.sampling)}, {limits_in_words(run.request)}")
     yield one_line(", ".join(f"{name} {version}" for name, version in started.versions.items()))
-    for reason in left:
+    for reason in omitted:
         yield one_line(f"Not judged here: {reason}.")
 
 
