@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QTabBar, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QTabBar, QWidget
 
 from glyphscope.evals.run_figures import RunFigures, run_figures
 from glyphscope.events import AnyEvent
@@ -22,7 +22,7 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, grid_layout, hbox, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, ScrollArea, grid_layout, hbox, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
@@ -51,19 +51,16 @@ class ColumnStream(StreamView):
         return QSize(200, self.minimumSizeHint().height())
 
 
-class _Words(QScrollArea):
+class _Words(ScrollArea):
     """A sentence in place of the stream, scrolled where it does not fit."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent=parent)
         self.setObjectName("compareNotice")
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.label = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
         self.label.setContentsMargins(PAD - 2, 8, 8, 4)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setWidget(self.label)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def sizeHint(self) -> QSize:
         return QSize(200, 40)

@@ -6,12 +6,13 @@ from typing import Any
 
 from PySide6.QtCore import QLineF, QObject, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope.evals.distribution import Distribution, Group, Option, Parting
 from glyphscope.evals.results.words import rate_words, share_words
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.visible import visible
+from glyphscope_gui.shared.cells import paint_bar, paint_selection
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.token_words import token_text
@@ -68,8 +69,7 @@ class ShareDelegate(QStyledItemDelegate):
         share = index.data(SHARE_ROLE)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, theme().color("selection"))
+        paint_selection(painter, option)
         box = QRectF(option.rect).adjusted(8, 0, -8, 0)
         words = index.data(Qt.ItemDataRole.DisplayRole)
         widest = option.fontMetrics.horizontalAdvance("> 99.9% [100, 100]")
@@ -118,13 +118,7 @@ def _label(group: Group) -> str:
 
 
 def _paint_share(painter: QPainter, bar: QRectF, share: float, low: float, high: float) -> None:
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme().color("track"))
-    painter.drawRoundedRect(bar, 2.5, 2.5)
-    filled = QRectF(bar)
-    filled.setWidth(max(bar.width() * share, 1.5))
-    painter.setBrush(theme().color("accent"))
-    painter.drawRoundedRect(filled, 2.5, 2.5)
+    paint_bar(painter, bar, share, theme().color("accent"))
     painter.setPen(QPen(theme().color("text"), 1.4))
     left, right, y = bar.left() + low * bar.width(), bar.left() + high * bar.width(), bar.center().y()
     painter.drawLine(QLineF(left, y, right, y))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,7 +17,7 @@ from glyphscope.evals.matrix.needs import needs_of, rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.changes import Changes, changes_between
 from glyphscope.evals.results.export import export_samples
-from glyphscope.evals.results.folder import SAMPLES, ResultFolder, ResultRow, list_results
+from glyphscope.evals.results.folder import ResultFolder, ResultRow, list_results
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
@@ -168,14 +167,14 @@ def read_result(path: Path) -> Opened:
     folder = ResultFolder.open(path)
     samples = folder.samples()
     result = EvalResult(path, folder.manifest, samples, summarise(folder.manifest, samples))
-    unfinished = not folder.manifest.finished and not is_being_written(path)
-    return Opened(result, _note(path, result), unfinished)
+    unfinished = not folder.manifest.finished and not folder.is_being_written
+    return Opened(result, _note(folder, result), unfinished)
 
 
-def _note(path: Path, result: EvalResult) -> str:
+def _note(folder: ResultFolder, result: EvalResult) -> str:
     """Describe missing samples, another process that writes to the result, and torn lines."""
     manifest, words = result.manifest, []
-    if is_being_written(path):
+    if folder.is_being_written:
         words.append(tr("Another evaluation is writing to this result. Open it again to see new samples."))
     elif not manifest.finished:
         words.append(
@@ -185,35 +184,12 @@ def _note(path: Path, result: EvalResult) -> str:
                 planned=manifest.planned,
             )
         )
-    if _is_torn(path / SAMPLES) and not words:
+    if folder.is_torn and not words:
         words.append(tr("The last line of samples.jsonl is incomplete; Resume reruns that sample."))
     words.extend(
         tr("{name} was skipped: {why}", name=name, why=why) for name, why in manifest.missing.items()
     )
     return " ".join(words)
-
-
-def is_being_written(path: Path) -> bool:
-    """Whether another process has the right to write to it now."""
-    try:
-        with open(path / SAMPLES, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _is_torn(path: Path) -> bool:
-    try:
-        with open(path, "rb") as file:
-            if not file.seek(0, 2):
-                return False
-            file.seek(-1, 2)
-            return file.read(1) != b"\n"
-    except OSError:
-        return False
 
 
 def _report(path: Path) -> Path:
@@ -254,14 +230,9 @@ def _compared(before: Path, result: EvalResult, samples: tuple[Sample, ...]) -> 
 
 def _events(folder: ResultFolder, sample: Sample, turn: int) -> tuple[AnyEvent, ...]:
     if not sample.runs:
-        raise RecordError(
-            tr("No run was recorded for this sample."), where=sample.id, hint=_why_no_run(sample)
-        )
+        hint = sample.failures[0].detail if sample.failures else ""
+        raise RecordError(tr("No run was recorded for this sample."), where=sample.id, hint=hint)
     return read_record(folder.record_path(sample, turn)).events
-
-
-def _why_no_run(sample: Sample) -> str:
-    return sample.failures[0].detail if sample.failures else ""
 
 
 def _run(folder: ResultFolder, sample: Sample) -> OpenedRun:

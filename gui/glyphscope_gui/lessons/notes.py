@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, vbox
 
 
 class LessonNotes(QWidget):
@@ -31,9 +31,7 @@ class LessonNotes(QWidget):
         self.title = LessonLabel("", "heading", self)
         self.answers = LessonLabel("", "title", self)
         self.following = LessonLabel("", "muted", self)
-        self._area = QScrollArea(self, widgetResizable=True)
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area = ScrollArea(parent=self)
         self._timer = QTimer(self, interval=1000)
         self._timer.timeout.connect(self._tick)
         head = hbox((self.place, 1), self.clock)

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope.events import RunRequest
 from glyphscope_gui.shared.labels import named
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import ScrollArea, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 FRAME = 4
@@ -33,10 +33,7 @@ class SettingsPopup(QFrame):
         self._options = RunRequest(prompt="", registry={})
         self.body = named(QWidget(), "settingsBody")
         self.column = vbox(parent=self.body, margins=(PAD, 12, PAD, 14), spacing=14)
-        scroll = QScrollArea(self, widgetResizable=True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(self.body)
+        scroll = ScrollArea(self.body, self)
         scroll.verticalScrollBar().rangeChanged.connect(self._grow)
         vbox(scroll, parent=self, margins=1)
 

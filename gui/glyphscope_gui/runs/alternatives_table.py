@@ -24,7 +24,7 @@ from glyphscope_gui.runs.alternatives_model import (
     TEXT,
     AlternativesModel,
 )
-from glyphscope_gui.shared.cells import paint_selection, paint_words
+from glyphscope_gui.shared.cells import paint_bar, paint_selection, paint_words
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import WholeTable
@@ -60,17 +60,12 @@ class AlternativeDelegate(QStyledItemDelegate):
 
     def _paint_bar(self, painter: QPainter, line: QRectF, alternative: Alternative, impossible: bool) -> None:
         box = QRectF(line.left() + 4, line.center().y() - _BAR_HEIGHT / 2, line.width() - 8, _BAR_HEIGHT)
-        bar = QRectF(box)
-        bar.setWidth(max(box.width() * alternative.raw, 1.5))
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme().color("track"))
-        painter.drawRoundedRect(box, 2.5, 2.5)
-        if not is_masked(alternative):
-            role = "impossible-line" if impossible else "text-faint" if alternative.removed else "accent"
-            painter.setBrush(theme().color(role))
+        if is_masked(alternative):
+            fill = QBrush(theme().color("text-faint"), Qt.BrushStyle.BDiagPattern)
         else:
-            painter.setBrush(QBrush(theme().color("text-faint"), Qt.BrushStyle.BDiagPattern))
-        painter.drawRoundedRect(bar, 2.5, 2.5)
+            role = "impossible-line" if impossible else "text-faint" if alternative.removed else "accent"
+            fill = QBrush(theme().color(role))
+        paint_bar(painter, box, alternative.raw, fill)
 
     def _paint_text(self, painter: QPainter, line: QRectF, index: Index) -> None:
         alternative = index.data(ALTERNATIVE_ROLE)

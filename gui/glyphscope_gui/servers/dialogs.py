@@ -7,12 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
-    QFrame,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -27,7 +25,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, replace_content, vbox
+from glyphscope_gui.shared.layouts import ScrollArea, hbox, replace_content, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
@@ -173,9 +171,7 @@ class ImportServersDialog(PlainDialog):
         self.replace_box = QCheckBox(tr("Replace servers of the same name"), self)
         self.add_button = push_button(tr("Add"), self, role="primary")
         buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
-        self._scroll = QScrollArea(self, widgetResizable=True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
+        self._scroll = ScrollArea(parent=self)
         hint = PlainLabel(tr("Paste or choose an mcpServers file. Importing starts nothing."), self)
         hint.setProperty("role", "muted")
         row = hbox((hint, 1), self.file_button)

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPen, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QFontMetrics,
+    QPainter,
+    QPen,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope.visible import visible
@@ -44,6 +54,16 @@ def paint_selection(painter: QPainter, option: QStyleOptionViewItem) -> None:
     """The selected row's ground, in tables."""
     if option.state & QStyle.StateFlag.State_Selected:
         painter.fillRect(option.rect, theme().color("selection"))
+
+
+def paint_bar(painter: QPainter, box: QRectF, share: float, fill: QBrush | QColor) -> None:
+    """A bar filled from the left by a share from 0 to 1, of which a trace is always seen."""
+    filled = QRectF(box)
+    filled.setWidth(max(box.width() * share, 1.5))
+    painter.setPen(Qt.PenStyle.NoPen)
+    for part, brush in ((box, theme().color("track")), (filled, fill)):
+        painter.setBrush(brush)
+        painter.drawRoundedRect(part, 2.5, 2.5)
 
 
 def paint_words(

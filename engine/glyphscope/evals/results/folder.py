@@ -135,6 +135,30 @@ class ResultFolder:
             )
         return self.path / name
 
+    @property
+    def is_torn(self) -> bool:
+        """Whether the last sample is incomplete; what cannot be read is not."""
+        try:
+            with open(self.path / SAMPLES, "rb") as file:
+                if not file.seek(0, os.SEEK_END):
+                    return False
+                file.seek(-1, os.SEEK_END)
+                return file.read(1) != b"\n"
+        except OSError:
+            return False
+
+    @property
+    def is_being_written(self) -> bool:
+        """Whether another process has the right to write now (`writing`)."""
+        try:
+            with open(self.path / SAMPLES, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
     @contextmanager
     def writing(self) -> Iterator[SampleWriter]:
         """The right to write, for as long as the context lasts. Raises StorageError where another process has it."""
