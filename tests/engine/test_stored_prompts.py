@@ -101,9 +101,18 @@ def test_another_process_restores_the_whole_chunks_of_a_prompt(disk: Disk) -> No
 def test_what_the_memory_contains_is_not_restored(disk: Disk) -> None:
     disk.write()
     stored = disk.opened()
-    stored._engine.tokens = PROMPT[: 4 * CHUNK]
+    stored._engine.tokens = PROMPT[: 4 * CHUNK + 1]
     assert stored.restore(PROMPT) == 0
-    assert stored._engine.tokens == PROMPT[: 4 * CHUNK]
+    assert stored._engine.tokens == PROMPT[: 4 * CHUNK + 1]
+
+
+def test_a_file_is_read_for_one_chunk_only_if_most_of_it_is_used(disk: Disk) -> None:
+    disk.write()
+    stored = disk.opened()
+    stored._engine.tokens = PROMPT[:CHUNK]
+    assert stored.restore(PROMPT[: 2 * CHUNK + 1] + [7] * 200) == 0
+    stored._engine.tokens = PROMPT[: 2 * CHUNK]
+    assert stored.restore(PROMPT[: 3 * CHUNK + 1] + [7] * 200) == 3 * CHUNK
 
 
 def test_a_prompt_is_stored_once_and_only_if_that_saves_time(disk: Disk) -> None:
@@ -142,6 +151,11 @@ def test_a_disabled_cache_is_neither_written_nor_read(disk: Disk) -> None:
 def test_other_settings_are_another_key(disk: Disk, options: dict[str, object]) -> None:
     disk.write()
     assert disk.restored(stored=disk.opened(**options)) == 0
+
+
+def test_any_number_of_threads_is_the_same_key_without_flash_attention(disk: Disk) -> None:
+    disk.write(stored=disk.opened(threads=2, flash_attention="off"))
+    assert disk.restored(stored=disk.opened(threads=1, flash_attention="off")) == 5 * CHUNK
 
 
 def test_another_build_is_another_key(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:

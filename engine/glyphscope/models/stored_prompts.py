@@ -31,7 +31,7 @@ from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stor
 from glyphscope.text.lines import common_length
 
 WORTH = 2 * CHUNK
-"""The fewest tokens for which a file is written or read."""
+"""The fewest tokens for which a file is written, or one of any size is read; one that serves mostly for `CHUNK`."""
 _FASTER = 4
 """A state is stored if evaluating its tokens takes this many times as long as copying and checking it."""
 _FREE = 4
@@ -71,6 +71,11 @@ class _Found(NamedTuple):
     header: _Header
     length: int
 
+    def is_worth_reading(self, have: int) -> bool:
+        """Whether it spares enough evaluation where the first `have` tokens are in the context."""
+        mostly = 2 * self.length >= len(self.header.tokens) // 4
+        return self.length - have >= (CHUNK if mostly else WORTH)
+
 
 def identity_of(path: str) -> Identity:
     """The identity of a model's file, or of all parts of a split one; empty where it cannot be read."""
@@ -104,7 +109,12 @@ class StoredPrompts:
     def __init__(self, engine: LlamaEngine, path: str, identity: Identity) -> None:
         """`identity` is that of the file `path` before it was loaded: nothing is stored once the file has changed."""
         self._engine, self._path, self._identity = engine, path, identity
-        how = repr((identity, engine.options, engine.context, CHUNK, LEAST, LEAST_LINES, _build()))
+        options = engine.options
+        if (
+            options.flash_attention == "off"
+        ):  # threads share rows then, each of which has the same digits in any thread
+            options = msgspec.structs.replace(options, threads=0)
+        how = repr((identity, options, engine.context, CHUNK, LEAST, LEAST_LINES, _build()))
         self._key = hashlib.sha256(how.encode("utf-8", "surrogatepass")).hexdigest()
         self.cache: PromptCache | None = None
         self.sha256 = ""
@@ -119,10 +129,10 @@ class StoredPrompts:
         """
         engine, cache = self._engine, self.cache
         have = len(engine.tokens)
-        if cache is None or len(prompt) - 1 - have < WORTH or not self._is_unchanged():
+        if cache is None or len(prompt) - 1 - have < CHUNK or not self._is_unchanged():
             return 0
         found = self._best(Path(cache.folder), prompt[:-1])
-        if found is None or found.length - have < WORTH:
+        if found is None or not found.is_worth_reading(have):
             return 0
         state = self._read(found)
         tokens = _numbers(found.header.tokens)
