@@ -23,6 +23,7 @@ from glyphscope.runs.run_state import RunState, StageState
 from glyphscope.strategies.constraints import answer_grammar
 from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import percent
+from glyphscope.text.shorten import capitalised
 
 Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
@@ -250,7 +251,7 @@ class _TokenPosition:
                     if isinstance(event, Violation) and event.code != "SYNTAX":
                         words = f"{event.message.rstrip('.')}."
                         is_name = words.split()[0] not in ("no", "the", "item")  # an argument's is as it is
-                        return words if is_name else words[0].upper() + words[1:]
+                        return words if is_name else capitalised(words)
         dead = state.feed(token)
         accepted = (dead.failed_at or state.position) - state.position
         expected = " or ".join(dead.expected(4))

@@ -1,4 +1,4 @@
-"""Texts cut to a length, always with `…` where something is missing."""
+"""Texts cut to a length, always with `…` where something is missing, or begun with a capital letter."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from typing import Any, Literal
 from glyphscope.visible import one_line
 
 Keep = Literal["start", "end", "ends"]
+
+
+def capitalised(text: str) -> str:
+    """The text with its first letter in upper case; unlike with `str.capitalize`, the others stay."""
+    return text[:1].upper() + text[1:]
 
 
 def shorten(text: str, most: int, *, keep: Keep = "start", length: bool = False) -> str:

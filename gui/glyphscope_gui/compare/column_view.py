@@ -12,6 +12,7 @@ from glyphscope.evals.run_figures import RunFigures, run_figures
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
+from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
 from glyphscope_gui.compare.comparison import Column, ColumnPhase
 from glyphscope_gui.compare.variant import VariantPicker
@@ -114,8 +115,8 @@ class CompareColumn(FollowsSize, QFrame):
         other = column.state is not self._state
         self._column, self._state = column, column.state
         name = tr("column {number}, {name}", number=self._number, name=column.name)
-        self.setAccessibleName(name[0].upper() + name[1:])
-        self.title.setText(f"{self._number}   {column.name[:1].upper()}{column.name[1:]}")
+        self.setAccessibleName(capitalised(name))
+        self.title.setText(f"{self._number}   {capitalised(column.name)}")
         self.picker.show_variant(column.variant)
         self.picker.name_for(name)
         changes = column.variant.change_words

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from glyphscope.text.shorten import capitalised
 from glyphscope_gui.compare.column_view import CompareColumn
 from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.compare.variants import OWN, PRESETS
@@ -87,7 +88,7 @@ class ComparePage(FollowsSize, QWidget):
 
     def show_words(self, words: str) -> None:
         """Show the differences of the columns, in a sentence."""
-        role, words = ("title", words[0].upper() + words[1:]) if words else ("muted", _NO_WORDS)
+        role, words = ("title", capitalised(words)) if words else ("muted", _NO_WORDS)
         if words != self.words.text():
             self.words.setText(words)
             set_role(self.words, role)

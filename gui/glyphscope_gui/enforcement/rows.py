@@ -12,7 +12,7 @@ from glyphscope.notation.read import parse_value
 from glyphscope.proof.prove import Proof
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
-from glyphscope.text.shorten import shorten
+from glyphscope.text.shorten import capitalised, shorten
 from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
@@ -56,7 +56,7 @@ def _cell(proof: Proof) -> Cell:
         return Cell("enforced", "", words)
     if not proof.witness:
         return Cell("error" if proof.engine == "converter" else "unknown", "", proof.why)
-    why = f"{proof.what[:1].upper()}{proof.what[1:]}" if proof.what else ""
+    why = capitalised(proof.what)
     if proof.why:
         why = f"{why}\n{proof.why}" if why else proof.why
     if proof.engine == "converter" and proof.what:

@@ -22,6 +22,7 @@ from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.shorten import capitalised
 from glyphscope_gui.grammar.examples_model import ExampleVerdict
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
 from glyphscope_gui.shared.language import tr
@@ -202,7 +203,7 @@ def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Compar
     if base is None:
         raise GrammarError(tr("The previous version has errors and cannot be compared."))
     found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)
-    bound = f"{found.bound[:1].upper()}{found.bound[1:]}."
+    bound = f"{capitalised(found.bound)}."
     if found.same and found.exhausted:
         note = tr("Both versions accept exactly the same texts.")
     else:

@@ -23,7 +23,7 @@ from glyphscope.lessons.lesson import Experiment
 from glyphscope.lessons.run_settings import MOST_TOKENS, value_at
 from glyphscope.runs import RunState, run_state
 from glyphscope.text.json_values import json_or_text
-from glyphscope.text.shorten import shorten
+from glyphscope.text.shorten import capitalised, shorten
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
@@ -201,7 +201,7 @@ class LessonExperiment(QFrame):
             self.difference.set_words("")
             return
         words = difference_words(align([run_state(self._base), state]), ["previous run", "this run"])
-        self.difference.set_words(f"{words[:1].upper()}{words[1:]}")
+        self.difference.set_words(capitalised(words))
 
     def _value(self, name: str) -> Any:
         if "/" in name:

@@ -14,6 +14,7 @@ from glyphscope.explain.retokenization import Boundaries, boundary_diff_words, b
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import steps_of
 from glyphscope.text.figures import UNKNOWN
+from glyphscope.text.shorten import capitalised
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
@@ -206,7 +207,7 @@ class MaskImpactView(QWidget):
 
 
 def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
+    return f"{capitalised(words)}."
 
 
 def _argument(place: PromptPlace) -> str:

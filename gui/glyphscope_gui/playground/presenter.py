@@ -15,6 +15,7 @@ from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
 from glyphscope.sessions.exports import ExportForm
+from glyphscope.text.shorten import capitalised
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.conversation_presenter import ConversationPresenter
@@ -217,7 +218,7 @@ class PlaygroundPresenter(Page):
     def _show_end(self, end: RunEnd, state: RunState) -> None:
         """Show the end of a run without a valid call, with its prompt's note, and a button if there is a fix."""
         note = state.prompt.note if state.prompt is not None else ""
-        words = f"{end.words[:1].upper()}{end.words[1:]}. {end.hint} {note}".rstrip()
+        words = f"{capitalised(end.words)}. {end.hint} {note}".rstrip()
         request = state.started.request if state.started is not None else None
         fix: tuple[str, Callable[[], None] | None] = ("", None)
         if end.status == "impossible" and request is not None and request.constraint == "off":

@@ -29,6 +29,7 @@ from glyphscope.events import (
     TransformActed,
 )
 from glyphscope.text.figures import duration, duration_ms, plain_number
+from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import LONGEST, claim_words, cut, json_text, whole_json
 from glyphscope_gui.playground.timeline_words import (
@@ -104,7 +105,7 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
             yield from _json(tr("Arguments"), event.arguments, event.tool)
         case ApprovalGiven():
             words = approval_words(event)
-            yield Block("words", f"{words[:1].upper()}{words[1:]}.")
+            yield Block("words", f"{capitalised(words)}.")
             if event.edited:
                 yield Block("heading", tr("Arguments executed"))
                 yield from _json(tr("Arguments executed"), event.arguments)

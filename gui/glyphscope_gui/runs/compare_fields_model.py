@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 
 from glyphscope.evals.align import TOOL, AlignedField, Alignment, FieldCell, field_words
+from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
@@ -58,7 +59,7 @@ class CompareFieldsModel(TableModel[AlignedField]):
         if section >= FIRST_RUN and orientation == Qt.Orientation.Horizontal:
             if role == Qt.ItemDataRole.DisplayRole:
                 name = self._names[section - FIRST_RUN]
-                return name[:1].upper() + name[1:]
+                return capitalised(name)
             return self.alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
         return super().headerData(section, orientation, role)
 

@@ -10,6 +10,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
 from glyphscope.text.figures import percent, pluralize
+from glyphscope.text.shorten import capitalised
 
 MEASURE_WORDS: dict[Measure, str] = {
     "ok": "correct",
@@ -119,7 +120,7 @@ def comparison_words(
     else:
         rates = f"{right:,} of {c.pairs:,} {measure} where {label[0]} had {base:,}"
     return (
-        f"{_capital(label[1])}: {rates}; difference {points(c.difference, c.pairs)} points "
+        f"{capitalised(label[1])}: {rates}; difference {points(c.difference, c.pairs)} points "
         f"[{points(c.low, c.pairs)}, {points(c.high, c.pairs)}], {mcnemar_words(c.p, exact=c.exact)}, {pairs_words(c)}."
         f"{_in_common(c, arms, names)}"
     )
@@ -207,7 +208,3 @@ def rate_words(share: Share) -> str:
 def share_words(share: Share) -> str:
     """`25 of 30, 83% [65, 93]`."""
     return f"{share.correct:,} of {share.n:,}, {rate_words(share)}" if share.n else "–"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

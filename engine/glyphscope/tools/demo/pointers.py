@@ -9,7 +9,7 @@ from typing import Any
 from glyphscope.errors import ToolError
 from glyphscope.registry.pointer import steps_of as pointer_steps
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.text.shorten import and_more, shorten
+from glyphscope.text.shorten import and_more, capitalised, shorten
 
 MAX_STEPS = 32
 _SHOWN = 12
@@ -51,7 +51,7 @@ def child(value: Any, step: str, before: Sequence[str]) -> Any:
         if step not in value:
             raise ToolError(
                 f"There is no {written((*before, step))}.",
-                hint=f"{_first_up(written(before))} has {_keys(value)}.",
+                hint=f"{capitalised(written(before))} has {_keys(value)}.",
             )
         return value[step]
     if isinstance(value, list):
@@ -88,10 +88,6 @@ def kind(value: Any) -> str:
         return "true or false"
     kinds: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
     return kinds.get(type(value), "a number")
-
-
-def _first_up(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _keys(value: dict[str, Any]) -> str:

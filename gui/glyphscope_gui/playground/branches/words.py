@@ -8,7 +8,7 @@ from glyphscope.events import Alternative, PrefixPart, Relaxed, RunRequest
 from glyphscope.runs import RunState
 from glyphscope.runs.relaxation import parts_of
 from glyphscope.sessions import Kin
-from glyphscope.text.shorten import shorten
+from glyphscope.text.shorten import capitalised, shorten
 from glyphscope.visible import visible
 from glyphscope_gui.history.model import outcome_words
 from glyphscope_gui.shared.language import tr
@@ -133,7 +133,7 @@ def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
             )
         )
         dropped = relaxation_words(request, parent)
-        lines.append(dropped[:1].upper() + dropped[1:])
+        lines.append(capitalised(dropped))
     lines += [kin.row.note, outcome_words(kin.row.outcome), tr("%n token(s)", "", kin.row.tokens)]
     return "\n".join(line for line in lines if line)
 
