@@ -19,7 +19,7 @@ from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.run import exit_code, show
 from glyphscope.cli.signals import closing_when_ended
-from glyphscope.cli.streaming import cancellable, recorded
+from glyphscope.cli.streaming import interruptible, recorded
 from glyphscope.events import (
     DEFAULT_LOAD,
     AnyEvent,
@@ -114,7 +114,7 @@ def branch(
         source = stack.enter_context(opened(name, options=options, prompts=stored.cache, quiet=as_json))
         interaction = TerminalInteraction({})
         generation = stack.enter_context(closing(run_request(request, source, interaction)))
-        generated = stack.enter_context(closing(cancellable(generation, source, interaction)))
+        generated = stack.enter_context(closing(interruptible(generation, source, interaction)))
         kept: list[AnyEvent] = []
         state = show(_keeping(recorded(generated, writer), kept), as_json=as_json)
     if relax and not as_json and state.failed is None:

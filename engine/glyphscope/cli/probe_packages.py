@@ -21,6 +21,7 @@ USES = {
     "mcp": "MCP servers",
     "remote": "endpoints",
     "hub": "downloading models by name",
+    "python": "Python functions as tools",
     "parquet": "evaluations as Parquet",
 }
 """The feature that does not work without an extra."""

@@ -45,7 +45,7 @@ from glyphscope.cli.seeds import print_distribution, seeds_to_run
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sources import open_sources
 from glyphscope.cli.strategy_options import StrategyOptions
-from glyphscope.cli.streaming import BAD_REQUEST, cancellable, recorded
+from glyphscope.cli.streaming import BAD_REQUEST, interruptible, recorded
 from glyphscope.events import (
     AnyEvent,
     ConstraintKind,
@@ -181,7 +181,7 @@ def run(
         interaction = TerminalInteraction(tools.sources)
         # closed here, and not whenever the collector comes: the model stops, and Ctrl-C is what it was before
         generation = stack.enter_context(closing(run_request(request, source, interaction)))
-        events = stack.enter_context(closing(cancellable(generation, source, interaction)))
+        events = stack.enter_context(closing(interruptible(generation, source, interaction)))
         state = show(recorded(events, writer), as_json=as_json)
     raise typer.Exit(exit_code(state))
 

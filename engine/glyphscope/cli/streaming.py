@@ -24,6 +24,7 @@ from glyphscope.models.interface import Model
 from glyphscope.runs import RunState, run_state
 from glyphscope.sessions import RecordWriter, atomic_write
 from glyphscope.sessions.records import encode_record
+from glyphscope.strategies import cancellable
 
 BAD_REQUEST = frozenset(
     {"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED"}
@@ -43,7 +44,7 @@ def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterato
         yield event
 
 
-def cancellable(
+def interruptible(
     events: Iterable[AnyEvent], model: Model, interaction: TerminalInteraction
 ) -> Generator[AnyEvent, None, None]:
     """The first Ctrl-C cancels the run, so that it ends with its own last event; the second interrupts."""
@@ -53,10 +54,7 @@ def cancellable(
         model.cancel()
 
     with on_first_interrupt(cancel):
-        for event in events:
-            yield event
-            if interaction.cancelled.is_set():
-                model.cancel()  # the first time may have been before there was a generation to cancel
+        yield from cancellable(events, model, interaction)
 
 
 def run_all(

@@ -2,4 +2,4 @@
 
 from glyphscope.strategies.continuation import continue_aborted
 from glyphscope.strategies.loop.presets import compose
-from glyphscope.strategies.run import run
+from glyphscope.strategies.run import cancellable, run

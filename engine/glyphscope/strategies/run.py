@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 
 from glyphscope.errors import GlyphscopeError
@@ -79,6 +79,16 @@ def run(
         yield finished(context, ending)
     except GlyphscopeError as error:
         yield emitter.stamp(failed(error))
+
+
+def cancellable(
+    events: Iterable[AnyEvent], model: Model, interaction: Interaction
+) -> Generator[AnyEvent, None, None]:
+    """The events of a run, which ends as `cancelled` once `interaction.cancelled` is set, even before it generates."""
+    for event in events:
+        yield event
+        if interaction.cancelled.is_set():
+            model.cancel()
 
 
 def _executed(context: Context, ending: Ending) -> Generator[AnyEvent, None, Ending]:

@@ -1,0 +1,176 @@
+"""A run: its events as they come, its result, and its record."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import AnyEvent, CallReady, ToolResult, Violation
+from glyphscope.runs import CallState, RunState, StageState, reduce_event
+from glyphscope.runs.run_state import Outcome
+from glyphscope.sessions.bundle import read_run as read_file
+from glyphscope.sessions.exports import ExportForm, export
+from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.sessions.files import atomic_write
+from glyphscope.sessions.records import encode_record
+
+_HEIGHT = 640
+"""Pixels of a run's page in a notebook."""
+
+
+class Run:
+    """A run of a model, or a recorded one. Iterate it for its events as they come, also with `async for`.
+
+    The properties of its result run it to the end first, and so do `wait` and `await`. They raise GlyphscopeError for
+    a run that failed: an invalid answer is a result, not a failure.
+    """
+
+    def __init__(self, events: Iterable[AnyEvent], cancel: Callable[[], None] = lambda: None) -> None:
+        self._source, self._cancel = iter(events), cancel
+        self._events: list[AnyEvent] = []
+        self._state = RunState()
+
+    def __iter__(self) -> Iterator[AnyEvent]:
+        place = 0
+        while place < len(self._events) or self._advance():
+            yield self._events[place]
+            place += 1
+
+    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        place = 0
+        while place < len(self._events) or await self._advance_async():
+            yield self._events[place]
+            place += 1
+
+    def __await__(self) -> Generator[Any, None, Run]:
+        async def waited() -> Run:
+            while await self._advance_async():
+                pass
+            return self.wait()
+
+        return waited().__await__()
+
+    def wait(self) -> Run:
+        """Run to the end. Raises GlyphscopeError for a run that failed."""
+        while self._advance():
+            pass
+        if (failed := self._state.failed) is not None:
+            raise GlyphscopeError(failed.message, hint=failed.hint)
+        return self
+
+    def cancel(self) -> None:
+        """End it, from any thread: its outcome is then `cancelled`."""
+        self._cancel()
+
+    # the result
+
+    @property
+    def events(self) -> tuple[AnyEvent, ...]:
+        """All events."""
+        return tuple(self.wait()._events)
+
+    @property
+    def state(self) -> RunState:
+        """Everything that the events so far say, without waiting: stages, fields, tokens, prompts, figures."""
+        return self._state
+
+    @property
+    def outcome(self) -> Outcome:
+        """`valid`, `invalid`, `aborted` at a violation, or `cancelled`."""
+        return self.wait()._state.outcome
+
+    @property
+    def valid(self) -> bool:
+        return self.outcome == "valid"
+
+    @property
+    def calls(self) -> tuple[CallState, ...]:
+        """The calls of the last answer, valid or not, with their fields and violations."""
+        stage = self.wait()._last
+        return tuple(stage.written.values()) if stage is not None else ()
+
+    @property
+    def tool(self) -> str | None:
+        """The name of the tool of the last valid call."""
+        call = self._call
+        return None if call is None else call.tool
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments of the last valid call."""
+        call = self._call
+        return None if call is None else call.arguments
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """The violations of all answers, each with its character and code."""
+        return tuple(each for stage in self.wait()._state.stages for each in stage.violations)
+
+    @property
+    def text(self) -> str:
+        """The last answer as the model wrote it."""
+        stage = self.wait()._last
+        return stage.text if stage is not None else ""
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """The results of the executed calls."""
+        return tuple(event for event in self.events if isinstance(event, ToolResult))
+
+    # its record
+
+    def save(self, path: str | Path) -> None:
+        """Write the record (JSON Lines), or to a name that ends with `.html` the run as a page. Raises StorageError."""
+        path = Path(path)
+        page = path.suffix == ".html"
+        atomic_write(
+            path, self.export("html").encode("utf-8", "replace") if page else encode_record(self.events)
+        )
+
+    def export(self, form: ExportForm) -> str:
+        """The run in another form, as `glyphscope export` writes it. Raises GlyphscopeError."""
+        return export(RecordedRun(self.events), form)
+
+    def __repr__(self) -> str:
+        return f"<Run {self._state.outcome}: {len(self._events):,} events>"
+
+    def _repr_html_(self) -> str:
+        """The page of the run, in which a reader goes through it token by token."""
+        page = html.escape(self.export("html"), quote=True)
+        return f'<iframe srcdoc="{page}" width="100%" height="{_HEIGHT}" style="border: 0"></iframe>'
+
+    # inside
+
+    @property
+    def _last(self) -> StageState | None:
+        return self._state.last_with_text
+
+    @property
+    def _call(self) -> CallReady | None:
+        state = self.wait()._state
+        return next((call for stage in reversed(state.stages) for call in reversed(stage.calls)), None)
+
+    def _advance(self) -> bool:
+        """Take the next event; False at the end."""
+        event = next(self._source, None)
+        if event is None:
+            return False
+        self._events.append(event)
+        reduce_event(self._state, event)
+        return True
+
+    async def _advance_async(self) -> bool:
+        try:
+            return await asyncio.to_thread(self._advance)
+        except asyncio.CancelledError:
+            self._cancel()
+            raise
+
+
+def read_run(path: str | Path) -> Run:
+    """The run of a record or a bundle. Raises RecordError and StorageError."""
+    return Run(read_file(Path(path)).events)
