@@ -77,9 +77,7 @@ class ChatTemplate:
             self._template, self.reads = environment.read(source)
         except TemplateSyntaxError as error:
             raise _unusable(f"is damaged: {error.message}", f"line {error.lineno}") from error
-        except (
-            Exception
-        ) as error:  # what Python's compiler raises for deep nesting differs from version to version
+        except Exception as error:  # what deep nesting raises differs between versions of Python
             raise _unusable(f"cannot be compiled: {_reason(error)}") from error
 
     def render(
@@ -180,9 +178,7 @@ class ChatTemplate:
                 return self._same_twice(messages, style, _with_defaults(variables))
         except LimitReached as error:
             raise _unusable(f"was stopped: {error.message}.") from error
-        except (
-            Exception
-        ) as error:  # a template can raise any: RecursionError, MemoryError, what a filter raises
+        except Exception as error:  # any: RecursionError, MemoryError, what a filter raises
             raise _unusable(f"cannot take these messages: {_reason(error)}") from error
 
     def _same_twice(self, messages: Sequence[Message], style: CallStyle, variables: Mapping[str, Any]) -> str:

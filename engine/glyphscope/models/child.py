@@ -42,9 +42,8 @@ class Child:
         self._lock = threading.Lock()
         self._running = 0
         self._cancelled = 0
-        self._kept = (
-            threading.Event()
-        )  # clear between a generation's end and the decision to store its prompt
+        self._kept = threading.Event()
+        """Clear between a generation's end and the decision to store its prompt."""
         self._kept.set()
 
     def compute(self) -> None:

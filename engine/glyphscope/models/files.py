@@ -24,9 +24,7 @@ def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:
     """
     where = str(path)
     folder = missing = False
-    with contextlib.suppress(
-        OSError
-    ):  # a path that is too long, or may not be entered, is reported by its reader
+    with contextlib.suppress(OSError):  # too long, or not to be entered: its reader reports that
         folder, missing = path.is_dir(), not path.exists()
     if folder:
         raise ModelError(

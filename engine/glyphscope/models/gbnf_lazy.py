@@ -41,9 +41,7 @@ class LazyGbnfConstraint:
                     where="triggers",
                     hint="A lazy grammar begins with the text from which on it holds.",
                 )
-        GbnfConstraint(
-            engine, grammar
-        )  # a grammar that llama.cpp rejects is an error now, not during the run
+        GbnfConstraint(engine, grammar)  # one that llama.cpp rejects is an error now, not during the run
         self._begun: GbnfConstraint | None = None
         self._last: list[int] = []  # the last tokens, as many as a trigger may begin in
         self._tail = b""  # what they spell

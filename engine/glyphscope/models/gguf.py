@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from glyphscope.errors import ModelError
+from glyphscope.inputs import storage_error
 from glyphscope.text.figures import byte_size
 
 _DAMAGED = "Download it again: it is damaged, or not complete."
@@ -159,11 +160,8 @@ def _read_file(path: Path, kept: str) -> Header:
         with path.open("rb") as file:
             return _read(_Cursor(file, size, str(path)), kept)
     except OSError as error:
-        raise ModelError(
-            f"The file cannot be read: {error.strerror or error}",
-            where=str(path),
-            hint="Check its permissions.",
-        ) from error
+        failure = storage_error(error, path, "read")
+        raise ModelError(failure.message, where=failure.where, hint=failure.hint) from error
 
 
 class _Cursor:

@@ -48,9 +48,8 @@ def _read_many(vocab: int, tokens: range, between: int, separator: bytes) -> lis
     ids = np.full(2 * len(tokens) + 1, between, np.int32)
     ids[1::2] = tokens
     to_text = _function("llama_detokenize", _INT, _POINTER, _POINTER, _INT, _POINTER, _INT, _BOOL, _BOOL)
-    size = -to_text(
-        vocab, ids.ctypes.data, ids.size, None, 0, False, True
-    )  # that of all pieces, before any tidying
+    # the size of all pieces, before any tidying
+    size = -to_text(vocab, ids.ctypes.data, ids.size, None, 0, False, True)
     buffer = ctypes.create_string_buffer(max(size, 1))
     if to_text(vocab, ids.ctypes.data, ids.size, ctypes.addressof(buffer), size, False, True) != size:
         return None

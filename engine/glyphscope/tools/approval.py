@@ -50,7 +50,7 @@ def _parse(text: str) -> ApprovalRule:
     action = action.strip()
     if action not in ACTIONS:
         raise ApprovalError(
-            f"`{text}` does not end in what is done." if equals else f"`{text}` is not a rule.",
+            f"`{text}` does not end in an action." if equals else f"`{text}` is not a rule.",
             where="--approve",
             hint="Write allow, deny or ask for every call, TOOL=allow, SOURCE/TOOL=allow or SOURCE/*=allow.",
         )

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from glyphscope.turns.derive_arguments import derive_arguments
-from glyphscope.turns.form import CallForm, IdStyle, Piece, text_pieces
+from glyphscope.turns.form import ArgumentsForm, CallForm, IdStyle, Piece, text_pieces
 from glyphscope.turns.markup import (
     common_prefix,
     common_suffix,
@@ -23,6 +21,7 @@ from glyphscope.turns.spans import Span, find_span
 
 _DUMPED = re.compile(r"""["']tool_calls["']\s*:""")
 """Messages that a template writes as they are."""
+_COUNT = re.compile(r"""(?<=[:"])[01](?!\d)""")
 ONE = SampleCall(NAMES[0], {KEYS[0]: VALUES[0]}, IDS[0])
 OTHER = SampleCall(NAMES[1], {KEYS[0]: VALUES[1]}, IDS[1])
 
@@ -134,6 +133,7 @@ def _objects(written: _Written) -> FoundCalls:
         style = "given" if IDS[0] in written.text else "index"
     form = CallForm(
         pieces=tuple(pieces),
+        arguments=ArgumentsForm(as_string=span.as_string),
         object=span.object,
         section_open=around.section_open,
         section_close=around.section_close,
@@ -142,8 +142,6 @@ def _objects(written: _Written) -> FoundCalls:
         id=style,
         unmarked=len(pieces) == 1 and before.endswith(around.section_open) and middle is None,
     )
-    if span.as_string:
-        form = replace(form, arguments=replace(form.arguments, as_string=True))
     return FoundCalls(form, before, around.end, middle is not None)
 
 
@@ -213,11 +211,5 @@ def _heading(head: str) -> tuple[list[Piece], IdStyle]:
 
 def _index(text: str) -> tuple[str, str, str]:
     """A text around its first number of one digit, which counts the calls."""
-    for place, char in enumerate(text):
-        if (
-            char in "01"
-            and text[place - 1 : place] in (":", '"')
-            and not text[place + 1 : place + 2].isdigit()
-        ):
-            return text[:place], char, text[place + 1 :]
-    return text, "", ""
+    found = _COUNT.search(text)
+    return (text[: found.start()], found[0], text[found.end() :]) if found else (text, "", "")

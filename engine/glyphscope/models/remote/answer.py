@@ -31,16 +31,16 @@ class Answer:
         self._exchange = exchange
         self._address, self._patience = exchange.connection.address, exchange.connection.patience
         self._kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        self._packed = headers.get("content-encoding", "identity").lower() not in ("", "identity")
+        self._compressed = headers.get("content-encoding", "identity").lower() not in ("", "identity")
         self._deadline = deadline
         self._begun = self._ended = False
         self.characters = 0
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks to the end. Raises ModelError, RequestFailed and Interrupted."""
-        if self._packed:
+        if self._compressed:
             raise not_understood(
-                "The endpoint packed its answer, which it was asked not to do.", self._address
+                "The endpoint compressed its answer, though it was asked not to.", self._address
             )
         if self._kind == "text/html":
             page = self._exchange.without_key(self._bytes())

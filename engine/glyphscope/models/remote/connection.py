@@ -98,9 +98,8 @@ class Connection:
             headers["authorization"] = f"Bearer {self.key}"
         return httpx.AsyncClient(
             headers=headers,
-            verify=self.address.base.startswith(
-                "https:"
-            ),  # else the certificates would be loaded without need
+            # without TLS the certificates would be loaded in vain
+            verify=self.address.base.startswith("https:"),
             timeout=httpx.Timeout(self.patience.connect, read=None, write=30.0),
             trust_env=not self.address.loopback,  # no proxy leads to this machine
             follow_redirects=False,

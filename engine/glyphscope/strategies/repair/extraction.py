@@ -123,9 +123,8 @@ def _read_glyph(text: str, start: int, ended: bool) -> LenientObject:
     else:
         end = len(text)
     if not ended or text[last:end].strip() or text[last - 1] in "{[":
-        return LenientObject(
-            False, end
-        )  # a word or a number that may continue, or a bracket with nothing in it
+        # a word or a number that may continue, or a bracket with nothing in it
+        return LenientObject(False, end)
     closing = "".join("}" if opened == "{" else "]" for opened in reversed(stack))
     return LenientObject(True, last, (), (Edit(last, last, closing, f"closed with {closing}"),))
 

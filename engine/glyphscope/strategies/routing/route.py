@@ -47,12 +47,9 @@ def choice_schema(registry: ToolRegistry, *, may_ask: bool) -> dict[str, Any]:
     names = [tool.name for tool in registry.allowed]
     null = {"type": "null"}
     question = {"type": "string", "minLength": 1, "maxLength": LONGEST_QUESTION}
-    answers = [_answer("none", null, null)]
-    if may_ask:
-        answers.insert(0, _answer("clarify", null, question))
-    if names:
-        answers.insert(0, _answer("call_tool", {"enum": names}, null))
-    return {"anyOf": answers}
+    answers = [_answer("call_tool", {"enum": names}, null)] if names else []
+    answers += [_answer("clarify", null, question)] if may_ask else []
+    return {"anyOf": [*answers, _answer("none", null, null)]}
 
 
 def _answer(choice: str, tool: dict[str, Any], question: dict[str, Any]) -> dict[str, Any]:

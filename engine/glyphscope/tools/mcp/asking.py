@@ -67,9 +67,7 @@ class Asking:
         given = (answer.content or {}) if is_form and answer.action == "accept" else None
         try:
             return ElicitResult(action=answer.action, content=given)
-        except (
-            ValidationError
-        ):  # a value that is not a primitive: the schema asked for what MCP does not allow
+        except ValidationError:  # a nested value: the schema asked for what MCP does not allow
             return ErrorData(code=INVALID_REQUEST, message="MCP has no way to send a nested answer.")
 
     async def _ask(self, kind: QuestionKind, params: BaseModel) -> Answer | ErrorData:
