@@ -249,7 +249,7 @@ def test_a_setup_without_arms_cannot_be_started(opened, qtbot, suite):
     setup = page.view.setup
     set_up(qtbot, page, suite)
     setup.axes.box("notations", "glyph").click()
-    qtbot.waitUntil(lambda: "Select at least one notation." in setup.problem.text())
+    qtbot.waitUntil(lambda: "Select at least one value of “Notation”." in setup.problem.text())
     assert not setup.go.isEnabled()
     page.view.findChild(QPushButton, "evalPreset1").click()
     qtbot.waitUntil(setup.go.isEnabled)

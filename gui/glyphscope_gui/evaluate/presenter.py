@@ -440,20 +440,9 @@ def _suite_row(choice: SuiteChoice) -> Tickable:
 
 def _nothing_ticked(matrix: Matrix) -> str:
     """Return the message about the first empty axis; "" where every axis has a value."""
-    for values, words in (
-        (matrix.suites, tr("Select at least one suite.")),
-        (matrix.models, tr("Select at least one model.")),
-        (matrix.notations, tr("Select at least one notation.")),
-        (matrix.constraints, tr("Select at least one constraint.")),
-        (matrix.strategies, tr("Select at least one strategy.")),
-        (matrix.shapes, tr("Select at least one shape.")),
-        (matrix.repairs, tr("Select at least one number of repairs.")),
-        (matrix.profiles, tr("Select at least one sampling profile.")),
-        (matrix.workarounds, tr("Select at least one setting for workarounds.")),
-        (matrix.thinking, tr("Select at least one setting for thinking.")),
-        (matrix.constrain_from, tr("Select at least one start of the constraint.")),
-        (matrix.orders, tr("Select at least one order of arguments.")),
-    ):
-        if not values:
-            return words
-    return ""
+    if not matrix.suites:
+        return tr("Select at least one suite.")
+    if not matrix.models:
+        return tr("Select at least one model.")
+    empty = next((axis.title for axis in axes() if not getattr(matrix, axis.name)), "")
+    return tr("Select at least one value of “{axis}”.", axis=empty) if empty else ""

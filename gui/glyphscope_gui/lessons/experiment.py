@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
-    QComboBox,
     QDoubleSpinBox,
     QFormLayout,
     QFrame,
-    QLineEdit,
     QSpinBox,
     QWidget,
 )
@@ -86,6 +85,8 @@ class LessonExperiment(QFrame):
         self.part = part
         self._request, self._recorded, self._base = request, recorded, base
         self._fields: dict[str, QWidget] = {}
+        self._readers: dict[str, Callable[[], Any]] = {}
+        """By setting, how its field is read."""
         self._events: list[AnyEvent] = []
         self._shown = False
         self.is_running = False
@@ -151,8 +152,8 @@ class LessonExperiment(QFrame):
     def changed(self) -> dict[str, Any]:
         """Return the values that the reader changed from the lesson's."""
         found: dict[str, Any] = {}
-        for name, widget in self._fields.items():
-            value = _value_of(widget)
+        for name, read in self._readers.items():
+            value = read()
             if value != self._value(name):
                 found[name] = value
         return found
@@ -212,29 +213,31 @@ class LessonExperiment(QFrame):
             return getattr(self._request.sampling, name)
         return getattr(self._request, name)
 
-    def _field(self, name: str) -> QWidget:
+    def _field(self, name: str) -> tuple[QWidget, Callable[[], Any]]:
+        """The field of a setting, and how it is read."""
         value = self._value(name)
         if name in _CHOICES:
             box = choice_box(self, choices=_CHOICES[name])
             box.setCurrentIndex(max(box.findData(value), 0))
-            return box
+            return box, box.currentData
         if name == "temperature":
             real = QDoubleSpinBox(self, singleStep=0.1)
             real.setRange(0, 10)
             real.setValue(value)
-            return real
+            return real, real.value
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31:
             whole = QSpinBox(self)
             whole.setRange(
                 1 if name == "max_tokens" else -(2**31), MOST_TOKENS if name == "max_tokens" else 2**31 - 1
             )
             whole.setValue(min(max(value, whole.minimum()), whole.maximum()))
-            return whole
+            return whole, whole.value
         line = LineEdit(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), self)
-        line.setProperty("plain", isinstance(value, str))
         line.returnPressed.connect(self._live)
         line.setCursorPosition(0)
-        return line
+        if isinstance(value, str):
+            return line, line.text
+        return line, lambda: json_or_text(line.text())  # the request's own check reports errors
 
     def _lay_out(self) -> None:
         form = QFormLayout()
@@ -243,7 +246,8 @@ class LessonExperiment(QFrame):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name in self.part.vary:
             words = _WORDS.get(name, name)
-            field = named(self._field(name), "", tr("{setting} of the experiment", setting=words))
+            field, self._readers[name] = self._field(name)
+            named(field, words=tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
             label = PlainLabel(visible(words, spaces=True), self, role="muted")
             label.setBuddy(field)
@@ -272,15 +276,3 @@ def _change_words(part: Experiment) -> list[str]:
         else:
             words.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
     return [shorten(each, 120) for each in words]
-
-
-def _value_of(widget: QWidget) -> Any:
-    if isinstance(widget, QComboBox):
-        return widget.currentData()
-    if isinstance(widget, QSpinBox | QDoubleSpinBox):
-        return widget.value()
-    assert isinstance(widget, QLineEdit)
-    text = widget.text()
-    if widget.property("plain"):
-        return text
-    return json_or_text(text)  # the request's own check reports errors
