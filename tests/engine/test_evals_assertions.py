@@ -143,7 +143,7 @@ def endless(result):
 
 
 def called(name: str, cancelled: threading.Event | None = None) -> Any:
-    return call_function(CHECKS, "checks.py", name, RESULT, cancelled)
+    return call_function(CHECKS, "checks.py", name, RESULT, cancelled or threading.Event())
 
 
 @pytest.mark.slow

@@ -181,7 +181,7 @@ TRUTH = {"good_0": [{"tea.brew": {"kind": ["x"]}}]}
         (entry("bad_0", "x"), [["coffee()"]], "not a function of the entry"),
         (entry("bad_0", "x"), [["tea.brew(**{})"]], "unpacks"),
         (entry("bad_0", "x"), [["tea.brew('" + "x" * 5000 + "')"]], "4,000 characters"),
-        (entry("bad_0", "x"), [[], []], "1 turns, and its answer has 2"),
+        (entry("bad_0", "x"), [[], []], "1 turn, and its answer has 2"),
         (entry("bad_0", ""), [{"tea.brew": {"kind": ["x"]}}], "says nothing"),
         (entry("bad_0", "x", missed_function={"1": ["wash"]}), [[]], "later turn"),
         ({"id": "bad_0", "question": [[{"role": "assistant", "content": "x"}]], "function": [TEA]}, None, "the user"),
@@ -204,6 +204,13 @@ def test_an_entry_that_cannot_be_read_is_left_out_with_its_reason(imported, bad,
     assert [each.id for each in found.suite.scenarios] == ["good_0"]
     assert words in reasons(found)[bad["id"]]
     assert any(words in note for note in found.suite.notes) and "1 left out" in found.suite.about
+
+
+@pytest.mark.parametrize("parameters", [{"parameters": None}, {}])
+def test_a_function_without_parameters_has_no_arguments(imported, parameters):
+    wash = {"name": "wash"} | parameters
+    suite = imported(entry("a_0", "x", functions=(wash,)), a_0=[["wash()"]]).suite
+    assert suite.scenarios[0].expect.calls[0].arguments == {}
 
 
 def test_a_value_that_the_function_rejects_is_not_expected(imported):

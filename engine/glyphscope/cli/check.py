@@ -111,8 +111,8 @@ def validated(
     notation: Notation,
     shape: Shape,
     *,
-    chunk: int | None = None,
-    stop: bool = False,
+    chunk: int | None,
+    stop: bool,
 ) -> CheckReport:
     """The report on one text, fed in tokens of `chunk` characters.
 

@@ -38,7 +38,7 @@ class TurnAnswer(msgspec.Struct, frozen=True):
     strict: bool
 
 
-def check_turns(template: str, lines: str, default: ToolRegistry | None, *, readers: bool = False) -> bool:
+def check_turns(template: str, lines: str, default: ToolRegistry | None, *, readers: bool) -> bool:
     """Answers each line; whether all turns are complete and all their calls valid.
 
     With `readers` each answer has a member more: what every reader makes of the text (`turns.readers.Reading`).

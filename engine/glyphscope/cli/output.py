@@ -73,7 +73,7 @@ def print_text(text: str = "", style: str = "", *, lines: bool = False) -> None:
     console().print(Text(visible(text, lines=lines), style))
 
 
-def print_note(text: str = "", style: str = "", *, lines: bool = False) -> None:
+def print_note(text: str, style: str = "", *, lines: bool = False) -> None:
     """A line about an answer, on stderr; otherwise like `print_text`."""
     diagnostics().print(Text(visible(text, lines=lines), style))
 

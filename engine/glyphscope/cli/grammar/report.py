@@ -120,7 +120,7 @@ def _section(title: str, proofs: Sequence[Proof]) -> None:
 
 
 def print_unenforced(
-    unenforced: Sequence[Unenforced], ordered: Sequence[Ordered] = (), *, as_json: bool, beside: bool = False
+    unenforced: Sequence[Unenforced], ordered: Sequence[Ordered], *, as_json: bool, beside: bool = False
 ) -> None:
     """A line for each; on stderr where they are `beside` a grammar. `ordered`: any order was requested."""
     if as_json:

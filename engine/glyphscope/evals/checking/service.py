@@ -76,7 +76,7 @@ def functions_of(source: str) -> tuple[str, ...]:
 
 
 def call_function(
-    source: str, file: str, name: str, document: Any, cancelled: threading.Event | None = None
+    source: str, file: str, name: str, document: Any, cancelled: threading.Event
 ) -> FunctionVerdict:
     """Run the source in a separate process. Only with the user's consent: it has the user's rights.
 
@@ -113,11 +113,8 @@ def _answer(process: WorkerProcess[wire.Answer], question: wire.Question, second
 
 
 @contextmanager
-def _ended_when(cancelled: threading.Event | None, process: WorkerProcess[wire.Answer]) -> Iterator[None]:
+def _ended_when(cancelled: threading.Event, process: WorkerProcess[wire.Answer]) -> Iterator[None]:
     """Ends the process while it is asked, if the evaluation is stopped meanwhile."""
-    if cancelled is None:
-        yield
-        return
     done = threading.Event()
 
     def watch() -> None:

@@ -35,15 +35,14 @@ is the first record's path in the result's folder."""
 COLUMNS = tuple(_KINDS)
 
 
-def export_samples(folder: ResultFolder, out: Path, form: TableForm | None = None) -> int:
-    """Writes all samples to a file, in the form that its name ends with where none is given; returns their number.
+def export_samples(folder: ResultFolder, out: Path) -> int:
+    """Writes all samples to a file, in the form that its name ends with; returns their number.
 
     Raises GlyphscopeError for another ending, and for Parquet where pyarrow is not installed; StorageError and
     RecordError for a result that cannot be read or a file that cannot be written.
     """
-    form = form or form_of(out)
+    make = samples_csv if form_of(out) == "csv" else samples_parquet
     samples = folder.samples()
-    make = samples_csv if form == "csv" else samples_parquet
     atomic_write(out, make(folder.manifest, samples))
     return len(samples)
 

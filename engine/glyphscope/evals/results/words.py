@@ -100,17 +100,14 @@ def _short(name: str, arm: Arm) -> str:
     return str(value)
 
 
-def comparison_words(
-    comparison: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str] | None = None
-) -> str:
+def comparison_words(comparison: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
     """One sentence: who was right how often, the difference with its interval, the test and what it rests on.
 
     `labels` are short names: for arms that differ in several things, and for what the two have in common.
     """
     c = comparison
-    names = labels or {}
     first, second = arms.get(c.first), arms.get(c.second)
-    label = (names.get(c.first, c.first), names.get(c.second, c.second))
+    label = (labels.get(c.first, c.first), labels.get(c.second, c.second))
     if first is not None and second is not None and c.differ != "several":
         label = (value_words(c.differ, first), value_words(c.differ, second))
     right, base = c.both + c.only_second, c.both + c.only_first
@@ -122,7 +119,7 @@ def comparison_words(
     return (
         f"{capitalised(label[1])}: {rates}; difference {points(c.difference, c.pairs)} points "
         f"[{points(c.low, c.pairs)}, {points(c.high, c.pairs)}], {mcnemar_words(c.p, exact=c.exact)}, {pairs_words(c)}."
-        f"{_in_common(c, arms, names)}"
+        f"{_in_common(c, arms, labels)}"
     )
 
 

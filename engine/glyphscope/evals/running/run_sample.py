@@ -112,7 +112,7 @@ def run_sample(
 class _Runs:
     """The runs of a sample, one for each turn: events and states. `grew` gets the text as it is written."""
 
-    def __init__(self, id: str = "", grew: Callable[[SampleGrew], object] | None = None) -> None:
+    def __init__(self, id: str, grew: Callable[[SampleGrew], object] | None) -> None:
         self.events: list[list[AnyEvent]] = []
         self.states: list[RunState] = []
         self._id, self._grew = id, grew

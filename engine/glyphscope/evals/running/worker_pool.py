@@ -14,7 +14,7 @@ from typing import TypeAlias
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running.progress import Control, SampleBegun, SampleGrew
-from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
+from glyphscope.evals.running.run_sample import SampleAndRuns
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.events import AnyEvent
 from glyphscope.models.interface import Model
@@ -86,7 +86,7 @@ class WorkerPool:
         models: Sequence[Model],
         todo: Iterable[Planned],
         control: Control,
-        make: SampleRunner = run_sample,
+        make: SampleRunner,
         judges: Iterable[ModelJudge] = (),
     ) -> None:
         self._models, self._make, self._judges = models, make, tuple(judges)

@@ -14,7 +14,7 @@ from typing import Any
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.checking.service import CheckFailed, call_function
 from glyphscope.evals.results.sample import Failure, JudgeVerdict
-from glyphscope.evals.scoring.model_judge import ModelJudge, TextListener, discard
+from glyphscope.evals.scoring.model_judge import ModelJudge, TextListener
 from glyphscope.evals.scoring.paths import subjects
 from glyphscope.evals.scoring.scorer import Verdict, failure
 from glyphscope.evals.suites.sources import split_function
@@ -52,7 +52,7 @@ def assert_all(
     workspace: dict[str, Any] | None,
     options: AssertionOptions,
     cancelled: threading.Event,
-    on_text: TextListener = discard,
+    on_text: TextListener,
 ) -> AssertionResult:
     """The verdict after the assertions of all turns, in order, up to the first failure.
 

@@ -36,6 +36,7 @@ from glyphscope.evals.suites.suite import (
 from glyphscope.inputs import read_file
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.figures import pluralize
 
 ANSWERS, FUNCTIONS = "possible_answer", "multi_turn_func_doc"
 """The folders beside the questions in which the leaderboard keeps answers, and functions by class."""
@@ -180,7 +181,7 @@ class _Entries:
 
 def _expected_turns(truth: list[Any], tools: dict[str, dict[str, Any]], turns: int) -> list[Expectation]:
     if len(truth) != turns:
-        raise NotReadable(f"It has {turns} turns, and its answer has {len(truth)}.")
+        raise NotReadable(f"It has {pluralize(turns, 'turn')}, and its answer has {len(truth):,}.")
     found = []
     for calls in truth:
         if not all(isinstance(call, str) for call in calls):

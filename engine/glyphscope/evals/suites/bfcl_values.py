@@ -35,8 +35,11 @@ def tool_of(function: Any) -> dict[str, Any]:
     """A tool of our registry's form. Raises NotReadable."""
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise NotReadable("A function has no name.")
-    parameters = schema_of(function.get("parameters", {"type": "dict", "properties": {}}))
-    tool = {"name": function["name"], "parameters": parameters}
+    parameters = function.get("parameters")
+    tool = {
+        "name": function["name"],
+        "parameters": {"type": "object"} if parameters is None else schema_of(parameters),
+    }
     if isinstance(function.get("description"), str):
         tool["description"] = function["description"]
     return tool

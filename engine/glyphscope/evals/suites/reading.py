@@ -81,12 +81,12 @@ def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None =
     return reading.suite(copy)
 
 
-def check_suite(suite: Suite, folder: FilePath | None = None) -> tuple[Problem, ...]:
+def check_suite(suite: Suite) -> tuple[Problem, ...]:
     """Every error of a suite that was made by a program, at most `MAX_PROBLEMS`; empty for none."""
     document, found = plain(msgspec.to_builtins(suite))
     if found:
         return tuple(found)
-    problems = islice(_Reading(folder).problems(document), MAX_PROBLEMS)
+    problems = islice(_Reading(None).problems(document), MAX_PROBLEMS)
     return tuple(Problem(to_pointer(path), message) for path, message in problems)
 
 

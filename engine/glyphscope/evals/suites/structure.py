@@ -32,12 +32,12 @@ _JSON_KINDS: tuple[tuple[type, tuple[type[inspect.Type], ...], str], ...] = (
 """The types of JSON's values, the types of members that take them, and their name; bool is an int, and comes before."""
 
 
-def problems_of(kind: Any, value: Any, path: Path = ()) -> Iterator[Found]:
+def problems_of(kind: Any, value: Any) -> Iterator[Found]:
     """The problems of `value`, plain JSON data, as a `kind` (a struct, or any type of a struct's members)."""
-    yield from _of(_info(kind), value, path)
+    yield from _of(_info(kind), value, ())
 
 
-def member_problems(kind: Any, members: dict[str, Any], path: Path = ()) -> Iterator[Found]:
+def member_problems(kind: Any, members: dict[str, Any], path: Path) -> Iterator[Found]:
     """The same of some members of a struct: none need be there."""
     yield from _of_members(_struct(kind), members, path)
 
