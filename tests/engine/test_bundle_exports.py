@@ -356,7 +356,7 @@ def test_a_body_too_long_for_an_argument_is_a_heredoc():
 
 @pytest.mark.parametrize("strategy", ["route-execute", "loop"])
 def test_a_strategy_of_several_requests_has_no_curl_line(strategy):
-    with pytest.raises(GlyphscopeError, match="asks once"):
+    with pytest.raises(GlyphscopeError, match="is one request"):
         exported(run_of("x", strategy=strategy), "curl")
 
 
@@ -419,7 +419,7 @@ def test_a_form_that_the_run_does_not_have_is_reported_with_the_reason(tmp_path)
         assert done.exit_code == 2 and "endpoint's own" in done.stderr and not (tmp_path / "out").exists()
     assert command("export", str(record), "--to", "nothing").exit_code == 2
     looped = written(tmp_path / "loop.jsonl", run_of("x", strategy="loop", loop=LoopSettings(max_turns=1)))
-    assert "asks once" in command("export", str(looped), "--to", "curl").stderr
+    assert "is one request" in command("export", str(looped), "--to", "curl").stderr
 
 
 # parts of a run

@@ -260,7 +260,7 @@ def test_an_export_is_copied_whole_saved_and_available_from_the_history(qtbot, w
     loop = bundled_run("verbs-loop.jsonl")
     shown(qtbot, window, lambda: window.runs.replay(loop, 0))
     window.files.export_shown("curl")
-    assert "asks once" in dialog_words(qtbot, window), "only the run's own limitations are mentioned"
+    assert "is one request" in dialog_words(qtbot, window), "only the run's own limitations are mentioned"
 
 
 @pytest.mark.slow

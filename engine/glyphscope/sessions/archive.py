@@ -1,7 +1,7 @@
-"""A zip of a few files: written reproducibly, and read safely.
+"""A zip of a few files, written reproducibly and read safely.
 
-A zip may come from anywhere, so nothing it declares is trusted: names, sizes and numbers are bounded before anything is
-unpacked, no file is ever written under a name from it, and each file ends at its declared size.
+A zip may come from anywhere, so nothing that it declares is trusted: names, sizes and numbers are checked before
+anything is unpacked, no file is written under a name from it, and each file must have its declared size.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HINT = "Ask for the file again, or pack the run again with: glyphscope bundle."
 
 
 def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
-    """The zip of those files, byte for byte the same each time. Raises StorageError for more than is read back."""
+    """The zip of those files, byte for byte the same each time. Raises StorageError for more than `unpack` reads."""
     if sum(map(len, files.values())) > MOST_BYTES or len(files) > MOST_FILES:
         raise StorageError(
             f"This run is too large for a bundle, which has at most {byte_size(MOST_BYTES)}.",
@@ -61,7 +61,7 @@ def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
 
 
 def read_packed(path: Path) -> bytes:
-    """The zip's bytes, not yet looked at. Raises RecordError."""
+    """The zip's bytes, not yet checked. Raises RecordError."""
     hint = "Check that it is a .glyphrun file."
     return read_file(path, MOST_PACKED, "a bundle", hint=hint, error=RecordError)
 

@@ -1,8 +1,8 @@
-"""A bundle: one run in one file, with everything that it takes to judge it, repeat it and build on it.
+"""A bundle: one run in one file, with everything that is needed to validate, repeat and continue it.
 
-A `.glyphrun` is a zip with the record and what follows from it: the registry, the prompt, the grammars, the schema, the
-tools. Everything but the record could be made again; it is in it for other programs, and as it was made then. The same
-record gives the same bytes. `docs/bundles.md` describes the format.
+A `.glyphrun` is a zip with the record and what is derived from it: registry, prompt, grammars, schema,
+tools. These are included for other programs, and as they were when the bundle was made. The same record gives the same
+bytes. `docs/bundles.md` describes the format.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STORED: dict[ExportForm, str] = {
 }
 """The exports that are files of the bundle."""
 MOST_LINES = 1_000_000
-"""Of a record in a bundle: so many events are more than any run has, and lines without any cost memory as well."""
+"""Of a record in a bundle: more events than any run has; even empty lines need memory."""
 
 _KEY = "glyphscope_bundle"
 _MIGRATIONS: Migrations = {}
@@ -264,7 +264,7 @@ def _bundled_file(content: bytes) -> BundledFile:
 
 
 _PLAIN = re.compile(r"[\w.-]*")
-"""A source's own name, such as `demo`: nothing that could be a command line or an address."""
+"""The name of a source, such as `demo`, unlike a command line or an address."""
 
 
 def redacted(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:

@@ -1,4 +1,4 @@
-"""Whether two streams are of the same run: everything but the clock and the state of caches."""
+"""The comparison of two streams of one run: all of it except for times and the state of caches."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WORDS: dict[type[AnyEvent], dict[str, Any]] = {
 
 
 def strip_times(event: AnyEvent) -> AnyEvent | None:
-    """The event without what differs from run to run: ids, times, hits of a cache. None: it has nothing else."""
+    """The event without what differs from run to run: ids, times, cache hits. None for one that has nothing else."""
     if isinstance(event, PromptEvaluated | ConstraintReady | ToolProgressed):
         return None
     changes = _VOLATILE.get(type(event), {})

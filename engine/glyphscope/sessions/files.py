@@ -1,4 +1,4 @@
-"""Writing a file so that the old one or the new one is there, whole; and migrating the ones of older versions."""
+"""Atomic writes of files, and migrations of documents of older versions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from glyphscope.inputs import refuse_special, storage_error, sync_folder
 
 
 class ChangedOnDisk(StorageError):
-    """Somebody else wrote the file since it was read; nothing was written."""
+    """The file was changed by another program since it was read; nothing was written."""
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
-    """Writes a temporary file beside `path`, brings it to the disk and puts it in the old one's place.
+    """Write a temporary file next to `path`, flush it to the disk and replace the old one by it.
 
-    A symbolic link stays one; permissions stay as they were. Raises StorageError (a full disk, no permission): then
-    the old file is untouched and the temporary one is gone. One that a killed process left is removed by the next
+    Symbolic links and permissions are preserved. Raises StorageError (a full disk, no permission): the old file is
+    then unchanged and the temporary one is removed. The temporary file of a killed process is removed by the next
     write to the same file.
     """
     content = data.encode() if isinstance(data, str) else data
@@ -54,7 +54,7 @@ def atomic_write(path: Path, data: bytes | str) -> None:
 
 
 def move_aside(path: Path) -> Path | None:
-    """Renames a damaged file so that it is neither lost nor in the way; where it is now, None when it cannot be."""
+    """Rename a damaged file, which preserves it; its new path, or None if it cannot be renamed."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     aside = path.with_name(f"{path.name}.damaged-{stamp}")
     try:
@@ -70,13 +70,13 @@ def digest_of(data: bytes) -> str:
 
 
 def now() -> str:
-    """The wall clock, UTC, in ISO 8601."""
+    """The time in UTC, in ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """One process at a time between reading and replacing a file of `folder`; it leaves no lock file behind."""
+    """Lock `folder` while a file in it is read and replaced: one process at a time, without a lock file."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:  # a folder that is not there yet has nothing to protect
@@ -124,7 +124,7 @@ def _alive(pid: int) -> bool:
 
 K = TypeVar("K")
 Migrations: TypeAlias = Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]
-"""By version: what makes a document of that version one of the next."""
+"""By version: the function that converts a document of that version to the next one."""
 
 
 def convert_versioned(

@@ -1,4 +1,4 @@
-"""The history of runs, in one SQLite file that several windows may use at once."""
+"""The history of runs, in one SQLite file that several windows can use at the same time."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ NO_CALL = "no-call"
 NATIVE = "native"
 """The notation of a run in the model's own form."""
 LONGEST_ANSWER = 2000
-"""Characters of an answer that are kept beside the record, to be shown where many runs are."""
+"""Characters of an answer that are stored next to the record, for lists of runs."""
 LARGEST_FAMILY = 500
-"""Runs that are listed of one tree of branches: the newest."""
+"""The most runs of one tree of branches that are listed: the newest."""
 _WAIT_SECONDS = 5.0
 _CHUNK = 64 * 1024
-"""Bytes that a record is unpacked by, to read its beginning."""
+"""Bytes of a record that are decompressed at a time, to read its beginning."""
 _ROOM = 64 * 1024
 """Bytes that SQLite needs beside the file itself."""
 
@@ -130,9 +130,9 @@ class Kin(NamedTuple):
 
 
 class History:
-    """Each call opens the file for itself, so any thread and any process may use it.
+    """Each call opens the file, so any thread and any process may use it.
 
-    A damaged file is renamed and a new one begun; `take_notice` then says so. Raises StorageError when the file
+    A damaged file is renamed and replaced by a new one, which `take_notice` reports. Raises StorageError when the file
     is locked for long, the disk is full or the folder may not be written, and RecordError when it is of a newer
     version: a caller continues without history.
     """
@@ -147,7 +147,7 @@ class History:
         return notice
 
     def add(self, events: Sequence[AnyEvent]) -> HistoryRow:
-        """Keeps a run; one that is kept already stays pinned, and keeps what `describe` gave it. Raises ValueError when
+        """Save a run; one that was saved before keeps its pin and what `describe` stored. Raises ValueError when
         `events` does not begin with RunStarted.
         """
         kin = kin_of(events)
@@ -208,7 +208,7 @@ class History:
         tags: Iterable[str] | None = None,
         score: int | None = None,
     ) -> None:
-        """Keeps what the user says of a run; `prune` leaves alone what has any of it. None leaves it as it is.
+        """Store the user's description of a run; None leaves a part unchanged. `prune` keeps runs with a description.
 
         Raises ValueError for a score that is not 0 (none) to `MOST_SCORE`.
         """
@@ -223,7 +223,7 @@ class History:
                     database.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (_storable(value), run))
 
     def find(self, run: str) -> HistoryRow:
-        """The run with that id, or the only one whose id begins so. Raises RecordError."""
+        """The run with that id, or the only one whose id begins with it. Raises RecordError."""
         with self._open() as database:
             found = database.execute(
                 f"SELECT {_COLUMNS} FROM runs WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC LIMIT 2",
@@ -240,7 +240,7 @@ class History:
         return _row(found[0])
 
     def pin(self, run: str, pinned: bool = True) -> None:
-        """Keeps a run at the top, and `prune` away from it."""
+        """Pin a run: it is listed first, and `prune` keeps it."""
         with self._open() as database:
             database.execute("UPDATE runs SET pinned = ? WHERE id = ?", (pinned, run))
 
@@ -366,7 +366,7 @@ class History:
 
 
 def _migrate(database: sqlite3.Connection) -> None:
-    """To the present version, in one step that no other process sees half of."""
+    """Migrate to the present version, in one transaction."""
     database.create_function("sampling_of", 1, _sampling_of)
     database.execute("BEGIN IMMEDIATE")
     version = database.execute("PRAGMA user_version").fetchone()[0]  # another window may have been faster
@@ -378,7 +378,7 @@ def _migrate(database: sqlite3.Connection) -> None:
 
 
 def _storable(value: Any) -> Any:
-    """As SQLite can store it."""
+    """The value in a form that SQLite can store."""
     if isinstance(value, Sampling):
         return msgspec.json.encode(value).decode()
     return whole_text(value) if isinstance(value, str) else value
@@ -405,7 +405,7 @@ def _sampling_of(record: bytes) -> str:
 
 
 def _beginning(record: bytes) -> RunStarted | None:
-    """The first event of a record, without unpacking the rest; None where it is damaged."""
+    """The first event of a record, without decompressing the rest; None where it is damaged."""
     unpacking, data = zlib.decompressobj(), b""
     try:
         while data.count(b"\n") < 2 and (more := unpacking.decompress(record, _CHUNK)):

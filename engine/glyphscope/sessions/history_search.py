@@ -17,7 +17,7 @@ _TEXT = "(" + " || ' ' || ".join(_SEARCHED) + ")"
 
 
 def tags_of(words: Iterable[str]) -> tuple[str, ...]:
-    """Tags as they are kept: in lower case, without `#`, white space and commas, each once."""
+    """Tags as they are stored: in lower case, without `#`, white space and commas, each once."""
     found = (part.lstrip("#").casefold() for word in words for part in re.split(r"[\s,]+", whole_text(word)))
     return tuple(dict.fromkeys(tag[:LONGEST_TAG] for tag in found if tag))[:MOST_TAGS]
 

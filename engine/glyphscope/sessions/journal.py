@@ -1,7 +1,7 @@
 """Unsaved edits, written while the user works and offered again after a crash.
 
-One file a process, beside a lock that the process keeps as long as it lives: a journal whose lock is free belongs to
-one that died.
+Each process has one file, and a lock file that it locks for as long as it runs: a journal whose lock is free belongs to
+a process that ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed_since(self) -> bool:
-        """Whether the project's file is another one now: taking the edits over it would lose something."""
+        """Whether the project's file has changed since: restoring the edits would overwrite the changes."""
         if not self.path or not self.digest:
             return False
         try:
@@ -46,7 +46,7 @@ class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leftover(NamedTuple):
-    """A journal that a dead process left."""
+    """The journal of a process that ended with unsaved edits."""
 
     file: Path
     unsaved: Unsaved
@@ -65,14 +65,14 @@ class Journal:
         return self._folder / f"{self._name}.json"
 
     def write(self, project: Project, path: Path | None = None, digest: str = "") -> None:
-        """Keeps the edits as they are now. Raises StorageError; what was journalled before is still there."""
+        """Write the present edits. Raises StorageError; the edits that were written before are preserved."""
         self._acquire_lock()
         unsaved = Unsaved(project=project, path=str(path or ""), digest=digest, time=now())
         document = {_KEY: VERSION, **msgspec.to_builtins(unsaved)}
         atomic_write(self.file, json.dumps(document, ensure_ascii=False))
 
     def clear(self) -> None:
-        """Everything is saved, or the window closes: nothing is left to offer."""
+        """Remove the journal: everything is saved, or the window closes."""
         _remove(self.file)
         lock, self._lock = self._lock, None
         if lock is not None:
@@ -80,13 +80,13 @@ class Journal:
             os.close(lock)
 
     def release(self) -> None:
-        """The process ends with unsaved edits: they are offered at the next start."""
+        """Release the lock as the process ends with unsaved edits: they are offered at the next start."""
         lock, self._lock = self._lock, None
         if lock is not None:
             os.close(lock)
 
     def leftovers(self) -> list[Leftover]:
-        """The journals of dead processes, newest first. Damaged ones are renamed; never raises."""
+        """The journals of processes that ended, newest first. Damaged ones are renamed; never raises."""
         found = []
         with suppress(OSError):
             for file in self._folder.glob("*.json"):
@@ -98,7 +98,7 @@ class Journal:
         return sorted(found, key=lambda leftover: leftover.unsaved.time, reverse=True)
 
     def discard(self, leftover: Leftover) -> None:
-        """The user took the edits, or wants none of them."""
+        """Remove a leftover whose edits the user restored or discarded."""
         _remove(leftover.file)
         _remove(leftover.file.with_suffix(".lock"))
 

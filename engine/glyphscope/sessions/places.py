@@ -1,4 +1,4 @@
-"""Where files live: the platform's folders, or all of them under GLYPHSCOPE_HOME."""
+"""The folders of files: the platform's, or all of them under GLYPHSCOPE_HOME."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ class GrammarExample(msgspec.Struct, frozen=True):
 class GrammarWork(msgspec.Struct, frozen=True, kw_only=True):
     """The work on a grammar: where its text comes from, the user's own text, and the examples it is checked against.
 
-    `source` is "tools" for the grammar that follows the registry, "text" for `text`, which is then what `path` (empty:
-    no file yet) was opened from or saved to. `use` puts the runs of the project under the text.
+    `source` is "tools" for the grammar that follows the registry, "text" for `text`, whose file is `path` (empty: no
+    file yet). With `use`, the runs of the project are constrained by the text.
     """
 
     source: Literal["tools", "text"] = "tools"
@@ -65,7 +65,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredProject(NamedTuple):
-    """A project as it is on disk; `digest` recognises the file's content at the next save."""
+    """A project on disk; by `digest`, the next save recognises the file's content."""
 
     project: Project
     digest: str

@@ -60,11 +60,11 @@ def header_of(event: RunEvent) -> RecordHeader:
 
 
 class RecordWriter:
-    """Writes a record line by line beside `path` (`….part`) and puts it in place at the end.
+    """Write a record line by line next to `path` (`….part`), and rename it to `path` at the end.
 
-    An older record at `path` lives until then; of a run that was killed, the part is a record with a torn last line.
-    Raises StorageError; what was recorded until then stays in the part, and never takes the older record's place:
-    from then on `write` and `close` raise the same again.
+    An older record at `path` exists until then; the part of a killed process is a record with an incomplete last line.
+    Raises StorageError; the events recorded until then stay in the part, which never replaces the older record:
+    further calls of `write` and `close` raise the same error.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,7 +88,7 @@ class RecordWriter:
             raise self._fail(error) from error
 
     def close(self) -> None:
-        """Puts the record in place. Without any event nothing is written."""
+        """Rename the part to the record's path. Without any event, no file is written."""
         file, self._file = self._file, None
         if self._failed is not None:
             raise self._failed
@@ -108,7 +108,7 @@ class RecordWriter:
         file, self._file = self._file, None
         failure = storage_error(error, self.path, "written")
         if file is not None:
-            with suppress(OSError):  # what is still in its buffer cannot be written either
+            with suppress(OSError):  # its buffer cannot be written either
                 file.close()
             failure = StorageError(
                 failure.message,

@@ -1,4 +1,4 @@
-"""The MCP servers that the window knows: a file in the common form, so that other programs read it too.
+"""The MCP servers that the window knows: a file in the common form, which other programs can read too.
 
 The entries stay as written: a `${NAME}` in them is not replaced, so no secret of the environment is saved. The file may
 still contain secrets, so only its owner may read it.

@@ -34,14 +34,14 @@ LIMIT_VARIABLE = "GLYPHSCOPE_PROMPT_CACHE_MB"
 
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 Bytes = Annotated[int, Meta(ge=1_000, le=100_000_000)]
-"""Of what a tool is given or answers."""
+"""Of a tool's arguments or result."""
 OwnShape = Literal["flat", "tool-args", "name-arguments"]
 OwnConstraint = Literal["off", "mask", "gbnf"]
 
 _KEY = "glyphscope_settings"
 _USUAL = RunRequest(prompt="", registry={})
 _MOST_SHOWN = 60
-"""Characters of a wrong value in a sentence about it."""
+"""Characters of an invalid value that the notice shows."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +49,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     `context` is in tokens, for models without `load_options`, which are by the model's name. `font_size` is in
     points, 0 the system's; `code_font` is a family, empty the program's own.
-    `welcomed`: where models come from was explained once. `read_ahead`: the window evaluates a prompt before its run.
+    `welcomed`: the sources of models were explained once. `read_ahead`: the window evaluates a prompt before its run.
     `prompt_cache_mb` is the size of the folder of evaluated prompts, 0 for none.
-    From `notation` to `result_bytes` is what a new project begins with. `history_limit` counts runs.
+    The members from `notation` to `result_bytes` are the defaults of a new project. `history_limit` counts runs.
     """
 
     recent_models: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.load_options.get(model) or LoadOptions(context=self.context)
 
     def with_load_options(self, model: str, options: LoadOptions) -> Settings:
-        """Remember them for that model; forget them where they are what any model is loaded with."""
+        """Store the options of that model, unless they are the default ones."""
         others = {name: value for name, value in self.load_options.items() if name != model}
         if options != LoadOptions(context=self.context):
             others = {**dict(list(others.items())[1 - MOST_MODELS :]), model: options}
@@ -167,7 +167,7 @@ def prompt_cache(settings: Settings, places: Places, limit_mb: int | None = None
 
 
 def _from_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Version 1 had no bounds: what was out of them worked as the nearest that does."""
+    """Version 1 had no bounds: a value outside of them had the effect of the nearest bound."""
     for name in ("context", "font_size", "history_limit"):
         value = document.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -180,7 +180,7 @@ _MIGRATIONS: Migrations = {1: _from_1}
 
 
 def _converted(document: dict[str, Any]) -> LoadedSettings:
-    """Each setting by itself: one wrong value costs only itself."""
+    """Convert each setting separately: one invalid value affects only itself."""
     values: dict[str, Any] = {}
     wrong = []
     for field in msgspec.structs.fields(Settings):

@@ -1,6 +1,6 @@
-"""A run's question as one curl line for llama-server: the messages, the grammar, and how tokens are drawn.
+"""A run's request as one curl command for llama-server: the messages, the grammar and the sampling parameters.
 
-The body is the one that `models.remote` sends to a llama-server, without what only a stream is for.
+The body is the one that `models.remote` sends to a llama-server, without the members for streaming.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _OF_A_STREAM = ("stream", *LLAMA_SERVER.counting)
 
 
 def curl_line(run: RecordedRun) -> str:
-    """The line, quoted for a POSIX shell. Two stages are asked for as one call.
+    """The command, quoted for a POSIX shell. Two stages become one request for a call.
 
-    Raises GlyphscopeError for a strategy whose question depends on answers, for a branch under a constraint, which a
-    server enforces from where it begins itself, and what building the prompt or the grammar raises.
+    Raises GlyphscopeError for a strategy whose requests depend on answers, for a branch under a constraint, which a
+    server enforces only from its own first token on, and what building the prompt or the grammar raises.
     """
     request = run.request
     if request.strategy not in _STRATEGIES:
         raise GlyphscopeError(
-            f"A curl line asks once, and the strategy {request.strategy} asks again with what was answered.",
+            f"A curl command is one request; the strategy {request.strategy} sends several, which depend on answers.",
             where="curl",
             hint="Export the grammar and the tools instead: gbnf, openai-tools.",
         )

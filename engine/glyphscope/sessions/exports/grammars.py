@@ -1,7 +1,7 @@
 """The constraint of a run's calls as GBNF, Lark and JSON Schema, and its tools in OpenAI's form.
 
-They are made as for the run itself, also where it had no constraint: then they say what its calls are judged by. A
-strategy that asks for a call in parts has no one grammar; what is made is that of its whole calls.
+They are built as for the run itself. For a run without a constraint they describe what its calls are validated by; for
+a strategy that generates a call in parts, they are those of whole calls.
 """
 
 from __future__ import annotations

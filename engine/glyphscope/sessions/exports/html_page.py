@@ -1,4 +1,4 @@
-"""Recorded runs as one HTML page, in which a reader goes through them token by token: no network, no other file.
+"""Recorded runs as one HTML page, which shows them token by token, without a network or other files.
 
 The page has the records themselves, as the page of packaging/page/ reads them, and beside them only what it could not
 compute: the constraints in words, why an alternative was not possible, the calls' sizes in each notation. Foreign text

@@ -22,7 +22,7 @@ from glyphscope.events import (
 from glyphscope.runs import RunState, StageState, reduce_event
 
 Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
-"""By what: the run's validator of calls, that of a bare call, or that of one part of a call."""
+"""The validator: the run's validator of calls, that of a bare call, or that of one part of a call."""
 
 
 class Verdict(NamedTuple):
@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgedText:
-    """`stage` is where it is from. With `ended`, the end of the text was judged too, and `valid` is the last word.
+    """A text of a `stage`. With `ended`, its end was validated too, and `valid` is the final verdict.
 
     `tool` and `arguments` are those of a valid call. `only` names the one tool that the stage had, where it had one;
     `part_of` the tool whose arguments the text is.
@@ -54,7 +54,7 @@ class JudgedText:
 
 
 class JudgedTexts(NamedTuple):
-    """`omitted` says of each text that is not among them why."""
+    """`omitted` has the reason for each text that is not among them."""
 
     texts: tuple[JudgedText, ...]
     omitted: tuple[str, ...]

@@ -45,5 +45,5 @@ class RecordedRun:
 
     @property
     def prompt(self) -> PromptRendered | None:
-        """The first prompt as it went to the model; None where the run did not come so far."""
+        """The first prompt as it was sent to the model; None where the run ended before it."""
         return next((event for event in self.events if isinstance(event, PromptRendered)), None)
