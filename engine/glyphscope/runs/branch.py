@@ -1,7 +1,7 @@
 """A branch: the continuation of a run after a change at one token.
 
-It is a separate run, defined by its request alone: the tokens it keeps of the other run, the text in place of the next
-one, and the model from there on. So it is recorded, replayed and branched like any run.
+It is a separate run, defined by its request alone: the tokens that it keeps of the other run, the text in place of the
+next one, and the model. So it is recorded, replayed and branched like any run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from glyphscope.text.shorten import shorten
 _MOST_ID = 2**31 - 1
 """llama.cpp's ids are 32 bits."""
 _SHOWN = 12
-"""Alternatives that are named where another one was asked for."""
+"""Alternatives that an error lists."""
 
 
 def branch_request(
@@ -96,8 +96,8 @@ def branch_request(
 def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alternative:
     """The alternative at that token by its text, or by its id: `10` is a text where one is spelled so, `#10` an id.
 
-    Blanks around a text need not be given where nothing else is spelled without. Raises PromptError for one that is
-    not there, or not the only one.
+    White space around a text may be omitted where no other alternative has the text without it. Raises PromptError
+    where there is no such alternative, or several.
     """
     state = run_state(events)
     step = _step_at(_branchable(state)[1], token)
@@ -120,8 +120,8 @@ def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alte
 
 
 def check_prefix(request: RunRequest) -> None:
-    """Raises GlyphscopeError where the request is begun and its strategy does not continue that, and for an id that
-    no model has.
+    """Raises GlyphscopeError where the request has a prefix that its strategy cannot continue, and for an id that no
+    model has.
     """
     if request.written and request.strategy != "direct":
         raise GlyphscopeError(
@@ -137,9 +137,7 @@ def check_prefix(request: RunRequest) -> None:
 
 @dataclass(slots=True)
 class Branch:
-    """A run in the tree. `parent` is the run it leaves and `token` where, whether or not that one is known; a run that
-    leaves none has "" and 0.
-    """
+    """A run in the tree. It branches from `parent` at `token`, whether or not that run is known; "" and 0 for none."""
 
     run: str
     started: RunStarted
@@ -170,7 +168,7 @@ def branch_tree(runs: Iterable[Iterable[AnyEvent]]) -> list[Branch]:
 
 
 def _has_root(found: dict[str, Branch]) -> dict[str, bool]:
-    """By run, whether the way up from it ends, and is not a circle."""
+    """By run, whether its ancestors end at a root, and are not a cycle."""
     ending: dict[str, bool] = {}
     for run in found:
         way: dict[str, None] = {}
@@ -202,9 +200,7 @@ def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
 
 
 def _marker(state: RunState, constraint: ConstraintKind) -> list[PrefixPart]:
-    """The marker of the model's own notation, with which its answer is begun under a constraint, and which is text of
-    its own without.
-    """
+    """The marker of the native notation, with which an answer begins under a constraint; else the model writes it."""
     assert state.started is not None, "it is branchable"
     request, prompt = state.started.request, state.stages[0].prompt
     if not request.native or (request.constraint == "off") == (constraint == "off"):
@@ -233,7 +229,7 @@ def _step_at(tokens: list[Token], token: int) -> TokenStep:
 
 
 def _prefix_part(step: TokenStep) -> PrefixPart:
-    """A written piece keeps its origin; a piece of an endpoint becomes text."""
+    """A typed piece stays typed text; a piece of an endpoint becomes text."""
     return PrefixPart(step.data, step.id, kept=step.origin != "written")
 
 

@@ -16,9 +16,9 @@ from glyphscope.runs.prepared import PreparedRequest
 
 @dataclass
 class Spent:
-    """The price of all stages together. `prompt_ms` and `first_token_ms` are the first generation's.
+    """The costs of all stages together. `prompt_ms` and `first_token_ms` are the first generation's.
 
-    `waited` are the seconds in which a person was asked: no limit of time counts them.
+    `waited` are the seconds of waiting for a person, which no time limit counts.
     """
 
     tokens: int = 0
@@ -44,13 +44,13 @@ class Permissions:
     _decisions: list[_Permission] = field(default_factory=list)
 
     def keep(self, decision: Decision, tool: str, source: str, identity: str) -> None:
-        """Remembers a decision that reaches further than its call; what was edited, does not."""
+        """Store a decision that applies to further calls, without edited arguments."""
         if decision.scope != "once":
             unedited = replace(decision, arguments=None)
             self._decisions.insert(0, _Permission(unedited, tool, source, identity))
 
     def find(self, tool: str, source: str, identity: str) -> Decision | None:
-        """The decision that covers this call too; None where somebody is to be asked."""
+        """The decision that also applies to this call; None where a person must decide."""
         for each in self._decisions:
             same_source = (each.source, each.identity) == (source, identity)
             scope = each.decision.scope
@@ -61,8 +61,8 @@ class Permissions:
 
 @dataclass(frozen=True)
 class Context:
-    """One run. Two things change: `Decoding` adds to `spent`, which the run's end reports, and a person's decisions
-    that reach further than their call are in `permissions`.
+    """One run. Two members change: `Decoding` adds to `spent`, which the run's end reports, and `permissions` has the
+    decisions that apply to further calls.
     """
 
     prepared: PreparedRequest

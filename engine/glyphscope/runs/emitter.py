@@ -1,4 +1,4 @@
-"""The one place that knows which run an event belongs to, its stage, and when it happened."""
+"""The run, the stage and the time of each event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ E = TypeVar("E", bound=RunEvent)
 Clock: TypeAlias = Callable[[], float]
 
 PACKAGES = ("glyphscope", "llama-cpp-python", "llguidance", "jsonschema", "glyph-py", "msgspec")
-"""The packages whose versions can change a run's result, beside Python itself."""
+"""The packages whose versions can change a run's result, in addition to Python."""
 
 
 class Emitter:
@@ -47,14 +47,14 @@ class Emitter:
         return msgspec.structs.replace(event, run=self.run, stage=self.stage, t=self.now)
 
     def started(self, request: RunRequest, model: ModelInfo) -> RunStarted:
-        """The event with which every run begins."""
+        """The first event of every run."""
         wall = datetime.now(UTC).isoformat(timespec="milliseconds")
         return self.stamp(RunStarted(request=request, model=model, versions=versions(), time=wall))
 
     def enter(self, stage: str, title: str, kind: StageKind = "call", turn: int = 0) -> StageStarted:
-        """The event with which a stage begins; what is stamped from here on belongs to it.
+        """The first event of a stage, to which the events that are stamped from now on belong.
 
-        A name that the run has had already gets a number.
+        A name that the run has had before gets a number.
         """
         self._stages[stage] += 1
         count = self._stages[stage]

@@ -1,4 +1,4 @@
-"""How a run ended that did not come to a valid call, and what to do about it: one answer for window and terminal."""
+"""The end of a run without a valid call, and the fix, in the same words for window and terminal."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _LIMITS = {
 
 
 def end_of(state: RunState) -> RunEnd | None:
-    """None while it runs, and where a valid call, an abort or a failure is its end: those are shown by themselves."""
+    """None while the run continues, and where it ended with a valid call, an abort or a failure, shown elsewhere."""
     finished = state.finished
     if finished is None or state.failed is not None or state.aborted is not None:
         return None
@@ -139,11 +139,11 @@ _FAILURES: dict[type[GlyphscopeError], FailureCode] = {
     ModelError: "MODEL_FAILED",
     GlyphscopeError: "BAD_REQUEST",
 }
-"""The first kind that the error is of counts."""
+"""The first type that fits the error applies."""
 
 
 def failed(error: GlyphscopeError) -> RunFailed:
-    """The event of that error: what is not the prompt's, the constraint's or the model's fault is the request's."""
+    """The event of that error; one of no other type is an error of the request."""
     message = f"{error.where}: {error.message}" if error.where else error.message
     if isinstance(error, RecordedFailure):
         return RunFailed(code=error.code, message=message, hint=error.hint, detail=error.detail)

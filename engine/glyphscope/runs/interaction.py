@@ -17,9 +17,9 @@ from glyphscope.tools import ToolSource
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """About one call: `arguments` None runs those that were asked for. `scope` is how far it reaches.
+    """A decision on one call: `arguments` replace the call's, unless None. `scope` are the calls that it applies to.
 
-    `by` is `nobody` where there was no one to ask. `reason` goes to the model when the call is denied.
+    `by` is `nobody` where no person could decide. The model gets the `reason` of a denied call.
     """
 
     action: Literal["allow", "deny"]
@@ -33,7 +33,7 @@ DENIED = Decision(action="deny", by="nobody", reason="no one could approve it")
 
 
 class Interaction(Protocol):
-    """Every method is called from the run's thread, and may wait; `cancelled` ends the waiting, from any thread."""
+    """Every method is called from the run's thread, and may wait until `cancelled` is set, from any thread."""
 
     @property
     def cancelled(self) -> threading.Event:
@@ -51,7 +51,7 @@ class Interaction(Protocol):
 
 @dataclass(frozen=True)
 class NonInteractive:
-    """Sources without a person: what no rule allows is denied, and questions stay unanswered."""
+    """Sources without a person: calls that no rule allows are denied, and questions stay unanswered."""
 
     sources: Mapping[str, ToolSource] = field(default_factory=dict)
     cancelled: threading.Event = field(default_factory=threading.Event)

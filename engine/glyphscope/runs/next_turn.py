@@ -21,7 +21,7 @@ def history_after(state: RunState, request: RunRequest) -> tuple[Message, ...]:
 
 
 def answer_messages(state: RunState, request: RunRequest) -> tuple[Message, ...]:
-    """The model's answer, and each tool result in the words that the model got; empty where nothing was written.
+    """The model's answer, and each tool result as the model got it; empty where nothing was written.
 
     The answer of a run without a valid call is the model's last text. Invalid turns of the tool loop are left out, as
     in the loop itself.
@@ -46,7 +46,7 @@ def _conversation(state: RunState, request: RunRequest) -> Iterator[Message]:
 
 
 def _up_to_last_call(stage: StageState) -> str:
-    """The text as the loop keeps it; where a transform changed it, the calls alone."""
+    """The text as in the loop's history; only the calls where a transform changed it."""
     last = stage.calls[-1].text
     place = stage.text.rfind(last)
     if place < 0:
@@ -55,7 +55,7 @@ def _up_to_last_call(stage: StageState) -> str:
 
 
 def _one_call(state: RunState, request: RunRequest) -> Iterator[Message]:
-    """Questions that were answered, then the call (or what was written in its place), then its result."""
+    """The answered questions, then the call (or the text in its place), then its result."""
     question = ""
     for stage in state.stages:
         for event in stage.outline:
@@ -80,7 +80,7 @@ def _one_call(state: RunState, request: RunRequest) -> Iterator[Message]:
 
 
 def _as_native(text: str, request: RunRequest, *, whole: bool) -> str:
-    """The text as the model's own notation has it: with what the answer was begun with, and a call closed."""
+    """The text in the native notation: with the prefix of the answer, and with the closing marker of a call."""
     native = native_format(request.native) if request.native else None
     if native is None or not (whole or request.constraint != "off"):
         return text
@@ -92,12 +92,12 @@ def _as_native(text: str, request: RunRequest, *, whole: bool) -> str:
 
 
 def _is_words(stage: StageState) -> bool:
-    """Whether the text has no call, not even an invalid one, and its reasoning is known apart from its answer."""
+    """Whether the text has no call, not even an invalid one, and its reasoning is separate from its answer."""
     return bool(stage.segments) and all(segment.kind in ("text", "reasoning") for segment in stage.segments)
 
 
 def _called(stage: StageState) -> Message:
-    """A turn in the model's own form, for its template to write."""
+    """A turn in the model's native form, which its template writes."""
     parts: dict[str, list[str]] = {"text": [], "reasoning": []}
     for segment in stage.segments:
         if segment.kind in parts:

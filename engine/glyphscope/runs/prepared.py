@@ -1,4 +1,4 @@
-"""A request with its registry, parsed once for everything that runs, shows or judges it."""
+"""A request with its registry, which is parsed once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glyphscope.runs.transforms.registry import chain_of
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """`registry` is what `request.registry` says, as the prompt describes it."""
+    """`registry` is `request.registry`, parsed: the tools as the prompt describes them."""
 
     request: RunRequest
     registry: ToolRegistry

@@ -31,11 +31,11 @@ KEYWORDS = frozenset(
 """Keywords that can be removed from a schema. Without `properties` or `prefixItems` it would accept less, not more."""
 
 _OPENED = frozenset({"additionalProperties", "unevaluatedProperties"})
-"""They become true: without them the object would be closed, as what no property names is then unknown."""
+"""They become true: without them the object would be closed, as members without a property would be unknown."""
 _NOTES = frozenset(
     {"$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
 )
-"""Keywords that decide nothing: a reference among them alone can be replaced by what it refers to."""
+"""Annotations: a reference with no other keywords beside it can be replaced by its target."""
 _ANY = ["object", "array", "string", "number", "boolean", "null"]
 """Every type by its name, where other keywords would imply a type by themselves."""
 _CONSTRAINING = (KEYWORDS | NAMED) - {
@@ -97,7 +97,7 @@ def parts_of(pointer: str) -> Parts:
 
 
 def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
-    """The pointer with a required name by itself where it gives the index: so words and records have it.
+    """The pointer with the name in place of an index under `required`, as texts and records have it.
 
     Raises RegistryError, as `relaxed` would.
     """
@@ -120,7 +120,7 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
 
 
 def check_relaxed(request: RunRequest) -> None:
-    """Raises GlyphscopeError where something is relaxed that the request's constraint does not look at."""
+    """Raises GlyphscopeError where something is relaxed that the request's constraint does not use."""
     if not request.relaxed:
         return
     if request.strategy != "direct":
@@ -143,7 +143,7 @@ def check_relaxed(request: RunRequest) -> None:
 
 
 class _Finding:
-    """The way along a pointer: `root` gets a copy of a definition where the pointer goes through its `$ref`."""
+    """Follows a pointer; where it passes a `$ref`, `root` gets a copy of the definition in its place."""
 
     def __init__(self, root: dict[str, Any], pointer: str, where: str) -> None:
         self._root = root
@@ -214,7 +214,7 @@ class _Finding:
         raise self._error("The schema has no such location.", "")
 
     def _put_in_place(self, schema: dict[str, Any]) -> Path:
-        """A copy of what is referred to takes the reference's place; the path to it from there."""
+        """Replace the reference by a copy of its target; returns the path to the copy from there."""
         target = follow_reference(self._root, schema["$ref"])
         if target is None or not isinstance(target[1], dict):
             raise self._error(f"The reference {schema['$ref']} cannot be followed.", "")
@@ -229,7 +229,7 @@ class _Finding:
         return "allOf", len(parts) - 1
 
     def _is_schema(self, path: list[str | int]) -> bool:
-        """Whether a schema is there, and not a map of schemas by their names."""
+        """Whether the path is that of a schema, and not of a map of schemas."""
         return any(place.path == tuple(path) for place in Places(self._root).all)
 
     def _no_constraint(self, path: Path, value: Any) -> RegistryError:
@@ -244,7 +244,7 @@ class _Finding:
 
 
 def _copy(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without recursion, however deep it is nested."""
+    """A copy made without recursion, for any depth."""
     made: dict[str, Any] = plain(schema)[0]
     return made
 
@@ -285,7 +285,7 @@ def _used_at(root: dict[str, Any], path: Path, keyword: str) -> list[str]:
 
 
 def _in_definition(path: Path) -> bool:
-    """Whether it applies only through what refers to it."""
+    """Whether it is in a definition, so that it applies only through references."""
     at = 0
     while at < len(path):
         if path[at] in ("$defs", "definitions"):

@@ -1,4 +1,4 @@
-"""The state of a run, reduced from its events: for everyone who shows a run, live or from a record."""
+"""The state of a run, reduced from its events: for every view of a run, live or from a record."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Outcome: TypeAlias = Literal["running", "valid", "invalid", "aborted", "cancelle
 class FieldState:
     """A field so far: the characters `start` to `end` (exclusive), and the verdict on them.
 
-    `start` is None where the events begin in the middle of the field. `value` is meant only once it is `closed`.
+    `start` is None where the events begin in the middle of the field. `value` is set when the field is `closed`.
     """
 
     path: str
@@ -76,7 +76,7 @@ class Segment:
 
 @dataclass(slots=True)
 class CallState:
-    """One call of a text, as far as it is written: its fields in the order they were opened, and what broke it.
+    """One call of a text so far: its fields in the order they were opened, and its violations.
 
     `part` is its place in an answer of several parts. `closed`: all of it is written; `ready` comes only where
     the whole answer is valid.
@@ -101,7 +101,7 @@ class CallState:
 class StageState:
     """One stage after the events so far.
 
-    `forced` counts the tokens that the constraint left no choice about; `mask_ms` is what the mask took for the others.
+    `forced` counts the tokens that were the only ones allowed; `mask_ms` is the time of the masks of the others.
     `segments` are in order and do not overlap; none where the whole text is one call. `written` are the calls in the
     text by index, always with 0: `fields` and `tool` belong to that one, `violations` to all. `calls` are the valid
     ones, of which `call` is the last. `outline` are the strategy's events in this stage that do not belong to its text:
@@ -315,7 +315,7 @@ def _begin(state: RunState, event: StageStarted) -> None:
 
 
 def _reduce_segment(segments: list[Segment], event: SegmentOpened | SegmentClosed) -> Segment:
-    """The part that it opens, which ends what is open, or closes. A record of anybody's makes no two overlap."""
+    """The segment that the event opens or closes. An open one ends there; none overlap, whatever the record has."""
     last = segments[-1] if segments else Segment(event.kind, 0, 0)
     if isinstance(event, SegmentClosed) and last.end is None:
         last.end = max(event.end, last.start)

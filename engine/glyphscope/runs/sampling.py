@@ -1,4 +1,4 @@
-"""How a run draws its tokens: what no run can do, and all of it in words."""
+"""The sampling parameters of a run: their bounds, and their description in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glyphscope.events import SAMPLING_OFF, RunRequest, Sampling
 from glyphscope.text.figures import pluralize
 
 LARGEST = 2**53 - 1
-"""Of a whole number: what every reader of a record, and the wire to the model, has exactly (RFC 8259, section 6)."""
+"""The largest integer that every reader of a record reads exactly (RFC 8259, section 6)."""
 MOST_STOPS = 16
 LONGEST_STOP = 200
 """Characters of a stop string."""
@@ -66,7 +66,7 @@ def stop_lines(stops: Iterable[str]) -> tuple[str, ...]:
 
 
 def sampling_words(sampling: Sampling) -> str:
-    """Such as `temperature 0.8, top-k 40`: what differs from off, of a greedy draw without the filters."""
+    """Such as `temperature 0.8, top-k 40`: the parameters that are not off; for greedy sampling without the filters."""
     greedy = sampling.temperature <= 0
     words = ["greedy" if greedy else f"temperature {sampling.temperature:g}"]
     for name, off in SAMPLING_OFF.items():
@@ -76,7 +76,7 @@ def sampling_words(sampling: Sampling) -> str:
 
 
 def limits_in_words(request: RunRequest) -> str:
-    """Such as `at most 512 tokens, stop "\\n\\n"`: what ends a text beside its own end."""
+    """Such as `at most 512 tokens, stop "\\n\\n"`: the limits of a text."""
     limits = [f"at most {pluralize(request.max_tokens, 'token')}"]
     if request.stop:
         limits.append("stop " + " ".join(json.dumps(stop, ensure_ascii=False) for stop in request.stop))

@@ -1,4 +1,4 @@
-"""Which tools a run may use at all: one answer for what the model is shown and for what is executed."""
+"""The tools that a run may use, for the tools that the model is shown and those that are executed."""
 
 from __future__ import annotations
 

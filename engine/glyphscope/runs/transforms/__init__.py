@@ -1,5 +1,5 @@
-"""Named changes between the model and the tools, opt-in: for models and templates that do things their own way.
+"""Named, opt-in changes between the model and the tools, for models and templates with their own conventions.
 
-The loop's core knows one form of a message and one of a call. Whatever a model does instead is changed here, by a
-transform that the request names, and each change is reported by a `TransformActed`.
+The loop's core knows one form of a message and one of a call. Other forms are converted here, by transforms that the
+request names, and each change is reported by a `TransformActed`.
 """

@@ -27,13 +27,13 @@ class Form:
 
 Messages: TypeAlias = tuple[Message, ...]
 Changed: TypeAlias = tuple[Any, str]
-"""The result, and the change in words; empty words if nothing changed."""
+"""The result, and a description of the change; empty if nothing changed."""
 Act: TypeAlias = Callable[[Any, Form], Changed]
 
 
 @dataclass(frozen=True)
 class Transform:
-    """`act` gets what the surface has, and a Form where that matters:
+    """`act` gets the value of its surface, and a Form:
 
     `message`: the messages of a prompt. `response`: the text of a turn. `call`: the text too, of which it changes
     calls only. `tool`: the registry as the model is shown it; tools stay in their places. `result`: the message about a
@@ -47,7 +47,7 @@ class Transform:
 
 
 REGISTERED: list[Transform] = []
-"""Those of the modules that were imported, in their order."""
+"""The transforms of all imported modules, in their order."""
 
 
 def transform(surface: Surface, about: str) -> Callable[[Act], Act]:
