@@ -48,8 +48,8 @@ def test_a_path_out_of_the_scratch_folder_is_rejected(demo: DemoTools, tmp_path:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch/link").symlink_to(outside)
     (tmp_path / "scratch/chain").symlink_to("link")
-    assert "outside of the scratch folder" in refused(demo, "read_file", path=path)
-    assert "outside of the scratch folder" in refused(demo, "write_file", path=path, content="x")
+    assert "outside the scratch folder" in refused(demo, "read_file", path=path)
+    assert "outside the scratch folder" in refused(demo, "write_file", path=path, content="x")
     assert sorted(p.name for p in outside.iterdir()) == ["outside.txt"]
     assert (tmp_path / "outside.txt").read_text() == (outside / "outside.txt").read_text() == "secret"
 
@@ -76,7 +76,7 @@ def test_a_link_to_a_file_outside_is_not_written_through(demo: DemoTools, tmp_pa
         ("a\nb", "control character"),
         ("\ud800", "control character"),
         ("x" * 201, "too long"),
-        ("/".join("a" * 9), "9 parts"),
+        ("/".join("a" * 9), "9 levels"),
         ("x" * 10_000_000, "10,000,000 characters"),
         (".", "scratch folder"),
         ("ring", "ring"),

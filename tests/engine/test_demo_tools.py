@@ -279,7 +279,7 @@ class TestOutbox:
             ({"to": "ann@example.com\nBcc: all@example.com"}, "not an e-mail address"),
             ({"to": "a" * 10_000_000 + "@example.com"}, "not an e-mail address"),
             ({"cc": ["bob"]}, "cc:"),
-            ({"cc": ["a@b.cd"] * 50}, "too many receivers"),
+            ({"cc": ["a@b.cd"] * 50}, "too many recipients"),
             ({"subject": "a\r\nBcc: all@example.com"}, "line break"),
             ({"subject": "a" * 999}, "at most 998"),
             ({"body": "a" * 200_001}, "at most 200,000"),

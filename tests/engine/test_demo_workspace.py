@@ -36,7 +36,7 @@ def test_operations_are_applied_in_order(demo: DemoTools) -> None:
         {"op": "set", "path": "/note", "value": ["from null to anything"]},
     ]
     assert said(demo, "state_patch", workspace_id="trip-1", ops=ops) == (
-        "10 operations are done; the workspace is at revision 1."
+        "10 operations were applied; the workspace is at revision 1."
     )
     now = demo.workspace
     assert (now["budget"]["limit"], now["budget"]["items"][1]["paid"], now["a/b"]) == (
@@ -78,11 +78,11 @@ def test_an_invalid_place_is_rejected_with_a_hint(demo: DemoTools, arguments: An
         ({"op": "set", "path": "/title", "value": None}, "the value is null"),
         ({"op": "set", "path": "/settings/reminders", "value": 1}, "true or false"),
         ({"op": "set", "path": "/title"}, "set needs a value"),
-        ({"op": "set", "path": "/id", "value": "x"}, "stays as it is"),
+        ({"op": "set", "path": "/id", "value": "x"}, "cannot be changed"),
         ({"op": "set", "path": "/dates/from/year", "value": 1}, "nothing is below it"),
         ({"op": "set", "path": "/nowhere/x", "value": 1}, "no /nowhere"),
         ({"op": "set", "path": "/todo/9", "value": "x"}, "places are 0 to"),
-        ({"op": "append", "path": "/title", "value": "x"}, "no list"),
+        ({"op": "append", "path": "/title", "value": "x"}, "not a list"),
         ({"op": "append", "path": "/todo", "value": 5}, "Each item of /todo is a text"),
         ({"op": "append", "path": "/todo"}, "append needs a value"),
         ({"op": "delete", "path": "/todo/5"}, "places are 0 to"),

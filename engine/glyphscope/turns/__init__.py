@@ -23,9 +23,8 @@ from glyphscope.turns.violations import CallViolation, call_violations
 def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Derived]:
     """The corrected form of a template's turns, and what it was derived from.
 
-    Raises PromptError where none can be derived.
-
-    `ends` are the texts of the vocabulary's tokens that end a generation: they end a turn too.
+    `ends` are the texts of the vocabulary's tokens that end a generation: they end a turn too. Raises PromptError where
+    no form can be derived.
     """
     try:
         derived = derive(renderer)

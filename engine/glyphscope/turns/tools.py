@@ -15,7 +15,7 @@ from glyphscope.validation.spec import Place, Spec
 _CACHED = 10_000
 
 
-@dataclass
+@dataclass(frozen=True)
 class ArgumentTypes:
     """The types of one argument: `kinds` are bits of `notation.scalars`; 0 for an argument that nothing names."""
 

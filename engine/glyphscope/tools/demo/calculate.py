@@ -159,10 +159,10 @@ class _Parser:
             raise ToolError(f"{name} is a function: write {name}(…).")
         constant = CONSTANTS.get(name.lower())
         if name.lower() == "of":
-            raise ToolError("of means nothing here.", hint="15% of 230 is 15 / 100 * 230.")
+            raise ToolError('"of" is not an operator.', hint="15% of 230 is 15 / 100 * 230.")
         if constant is None:
             raise ToolError(
-                f"{name[:40]!r} means nothing here.",
+                f"{name[:40]!r} is not a known name.",
                 hint=f"Write numbers, the constants {', '.join(CONSTANTS)}, or functions such as sqrt(2).",
             )
         return constant
@@ -184,8 +184,8 @@ class _Parser:
             if kind in ("number", "name") or text == "(":
                 hint = "Write * between what is multiplied; 15% of 230 is 15 / 100 * 230."
         elif before[1] == "%":
-            hint = "% is the rest of a division; a percentage is 15 / 100."
-        return ToolError(f"{text[:40]!r} cannot be at character {at + 1} of the expression.", hint=hint)
+            hint = "% is the remainder of a division; a percentage is 15 / 100."
+        return ToolError(f"{text[:40]!r} is not allowed at character {at + 1} of the expression.", hint=hint)
 
 
 def _tokens(text: str) -> list[_Token]:

@@ -105,7 +105,7 @@ def _sqrt(value: Number) -> Number:
 
 def _factorial(number: int) -> int:
     if number < 0:
-        raise ToolError("A factorial is of a number from 0 on.")
+        raise ToolError("factorial takes numbers from 0.")
     if number > 600:
         raise _too_large()
     return math.factorial(number)

@@ -13,7 +13,7 @@ from glyphscope.errors import ToolError
 from glyphscope.text.shorten import shorten
 
 MAX_MAILS = 1000
-MAX_RECEIVERS = 50
+MAX_RECIPIENTS = 50
 MAX_BODY = 200_000
 MAX_SUBJECT = 998
 """Characters of a subject: a line of a mail (RFC 5322)."""
@@ -47,8 +47,8 @@ class Outbox:
 
     def put(self, to: str, subject: str, body: str, cc: Sequence[str] = ()) -> Mail:
         """Raises ToolError for an invalid address, a subject of several lines, or too much of anything."""
-        if len(cc) >= MAX_RECEIVERS:
-            raise ToolError(f"The e-mail has too many receivers; at most {MAX_RECEIVERS} get one.")
+        if len(cc) >= MAX_RECIPIENTS:
+            raise ToolError(f"The e-mail has too many recipients; at most {MAX_RECIPIENTS} are allowed.")
         for argument, address in (("to", to), *(("cc", address) for address in cc)):
             _check_address(argument, address)
         if any(c in subject for c in "\r\n\0"):

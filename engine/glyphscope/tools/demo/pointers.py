@@ -29,7 +29,8 @@ def steps_of(pointer: str) -> tuple[str, ...]:
         )
     if re.search("~(?![01])", pointer):
         raise ToolError(
-            f'In the path "{shorten(pointer, 80)}" a ~ is alone.', hint="Write ~0 for ~ and ~1 for /."
+            f'The path "{shorten(pointer, 80)}" has a ~ without 0 or 1 after it.',
+            hint="Write ~0 for ~ and ~1 for /.",
         )
     steps = pointer_steps(pointer)
     if len(steps) > MAX_STEPS:

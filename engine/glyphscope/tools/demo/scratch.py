@@ -127,10 +127,8 @@ class Scratch:
         try:
             root = self._folder.resolve()
             full = root.joinpath(*parts).resolve()
-        except (OSError, RuntimeError):  # a ring of links
-            raise ToolError(
-                f"{_shown('/'.join(parts))} cannot be followed: its links lead in a ring."
-            ) from None
+        except (OSError, RuntimeError):  # a loop of links
+            raise ToolError(f"{_shown('/'.join(parts))} cannot be followed: its links form a loop.") from None
         if not full.is_relative_to(root):
             raise _outside("/".join(parts))
         return full
@@ -167,7 +165,7 @@ def _parts(path: str) -> tuple[str, ...]:
     if plain.startswith(("/", "~")) or ".." in parts or (parts and parts[0].endswith(":")):
         raise _outside(path)
     if len(parts) > MAX_PARTS:
-        raise ToolError(f"The path has {len(parts)} parts; at most {MAX_PARTS} folders lie in each other.")
+        raise ToolError(f"The path is {len(parts)} levels deep; at most {MAX_PARTS} are allowed.")
     if any(len(part.encode()) > MAX_PART_BYTES for part in parts):
         raise ToolError(f"A name in the path is too long: at most {MAX_PART_BYTES} bytes.")
     return parts
@@ -177,7 +175,7 @@ def _outside(path: str) -> ToolError:
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..", "~")]
     name = parts[-1] if parts and len(parts[-1]) < 60 and not parts[-1].endswith(":") else "notes.txt"
     return ToolError(
-        f"{_shown(path)} is outside of the scratch folder, and nothing else is open here.",
+        f"{_shown(path)} is outside the scratch folder, and only that folder is accessible.",
         hint=f'Write a path inside it: "{name}".',
     )
 

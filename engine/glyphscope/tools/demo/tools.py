@@ -182,7 +182,7 @@ class DemoTools:
     def _send_email(self, given: Arguments) -> Outcome:
         mail = self._outbox.put(given["to"], given["subject"], given["body"], given.get("cc", ()))
         self._report("outbox")
-        text = f"Message {mail.number} to {mail.to} lies in the outbox. This is a demo: nothing leaves this machine."
+        text = f"Message {mail.number} to {mail.to} is in the outbox. This is a demo: nothing leaves this machine."
         return _said(text, {"message": mail.number, "to": mail.to, "cc": list(mail.cc), "sent": False})
 
     def _execute(self, given: Arguments) -> Outcome:
@@ -200,10 +200,11 @@ class DemoTools:
         operations = given["ops"]
         revision = self._workspace.patch(given["workspace_id"], operations)
         self._report("workspace")
-        done = f"{len(operations)} operations are" if len(operations) > 1 else "1 operation is"
+        done = f"{len(operations)} operations were" if len(operations) > 1 else "1 operation was"
         paths = [operation["path"] for operation in operations]
         return _said(
-            f"{done} done; the workspace is at revision {revision}.", {"revision": revision, "paths": paths}
+            f"{done} applied; the workspace is at revision {revision}.",
+            {"revision": revision, "paths": paths},
         )
 
 

@@ -56,7 +56,7 @@ class Workspace:
             raise ToolError("ops is empty.", hint=f"Write one such as {_EXAMPLE}.")
         if len(operations) > MAX_OPERATIONS:
             raise ToolError(
-                f"ops has {len(operations):,} operations; at most {MAX_OPERATIONS} are done at once."
+                f"ops has {len(operations):,} operations; at most {MAX_OPERATIONS} are applied at once."
             )
         with self._lock:
             document = copy.deepcopy(self._document)
@@ -92,7 +92,7 @@ def _apply(document: dict[str, Any], operation: dict[str, Any]) -> None:
             "The whole workspace cannot be replaced.", hint='Write the path of a field, such as "/title".'
         )
     if steps == ("id",):
-        raise ToolError("The id of a workspace stays as it is.")
+        raise ToolError("The id of a workspace cannot be changed.")
     if name == "delete":
         if "value" in operation:
             raise ToolError("delete takes no value.", hint="Leave value out, or use set.")
@@ -129,7 +129,7 @@ def _set(document: dict[str, Any], steps: tuple[str, ...], value: Any) -> None:
 def _append(document: dict[str, Any], steps: tuple[str, ...], value: Any) -> None:
     target = follow(document, steps[:-1] if steps[-1] == "-" else steps)
     if not isinstance(target, list):
-        raise ToolError(f"{written(steps)} is {kind(target)}, no list.", hint="Use set for it.")
+        raise ToolError(f"{written(steps)} is {kind(target)}, not a list.", hint="Use set for it.")
     _check_item(target, steps, value)
     target.append(value)
 

@@ -69,7 +69,7 @@ def check(subject: str, verb_form: str) -> Agreement:
         kind = "present" if "gerund" in parts else "past"
         helper = "am, are or is" if kind == "present" else "have or has"
         raise ToolError(
-            f"{first} is a {kind} participle: no finite verb.", hint=f"It needs {helper} before it."
+            f"{first} is a {kind} participle, not a finite verb.", hint=f"It needs {helper} before it."
         )
     reason = f'"{first}" goes with {_listed(allowed)}; the subject is {" or ".join(persons)}.'
     if allowed.intersection(persons):
