@@ -23,7 +23,7 @@ from glyphscope.models.cores import share_cores
 from glyphscope.models.interface import Model, Opening
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import sample_words
-from glyphscope_gui.evaluate.worker import Before, EvalJob, EvalThread, Known
+from glyphscope_gui.evaluate.worker import EarlierSamples, EvalJob, EvalThread, ManifestChanged
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf
 
 LOOK_MS = 120
@@ -158,10 +158,10 @@ class Evaluations(QObject):
                     self.result = EvalResult(folder, manifest)
                     progress.planned, progress.done = manifest.planned, done
                     self.began.emit(self.result)
-                case Known(manifest=manifest) if self.result is not None:
-                    self.result.know(manifest)
+                case ManifestChanged(manifest=manifest) if self.result is not None:
+                    self.result.update(manifest)
                     self.grew.emit(self.result, False)
-                case Before(samples=before):
+                case EarlierSamples(samples=before):
                     samples.extend(before)
                     progress.ok += sum(sample.ok for sample in before)
                 case ModelOpened(name=name):

@@ -51,7 +51,7 @@ class EvalPage(FollowsSize, QWidget):
         self.views.setAccessibleName(tr("Set up or result"))
         self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.resume = push_button(
-            tr("Resume"), self, name="evalGoOnButton", tip=tr("Run the remaining samples")
+            tr("Resume"), self, name="evalResumeButton", tip=tr("Run the remaining samples")
         )
         self.resume.hide()
         self.open_button = push_button(

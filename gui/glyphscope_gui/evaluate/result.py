@@ -101,7 +101,7 @@ class EvalResult:
             self._rows = None
         return grown
 
-    def know(self, manifest: Manifest) -> None:
+    def update(self, manifest: Manifest) -> None:
         """Update the facts on the models and on how their arms sample tokens."""
         self.manifest = manifest
         self._figures.clear()

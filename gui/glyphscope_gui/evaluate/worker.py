@@ -36,14 +36,14 @@ class EvalJob:
 
 
 @dataclass(frozen=True)
-class Before:
+class EarlierSamples:
     """The samples that a result had before it was resumed."""
 
     samples: tuple[Sample, ...]
 
 
 @dataclass(frozen=True)
-class Known:
+class ManifestChanged:
     """The manifest once a model is open: it describes the model then."""
 
     manifest: Manifest
@@ -64,9 +64,9 @@ class EvalThread(QThread):
         self._job = job
         self._opener = opener
         self._lock = threading.Lock()
-        self._reported: deque[Progress | Before | Known] = deque()
+        self._reported: deque[Progress | EarlierSamples | ManifestChanged] = deque()
 
-    def take(self) -> list[Progress | Before | Known]:
+    def take(self) -> list[Progress | EarlierSamples | ManifestChanged]:
         """Take the events since the last call."""
         with self._lock:
             reported = list(self._reported)
@@ -85,13 +85,13 @@ class EvalThread(QThread):
                 control=self.control,
                 allow_python=job.allow_python,
             ):
-                more: Before | Known | None = None
+                more: EarlierSamples | ManifestChanged | None = None
                 if isinstance(event, Begun):
                     folder = event.folder
                     if event.done:
-                        more = Before(tuple(ResultFolder.open(folder).samples()))
+                        more = EarlierSamples(tuple(ResultFolder.open(folder).samples()))
                 elif isinstance(event, ModelOpened) and folder is not None:
-                    more = Known(ResultFolder.open(folder).manifest)
+                    more = ManifestChanged(ResultFolder.open(folder).manifest)
                 with self._lock:
                     self._reported.append(event)
                     if more is not None:

@@ -1,18 +1,14 @@
-"""A small pill beside a constraint: who keeps it."""
+"""A pill beside a constraint: how it is enforced."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from PySide6.QtCore import QRectF, QSize
-from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QWidget
 
-from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.verdict import paint_pill, pill_font
+from glyphscope_gui.shared.verdict import Pill
 
 Enforcement: TypeAlias = Literal["enforced", "checked", "unsupported", "contradiction"]
 EnforcementMap: TypeAlias = Mapping[tuple[str, str], Enforcement]
@@ -44,37 +40,15 @@ _WORDS: dict[Enforcement, tuple[str, str, str]] = {
     ),
 }
 
+_GAP = 6
+"""Pixels to the field at its left: without a badge the fields reach the edge."""
 
-GAP = 6
-"""The gap to the field at its left; part of the badge, so that without one the fields reach the edge."""
 
-
-class EnforcementBadge(QWidget):
+class EnforcementBadge(Pill):
     """Hidden until the constraint's enforcement is known."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._kind: Enforcement | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.hide()
+        super().__init__(parent, gap=_GAP)
 
     def set_kind(self, kind: Enforcement | None) -> None:
-        self._kind = kind
-        self.setVisible(kind is not None)
-        if kind is not None:
-            words, _, explanation = _WORDS[kind]
-            self.setToolTip(plain_tip(explanation))
-            self.setAccessibleName(visible(f"{words}: {explanation}", lines=True))
-        self.updateGeometry()
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        if self._kind is None:
-            return QSize(0, 0)
-        metrics = QFontMetrics(pill_font(self.font()))
-        return QSize(metrics.horizontalAdvance(_WORDS[self._kind][0]) + 17 + GAP, metrics.height() + 5)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self._kind is not None:
-            words, role, _ = _WORDS[self._kind]
-            paint_pill(QPainter(self), QRectF(self.rect()).adjusted(GAP, 0, 0, 0), words, role, self.font())
+        self.set_words(*(("", "open") if kind is None else _WORDS[kind]))

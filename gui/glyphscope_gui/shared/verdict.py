@@ -194,10 +194,11 @@ _PLAIN = "open"
 
 
 class Pill(QWidget):
-    """As wide as its words; hidden without any."""
+    """As wide as its words; hidden without any. `gap` are the pixels at its left, which are hidden with it."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, gap: int = 0) -> None:
         super().__init__(parent)
+        self._gap = gap
         self.words, self._role = "", _PLAIN
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.hide()
@@ -212,8 +213,9 @@ class Pill(QWidget):
 
     def sizeHint(self) -> QSize:
         metrics = QFontMetrics(pill_font(self.font()))
-        return QSize(metrics.horizontalAdvance(self.words) + 18, metrics.height() + 6)
+        return QSize(metrics.horizontalAdvance(self.words) + 18 + self._gap, metrics.height() + 6)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self.words:
-            paint_pill(QPainter(self), QRectF(self.rect()), self.words, self._role, self.font())
+            box = QRectF(self.rect()).adjusted(self._gap, 0, 0, 0)
+            paint_pill(QPainter(self), box, self.words, self._role, self.font())
