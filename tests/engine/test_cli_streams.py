@@ -56,6 +56,14 @@ def test_a_servers_question_is_cancelled_where_standard_input_is_closed(monkeypa
     assert _answer(question, None).action == "cancel"
 
 
+def test_a_servers_text_that_is_cut_says_its_length(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", None)
+    params = {"message": "m" * 5000, "url": "http://x/" + "u" * 5000}
+    _answer(Question(number=1, server="s", kind="link", params=params, deliver=print), None)
+    shown = capsys.readouterr().err
+    assert "… (5,000 characters)" in shown and "… (5,009 characters)" in shown
+
+
 @pytest.mark.slow
 def test_a_closed_output_is_tolerated_and_records_are_complete(tmp_path):
     call, record = tmp_path / "call", tmp_path / "run.jsonl"

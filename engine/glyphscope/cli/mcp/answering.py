@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from glyphscope.events import LoadOptions
 from glyphscope.registry import Tool
 from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.text.json_values import json_or_text
+from glyphscope.text.shorten import json_excerpt, shorten
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
@@ -65,13 +65,13 @@ def answering(
 
 
 def _answer(question: Question, sampler: Sampler | None) -> Answer:
-    words = question.message[:_SHOWN] or "for an answer from a model"
+    words = _excerpt(question.message) or "for an answer from a model"
     print_note(f"? {question.server} asks: {words}", "bold yellow")
     try:
         if question.sampling is not None:
             return _sample(question.sampling, sampler)
         if question.kind == "link":
-            print_note(f"  Open this address yourself: {visible(question.url[:_SHOWN], spaces=True)}")
+            print_note(f"  Open this address yourself: {visible(_excerpt(question.url), spaces=True)}")
             return Answer(action="accept" if _agrees("Answer that you did?") else "decline")
         return _fill_in(question)
     except EOFError:  # the terminal was closed
@@ -105,11 +105,11 @@ def _fields(form: Tool) -> dict[str, Any]:
     for name, schema in properties.items():
         about = schema if isinstance(schema, dict) else {}
         choices = about.get("enum")
-        facts = [str(about.get("type", "")), str(about.get("description", ""))[:200]]
+        facts = [str(about.get("type", "")), shorten(str(about.get("description", "")), 200)]
         if isinstance(choices, list):
-            facts.append(f"one of {json.dumps(choices, ensure_ascii=False)[:400]}")
+            facts.append(f"one of {json_excerpt(choices, 400)}")
         if "default" in about:
-            facts.append(f"default {json.dumps(about['default'], ensure_ascii=False)[:100]}")
+            facts.append(f"default {json_excerpt(about['default'], 100)}")
         facts.append("required" if name in required else "optional")
         typed = _line(f"  {name} ({', '.join(fact for fact in facts if fact)}): ")
         if not typed:
@@ -125,13 +125,13 @@ def _sample(request: SamplingRequest, sampler: Sampler | None) -> Answer:
     if request.temperature is not None:
         limits.append(f"temperature {request.temperature:g}")
     if request.stop:
-        limits.append(f"stop at {json.dumps(request.stop, ensure_ascii=False)[:200]}")
+        limits.append(f"stop at {json_excerpt(request.stop, 200)}")
     print_note(f"  sampling, {', '.join(limits)}")
     if request.system:
-        print_note(f"  system: {visible(request.system[:_SHOWN])}")
+        print_note(f"  system: {_excerpt(request.system)}")
     for message in request.messages:
         for piece in message.content:
-            words = piece.text[:_SHOWN] if piece.kind == "text" else f"[{piece.kind}, {piece.mime}]"
+            words = _excerpt(piece.text) if piece.kind == "text" else f"[{piece.kind}, {piece.mime}]"
             print_note(f"  {message.role}: {words}")
     if sampler is not None and _agrees(f"Let {sampler.model} answer?"):
         generated = _generated(request, sampler)
@@ -153,6 +153,11 @@ def _generated(request: SamplingRequest, sampler: Sampler) -> Answer | None:
         return None
     print_note(f"  {found.model}: {found.text}", lines=True)
     return found if _agrees("Send this answer?") else Answer(action="decline")
+
+
+def _excerpt(text: str) -> str:
+    """A server's text, which says so where it is cut: it is about to be approved."""
+    return shorten(text, _SHOWN, length=True)
 
 
 def _agrees(question: str) -> bool:

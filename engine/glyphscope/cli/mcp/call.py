@@ -20,6 +20,7 @@ from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import print_json, print_note
+from glyphscope.text.shorten import listed
 from glyphscope.visible import visible
 
 _NAMED = 40
@@ -64,7 +65,7 @@ def call(
         )
     print_outcome(outcome, as_json=as_json, out=out)
     if outcome.fault == "unknown":
-        names = ", ".join(each.name for each in source.tools()[:_NAMED])
+        names = listed([each.name for each in source.tools()], _NAMED)
         print_note(f"  do: Choose one that it has: {visible(names) or 'there is none'}.")
         raise typer.Exit(2)
     if not outcome.ok:

@@ -27,6 +27,7 @@ from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions, print_fail
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, print_note
+from glyphscope.text.shorten import listed
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.offers import Completion, Offer
 from glyphscope.tools.mcp.server import Updates
@@ -111,7 +112,7 @@ def prompts(
             return
         offer = _find_offer(known, name)
         if offer is None:
-            names = ", ".join(each.address for each in known[:_NAMED])
+            names = listed([each.address for each in known], _NAMED)
             hint = f"Choose one of: {visible(names)}." if names else "The server lists no prompts."
             raise InputError(f"The server has no prompt {name}.", where=source.name, hint=hint)
         _fetch(source, offer, given, seconds=seconds, as_json=as_json)

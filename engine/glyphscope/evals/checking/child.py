@@ -127,7 +127,7 @@ def _verdict(value: Any) -> wire.Answer:
         return wire.Answer(passed=value)
     if isinstance(value, Mapping) and isinstance(value.get("pass"), bool):
         return wire.Answer(passed=value["pass"], reason=_cut(str(value.get("reason", ""))))
-    shown = _cut(repr(value))[:80]
+    shown = shorten(_cut(repr(value)), 80)
     return wire.Answer(error=f'returned {shown}, not True, False or {{"pass": …, "reason": …}}')
 
 

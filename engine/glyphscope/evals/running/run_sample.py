@@ -200,7 +200,7 @@ def _blank(planned: Planned) -> Sample:
 
 
 def _refused(planned: Planned, error: GlyphscopeError) -> Sample:
-    failure = Failure(reason="BAD_REQUEST", detail=str(error)[:MAX_TEXT])
+    failure = Failure(reason="BAD_REQUEST", detail=shorten(str(error), MAX_TEXT))
     return msgspec.structs.replace(_blank(planned), outcome="failed", failures=(failure,))
 
 

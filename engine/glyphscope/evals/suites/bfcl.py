@@ -37,6 +37,7 @@ from glyphscope.inputs import read_file
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.figures import pluralize
+from glyphscope.text.shorten import shorten
 
 ANSWERS, FUNCTIONS = "possible_answer", "multi_turn_func_doc"
 """The folders beside the questions in which the leaderboard keeps answers, and functions by class."""
@@ -168,7 +169,7 @@ class _Entries:
     def _of_class(self, kind: Any) -> list[Any]:
         """The functions of a class, described in a separate file."""
         if not isinstance(kind, str) or kind not in _CLASS_FILES:
-            raise NotReadable(f"The functions of {str(kind)[:60]} are not known.")
+            raise NotReadable(f"The functions of {shorten(str(kind), 60)} are not known.")
         if kind not in self._classes:
             path = self._functions / f"{_CLASS_FILES[kind]}.json"
             if not path.is_file():

@@ -13,6 +13,7 @@ from itertools import islice, product
 from typing import Any
 
 from glyphscope.evals.suites.suite import ExpectedCall
+from glyphscope.text.shorten import shorten
 
 MAX_VALUES = 256
 """Of one argument, once the alternatives of its members are multiplied out."""
@@ -54,7 +55,7 @@ def schema_of(schema: Any, level: int = 0) -> Any:
     made = {key: value for key, value in schema.items() if key != "required" or isinstance(value, list)}
     kind = made.pop("type", "any")
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise NotReadable(f"The type {str(kind)[:40]} is not a type of the Python categories.")
+        raise NotReadable(f"The type {shorten(str(kind), 40)} is not a type of the Python categories.")
     if _TYPES[kind]:
         made = {"type": _TYPES[kind], **made}
     if isinstance(made.get("properties"), dict):
@@ -99,7 +100,7 @@ def parsed_call(source: str, tools: dict[str, dict[str, Any]]) -> ExpectedCall:
     call = _call_of(source)
     name = ast.unparse(call.func)
     if name not in tools:
-        raise NotReadable(f"The answer calls {name[:60]}, which is not a function of the entry.")
+        raise NotReadable(f"The answer calls {shorten(name, 60)}, which is not a function of the entry.")
     schema = tools[name]["parameters"]
     properties: dict[str, Any] = schema.get("properties", {})
     if len(call.args) > len(properties):
@@ -128,12 +129,13 @@ def parsed_call(source: str, tools: dict[str, dict[str, Any]]) -> ExpectedCall:
 def _call_of(source: str) -> ast.Call:
     if len(source) > _MAX_SOURCE:
         raise NotReadable(f"A call of an answer has more than {_MAX_SOURCE:,} characters.")
+    call: ast.expr | None
     try:
         call = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise NotReadable(f"Not a Python call: {source[:60]}") from None
+        call = None
     if not isinstance(call, ast.Call):
-        raise NotReadable(f"Not a Python call: {source[:60]}")
+        raise NotReadable(f"Not a Python call: {shorten(source, 60)}")
     return call
 
 

@@ -8,6 +8,7 @@ from glyphscope.errors import GlyphscopeError, SuiteError
 from glyphscope.evals.checking.service import CheckFailed, functions_of
 from glyphscope.evals.suites.suite import Suite, expectations
 from glyphscope.inputs import read_file, utf8_text
+from glyphscope.text.shorten import listed
 
 MAX_BYTES = 1_000_000
 SUFFIX = ".py"
@@ -50,7 +51,7 @@ def function_problem(function: str, folder: Path | None, kept: dict[str, str]) -
     except CheckFailed as failed:
         return f"{file} cannot be read as Python: {failed.message}."
     if name not in known:
-        there = f"It has {', '.join(known[:20])}." if known else "It has no functions."
+        there = f"It has {listed(known, 20)}." if known else "It has no functions."
         return f"{file} has no function {name}. {there}"
     return ""
 
