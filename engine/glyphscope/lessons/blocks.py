@@ -1,4 +1,4 @@
-"""A lesson's Markdown divided into its steps and blocks, with the line of each. Nothing here knows what a block means.
+"""A lesson's Markdown divided into its steps and blocks, with their lines; the blocks are not interpreted.
 
 A heading of the first or second level begins a step. A fenced block whose first word is one of `KINDS` is a block of
 the lesson; any other fenced block is a part of the text, and so is a heading within it.
@@ -71,7 +71,7 @@ def _add_prose(section: Section, lines: list[str], first: int) -> None:
 
 @cache
 def _markdown() -> MarkdownIt:
-    """Reads only what divides a text: nothing within a line, and no block that contains others."""
+    """A parser of headings and code blocks only."""
     from markdown_it import MarkdownIt  # with the first lesson, not with the window
 
     return MarkdownIt("zero").enable(["code", "fence", "heading"]).disable("inline")

@@ -1,4 +1,4 @@
-"""A whole lesson against its recordings: that there are some, of today's requests, and that all works."""
+"""The check of a whole lesson with its recordings: they exist, have the present requests, and every part works."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def check_lesson(place: LessonPlace) -> Lesson:
 
 
 def is_of(events: Iterable[AnyEvent], request: RunRequest) -> bool:
-    """Whether a recording is of that request: all that decides its tokens is the same, whatever the model."""
+    """Whether a recording is of that request: everything but the model that determines its tokens is the same."""
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     return started is not None and _deciding(started.request) == _deciding(request)
 
 
 def _deciding(request: RunRequest) -> RunRequest:
-    """Without what a run fills in from its model: the form of its turns, and with it notation and shape."""
+    """The request without the members that a run sets by its model: the form of turns, the native form and shape."""
     request = msgspec.structs.replace(request, model="", form={})
     if not request.native:
         return request

@@ -29,7 +29,7 @@ class Prose(Part, frozen=True, kw_only=True):
 
 
 class Note(Part, frozen=True, kw_only=True):
-    """Markdown for who presents the lesson: no reader sees it unasked."""
+    """Markdown for the presenter of the lesson, which readers see only on request."""
 
     text: str
 
@@ -94,9 +94,9 @@ Question: TypeAlias = NextQuestion | CharacterQuestion | ChoiceQuestion
 
 
 class Experiment(Part, frozen=True, kw_only=True):
-    """A run that departs from another one: live with a model, by its recording without.
+    """A variation of another run, live with a model, else by its recording.
 
-    `given` is what it changes, as the file says it; `vary` names what whoever takes the lesson may change further.
+    `given` are the changed settings, as in the file; `vary` names the settings that the reader may change.
     """
 
     run: str

@@ -21,7 +21,7 @@ FOLDER, RUNS, SUFFIX = "lessons", "runs", ".md"
 MAX_RECORD_BYTES = 16_000_000
 """A recorded run of 512 tokens with all its evidence has about 1 MB."""
 MOST_TOKENS = 8_000
-"""Of a recording: a run of several stages has more of them than one answer."""
+"""Of a recording: a run of several stages has more tokens than one answer."""
 MOST_LESSONS = 500
 """Of the user's folder."""
 
@@ -39,7 +39,7 @@ class LessonPlace:
 
     @property
     def key(self) -> str:
-        """Under which its progress is kept."""
+        """The key under which its progress is stored."""
         return self.name if self.path is None else str(self.path)
 
     @property
@@ -106,7 +106,7 @@ def find_lesson(source: str | Path) -> LessonPlace:
 def all_lessons(
     folder: Path | None = None,
 ) -> Iterator[tuple[LessonPlace, Lesson | LessonError | StorageError]]:
-    """Every lesson, the program's first; a user's that cannot be read with what is wrong with it. `folder` as above."""
+    """Every lesson, the bundled ones first; one that cannot be read with its error. `folder` as above."""
     for place in (*bundled_lessons(), *user_lessons(folder)):
         try:
             yield place, place.read()

@@ -1,4 +1,4 @@
-"""How far somebody has come in each lesson, kept as one small file. A damaged one costs the progress only."""
+"""The reader's progress in each lesson, in one small file; a damaged one is replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glyphscope.inputs import read_file
 from glyphscope.sessions.files import atomic_write
 
 MOST = 1_000
-"""Lessons whose progress is kept; the longest untouched are forgotten."""
+"""Lessons whose progress is stored; the least recently used are removed first."""
 MAX_BYTES = 4_000_000
 
 
@@ -26,11 +26,11 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
     answers: dict[int, bool] = {}
 
     def is_done(self, steps: int, questions: int) -> bool:
-        """Whether every step was shown and every question answered, of so many that there are today."""
+        """Whether all steps were shown and all questions answered; the arguments are their present numbers."""
         return set(range(steps)) <= set(self.seen) and set(range(questions)) <= set(self.answers)
 
     def at(self, step: int, steps: int) -> LessonProgress:
-        """With another step shown, of so many that there are today."""
+        """With another step shown, of the present number of steps."""
         seen = {number for number in (*self.seen, step) if number < steps}
         return msgspec.structs.replace(self, step=step, steps=steps, seen=tuple(sorted(seen)))
 
@@ -63,7 +63,7 @@ class Progress:
             del self._lessons[next(iter(self._lessons))]
 
     def forget(self, key: str) -> None:
-        """As if it had never been begun."""
+        """Reset the progress of a lesson."""
         self._lessons.pop(key, None)
 
     def encode(self) -> bytes:
@@ -71,7 +71,7 @@ class Progress:
         return msgspec.json.encode(self._lessons)
 
     def write(self, content: bytes) -> str:
-        """Writes it. Returns why that could not be done, or nothing: no lesson ends because of it."""
+        """Write the file. Returns the error, or an empty text: a lesson continues without it."""
         try:
             atomic_write(self._path, content)
         except StorageError as error:
@@ -79,5 +79,5 @@ class Progress:
         return ""
 
     def save(self) -> str:
-        """Writes what there is now, as `write`."""
+        """Write the present progress, as `write`."""
         return self.write(self.encode())

@@ -47,8 +47,8 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """A question as it is asked. For a character, `text` is what one is chosen of and `at` the right one; for the
-    other kinds, `choices` are offered and any number may be right. `before` is what was written until then.
+    """A question with its answers. For a character, `text` is the text to choose from and `at` the right character; for
+    the other kinds, any number of the `choices` may be right. `before` is the text before the token.
     """
 
     kind: Kind
@@ -68,7 +68,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def single(self) -> bool:
-        """Whether one answer is to be chosen and no more, which whoever is asked may know."""
+        """Whether exactly one answer is to be chosen, which the reader may know."""
         return self.kind == "character" or (self.kind == "choice" and len(self.right) == 1)
 
 
@@ -170,7 +170,7 @@ def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sh
 
 
 def _spread(alternatives: Sequence[Alternative], most: int) -> list[Alternative]:
-    """The most likely, in that order; where all are allowed or all masked, the most likely others come last."""
+    """The most likely ones in order; where all are allowed or all masked, the most likely others come last."""
     chosen = list(alternatives[:most])
     rest = list(alternatives[most:])
     for allowed in (True, False):
@@ -219,7 +219,7 @@ class _TokenPosition:
                 raise LessonError(error.message, hint=error.hint) from None
 
     def by_grammar(self, token: str, raw: float | None = None) -> Choice:
-        """A token as the grammar continues, or not. Only where the grammar was needed."""
+        """A token by the grammar. Only where the grammar was needed."""
         assert self._state is not None
         if not self._state.alive:
             return Choice(token, False, "No valid call begins as the text does already.", raw)

@@ -43,15 +43,15 @@ MAX_RUNS = 64
 MAX_PROBLEMS = 200
 MOST_OPTIONS = 12
 LONGEST_TEXT = 2_000
-"""Characters of a text in which one is to be chosen, and of any other that is a line of the page."""
+"""Characters of a text in which one is to be chosen, and of any other line of the page."""
 LONGEST_STEP, MOST_PARTS = 20_000, 24
-"""Characters of a step's text, and how many parts it has: it is laid out at once."""
+"""Characters of a step's text, and its parts: all of it is laid out at the same time."""
 RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 VARY = (
     "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "seed", "temperature",
     "max_tokens",
 )  # fmt: skip
-"""The settings that can be varied besides places in the registry."""
+"""The settings that can be varied, in addition to places in the registry."""
 NUMBER = re.compile(r"^\d+-")
 """At the start of a file's name, for the order; the lesson's name begins after it."""
 
@@ -78,7 +78,7 @@ def varied(
 ) -> RunRequest:
     """The experiment's request with what its reader changed: by names of `VARY`, and by places in the registry.
 
-    Raises LessonError with what cannot be.
+    Raises LessonError with every invalid change.
     """
     settings = dict(lesson.asked[experiment.run])
     places = {name: value for name, value in changes.items() if name not in VARY}
@@ -345,7 +345,7 @@ class _Reading:
                 )
         return ChoiceQuestion(ask=table["ask"], options=options, why=table.get("why", ""), line=block.line)
 
-    # -- what blocks share -------------------------------------------------------------------------------------
+    # -- shared by the blocks -----------------------------------------------------------------------------------
 
     def _table(self, block: Block, kind: type[msgspec.Struct]) -> dict[str, Any] | None:
         table = self._toml(block)
@@ -375,7 +375,7 @@ class _Reading:
     def _add_run(
         self, block: Block, name: str, settings: dict[str, Any], given: dict[str, Any] | None = None
     ) -> None:
-        """`given` is what the block itself says, where it departs from another one."""
+        """Add a run; `given` are the settings in the block of an experiment."""
         request, found = request_of(settings, self.folder)
         self.asked[name], self.runs[name] = settings, request
         for path, message in found:

@@ -1,4 +1,4 @@
-"""Making a lesson's recordings: each run by a model that was opened for it, so that nothing of another one is in it."""
+"""Making a lesson's recordings: each run by a newly opened model, so that no state of another run affects it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from glyphscope.strategies.routing.candidates import router_preset
 MOST_TOKENS = 512
 """The longest answer of a lesson's run."""
 _MEMBERS = ("description", "enabled", "required", "additionalProperties")
-"""Steps after a tool's name that are not arguments."""
+"""Members of a tool that are not arguments, after its name in a place."""
 _USUAL = Sampling()
 
 
@@ -94,7 +94,7 @@ _SAME = (
     "prompt", "system", "preset", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on", "max_tokens",
     "thinking", "tool_choice", "constrain_from", "reasoning_budget",
 )  # fmt: skip
-"""Settings that are members of the request under the same name."""
+"""Settings that are members of the request with the same name."""
 _BOUNDS: dict[str, tuple[float, float]] = {
     "max_tokens": (1, MOST_TOKENS),
     "repair": (0, 5),
@@ -121,7 +121,7 @@ def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
-    """Numbers that no run can have. The kinds of all values were looked at before."""
+    """Numbers out of their bounds. The types of all values were checked before."""
     for name, (least, most) in _BOUNDS.items():
         value = given.get(name)
         if value is not None and not least <= value <= most:
@@ -233,7 +233,7 @@ def _changed(registry: ToolRegistry, settings: RunSettings, found: list[Found]) 
 
 
 class _NoPlace(Exception):
-    """Why a registry's document has no such place."""
+    """The reason why a registry's document has no such place."""
 
 
 def _container(document: dict[str, Any], place: str) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ class LessonHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LessonRun(RunSettings, frozen=True, kw_only=True):
-    """The block `run`: what is asked, where it is not the name of a run that was asked before, and what is watched."""
+    """The block `run`: the settings of a new run, or only the name of one that is defined already, and its playback."""
 
     name: str
     caption: str = ""

@@ -49,7 +49,7 @@ def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
 
 
 def place(text: str, path: Path) -> tuple[int, int]:
-    """Line and column from 1 of the key at `path`, or of what is nearest above it; (1, 1) where it is not found."""
+    """Line and column from 1 of the key at `path`, or of the nearest key above it; (1, 1) where none is found."""
     lines = text.split("\n")
     first, last, found = 0, len(lines), (1, 1)
     steps = list(path)

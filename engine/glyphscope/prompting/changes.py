@@ -1,8 +1,8 @@
 """The differences between two prompts, in text and tokens, and the place where the cache ended: from events only.
 
-The prompts are cut into their tokens where the events contain them, else into words; counts of tokens are then None.
-Differences are found by Myers' algorithm within a bound; beyond it a stretch counts as replaced, which is correct, if
-not minimal.
+The prompts are divided into their tokens where the events contain them, else into words; counts of tokens are then
+None. Differences are found by Myers' algorithm within a bound; beyond it, everything counts as replaced, which is
+correct, but not minimal.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Kind: TypeAlias = Literal["same", "removed", "added"]
 Why: TypeAlias = Literal["first", "kept", "restored", "changed", "less", "more", "unknown"]
 
 _MOST_EDITS = 600
-"""Edits up to which the shortest way is looked for; the time grows with their square."""
+"""Edits up to which the shortest edit script is computed; the time grows with their square."""
 _WORDS = re.compile(r"\s*[^\W_]+|\s*[\W_]", re.DOTALL)
 _SHOWN = 40
 """Characters of the text at a place that are shown."""
 WORTH_SHOWING = 16
-"""Tokens below which advice is not worth a person's time: what ends a chat's turn has as many."""
+"""Tokens below which no advice is given: the end of a chat turn has as many."""
 _CHANGING = ("user", "history", "template", BEGUN, "said", "result", "note", "asked", "attempt", "repair")
-"""Parts that change from one run to the next by nature, or that are the chat template's own."""
+"""Parts that are expected to change from one run to the next, or that belong to the chat template."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Changes:
-    """All pieces in order: those that are not `added` spell the first prompt, those not `removed` the second."""
+    """All pieces in order: without `added` ones they are the first prompt, without `removed` ones the second."""
 
     pieces: tuple[Piece, ...]
 
     def tokens(self, kind: Kind) -> int | None:
-        """How many are of a kind; None where tokens are not known."""
+        """The tokens of a kind of piece; None where tokens are not known."""
         if any(piece.tokens is None for piece in self.pieces):
             return None
         return sum(piece.tokens or 0 for piece in self.pieces if piece.kind == kind)
@@ -64,7 +64,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class CacheLoss:
-    """The place from which a prompt was read again. `token` is the first one evaluated, `again` their number, in `ms`.
+    """The place from which a prompt was evaluated again: from `token` on, `again` tokens in `ms`.
 
     `char` is where that token begins, `before` and `after` the text there, `part` its part of the prompt; None and
     empty where tokens are not known. `why` compares with the prompt read before: they differ from there (`changed`),
@@ -130,7 +130,7 @@ def cache_loss(
 
 
 def in_common(before: PromptRendered, after: PromptRendered) -> int | None:
-    """The tokens that both begin with; None where tokens are not known."""
+    """The number of tokens in their common prefix; None where tokens are not known."""
     if not before.lengths or not after.lengths:
         return None
     return common_length(_units(before, True), _units(after, True))
@@ -167,7 +167,7 @@ _WHY: dict[Why, str] = {
 
 
 def loss_words(loss: CacheLoss) -> str:
-    """Where and why the cache ended, and what that cost, in a sentence or two."""
+    """The place where the cache ended, the reason and the cost, in a sentence or two."""
     if loss.why == "kept":
         return f"All of it was in the cache; the last token is read in any case{_ms(loss)}."
     if loss.token == 0:
@@ -216,7 +216,7 @@ def _unchanged(before: PromptRendered | None, prompt: PromptRendered) -> int | N
 
 
 def _tokens_behind_user(prompt: PromptRendered) -> int:
-    """The tokens of what does not change by nature behind the first character of the user's text."""
+    """The tokens after the beginning of the user's text that are not expected to change."""
     at = next((part.start for part in prompt.parts if part.name == "user"), None)
     if at is None:
         return 0
@@ -224,7 +224,7 @@ def _tokens_behind_user(prompt: PromptRendered) -> int:
 
 
 def _units(prompt: PromptRendered, counted: bool) -> list[str]:
-    """The prompt's tokens as the characters that they complete, or its words."""
+    """The characters that each of the prompt's tokens completes, or its words."""
     if not counted:
         return _WORDS.findall(prompt.text)
     ends = list(accumulate(prompt.lengths))
@@ -232,7 +232,7 @@ def _units(prompt: PromptRendered, counted: bool) -> list[str]:
 
 
 def _myers(one: Sequence[str], other: Sequence[str]) -> list[tuple[Kind, str]]:
-    """The shortest way from one to the other (Myers 1986, Algorithmica 1:251), removals before additions."""
+    """The shortest edit script (Myers 1986, Algorithmica 1:251), removals before additions."""
     reached = {1: 0}
     trail: list[dict[int, int]] = []
     for edits in range(min(len(one) + len(other), _MOST_EDITS) + 1):
@@ -276,7 +276,7 @@ def _way_back(
 
 
 def _pieces(steps: Sequence[tuple[Kind, str]], counted: bool) -> Iterator[Piece]:
-    """Neighbours of one kind as one piece; between two stretches in common, what is removed comes first."""
+    """Adjacent steps of one kind as one piece; between two common stretches, removals come first."""
     first = second = 0
     for same, group in groupby(steps, key=lambda step: step[0] == "same"):
         inside = list(group)

@@ -1,7 +1,7 @@
 """A prompt's costs as a tree: kinds of parts, in them tools, examples and lines, in those arguments and descriptions.
 
-Every part of the prompt is in exactly one branch, so each row is the sum of those below it, and all rows of the top
-together are the prompt. The dearest come first.
+Every part of the prompt is in exactly one branch, so each row is the sum of the rows below it, and the top rows add up
+to the prompt. The most expensive come first.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ KINDS = {
 ITSELF = "itself"
 """The row of the tokens of a tool besides its arguments and descriptions: its name, brackets."""
 _LONGEST = 60
-"""Characters of a part's text that name it."""
+"""Characters of a part's text in its title."""
 
 
 @dataclass(frozen=True)
 class Cost:
     """A row. `tokens` are its own and those of all `below`; `parts` are all of them, in the order of the text.
 
-    `kind` is the name of the parts, `of` what of them it is (`PromptPart`), empty for all of a kind.
+    `kind` is the name of the parts; `of` is as in `PromptPart`, empty for all parts of a kind.
     """
 
     title: str
@@ -59,11 +59,11 @@ class Cost:
 class _Branch:
     own: list[PromptPart] = field(default_factory=list)
     below: dict[tuple[str, str], _Branch] = field(default_factory=dict)
-    """By title and what it is of."""
+    """By title and `of`."""
 
 
 def prompt_costs(prompt: PromptRendered) -> tuple[Cost, ...]:
-    """The kinds of the prompt's parts, the dearest first."""
+    """The kinds of the prompt's parts, the most expensive first."""
     root = _Branch()
     for part in prompt.parts:
         branch = root.below.setdefault((KINDS.get(part.name, part.name), ""), _Branch())
@@ -76,7 +76,7 @@ def prompt_costs(prompt: PromptRendered) -> tuple[Cost, ...]:
 def message_tokens(prompt: PromptRendered) -> dict[str, int]:
     """The tokens of each message's text: by `system prompt`, `message N` of the history (from 1), and `user`.
 
-    Its markers, which the chat template writes, are not among them. Empty where tokens are not counted.
+    The markers that the chat template writes are not included. Empty where tokens are not counted.
     """
     counts: dict[str, int] = {}
     for part in prompt.parts if prompt.tokens else ():
@@ -97,7 +97,7 @@ def part_words(part: PromptPart, text: str) -> str:
 
 
 def tool_place(of: str) -> tuple[str, str | None, bool] | None:
-    """Tool, argument and whether its description of what a part is of; None where it is of no tool."""
+    """The tool and the argument of a part, and whether it is a description; None for a part of no tool."""
     if not of.startswith("/"):
         return None
     tool, *rest = steps_of(of)
@@ -107,7 +107,7 @@ def tool_place(of: str) -> tuple[str, str | None, bool] | None:
 
 
 def _steps(part: PromptPart, text: str) -> list[tuple[str, str]]:
-    """The way from its kind to a part: titles, each with what it is of."""
+    """The path from its kind to a part: titles, each with its `of`."""
     place = tool_place(part.of)
     if place is None:
         written = " ".join(text[part.start : min(part.end, part.start + 4 * _LONGEST)].split())
@@ -128,7 +128,7 @@ def _steps(part: PromptPart, text: str) -> list[tuple[str, str]]:
 
 
 def _rows(branch: _Branch, kind: str, of: str = "") -> tuple[Cost, ...]:
-    """The rows below a branch, the dearest first: one of them for its own parts."""
+    """The rows below a branch, the most expensive first, with one for its own parts."""
     rows = [_cost(title, inner_of, inner, kind) for (title, inner_of), inner in branch.below.items()]
     if rows and branch.own:
         rows.append(Cost(ITSELF, kind, of, _sum(branch.own), tuple(branch.own)))

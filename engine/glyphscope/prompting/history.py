@@ -15,7 +15,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.turns import TurnForm, TurnTools, read_turn
 
 HISTORY = "history"
-"""The part's name for what was said before the prompt."""
+"""The part's name for the messages before the prompt."""
 MESSAGE = "message "
 """The prefix of a piece's name: then the message's number, from 1; then `, reasoning` or `, call 1`."""
 _NEAR = 200
@@ -51,7 +51,7 @@ class WrittenCalls:
         return [WrittenSpan(*span, f"{self.of}, call {number}") for number, span in enumerate(spans, 1)]
 
     def _read(self, text: str, start: int, end: int) -> list[tuple[int, int]]:
-        """Nothing where other calls are read than those of the message."""
+        """Empty where the text is parsed into other calls than those of the message."""
         if self.form is None or not self.form.calls:
             return []
         header = text.find(self.form.header, start, end)
@@ -97,7 +97,7 @@ def history_turns(
 
 
 def _form(request: RunRequest) -> TurnForm | None:
-    """None for an invalid one too, which the run rejects."""
+    """The request's form of turns; None also for an invalid one, which the run rejects."""
     try:
         return msgspec.convert(request.form, TurnForm) if request.form else None
     except msgspec.ValidationError:
@@ -105,7 +105,7 @@ def _form(request: RunRequest) -> TurnForm | None:
 
 
 def _values(value: Any) -> Iterator[str]:
-    """The scalars in a value as templates mostly write them, in order."""
+    """The scalars in a value in order, as most templates write them."""
     if isinstance(value, dict):
         value = [part for pair in value.items() for part in pair]
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -17,7 +17,7 @@ from glyphscope.text.shorten import shorten
 ROLES = ("system", "user", "assistant", "tool")
 _SYSTEM = ("system", "developer")
 _STYLE = CallStyle("string", None)
-"""How OpenAI's API has calls in a message: arguments as text, and null for no text."""
+"""Calls in a message of OpenAI's API: arguments are text, and an empty text is null."""
 _EXPECTED = 'Expected a JSON array such as [{"role": "user", "content": "Hello"}].'
 _MOST_SHOWN = 60
 

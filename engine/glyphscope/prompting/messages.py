@@ -28,9 +28,9 @@ SYSTEM_PROMPT = "system prompt"
 @dataclass(frozen=True)
 class RenderedMessages:
     """`parts` are the pieces of all messages in order: together they are the messages' contents, and among them are
-    the places of what the template writes beside these.
+    the places of the texts that the chat template adds.
 
-    `tools`, in OpenAI's form, are left to the chat template to write. `begun` is what the answer begins with already.
+    `tools`, in OpenAI's form, are written by the chat template. `begun` is the prefix of the answer.
     """
 
     messages: tuple[Message, ...]
@@ -61,7 +61,7 @@ class ArgumentView:
 
 
 def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
-    """The system prompt with what the preset (or the request's own template) adds, the history, the user's prompt.
+    """The system prompt with the text of the preset (or the request's own template), the history, the user's prompt.
 
     An empty message is left out. Raises PromptError with the template's line.
     """
@@ -75,9 +75,9 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
 
 
 def system_parts(request: RunRequest, template: str | None, values: Mapping[str, Any]) -> list[Part]:
-    """The request's plain system prompt, then what the template writes. Raises PromptError with the template's line."""
+    """The request's plain system prompt, then the rendered template. Raises PromptError with the template's line."""
     rendered = [] if template is None else render(template, values, rest="system")
-    # chat templates take the white space away, and it would not be found again
+    # chat templates remove the white space, and the text would not be found in the prompt
     plain = request.system_prompt.strip()
     if not plain:
         return rendered
@@ -106,7 +106,7 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
 def up_to_prompt(
     request: RunRequest, registry: ToolRegistry | None = None
 ) -> tuple[tuple[str | Message, Sequence[Part]], ...]:
-    """The messages of earlier turns, then the user's prompt: what every strategy puts after its system message."""
+    """The messages of earlier turns, then the user's prompt: every strategy has them after its system message."""
     return (*history_turns(request, registry), ("user", [Part("user", request.prompt)]))
 
 
@@ -124,7 +124,7 @@ def compose(*messages: tuple[str | Message, Sequence[Part]]) -> RenderedMessages
 
 
 def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, Any]:
-    """The variables of a template of a whole registry. Raises PromptError where a tool does not fit the shape."""
+    """The variables of a template for a whole registry. Raises PromptError where a tool does not fit the shape."""
     written = _example_texts(request, registry)
     name_key, args_key = shape_keys(request.shape)
     return {

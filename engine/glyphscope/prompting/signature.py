@@ -1,4 +1,4 @@
-"""A tool in one line, as a prompt shows it: arguments, types and constraints, without the weight of JSON Schema."""
+"""A tool in one line, as a prompt shows it: arguments, types and constraints, shorter than JSON Schema."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from glyphscope.registry import Tool
 from glyphscope.registry.pointer import follow_reference
 
 _DEEPEST = 3
-"""Nested objects and lists that are spelled out; what is deeper is called by its type."""
+"""Levels of nested objects and arrays that are written out; deeper ones are named by their type."""
 
 _MOST_VALUES = 20
 
 
 def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
-    """Such as `search(query: string, max_results?: integer 1..100)`; `?` marks what may be left out. In pieces: what is
-    of an argument, with its name, and the tool's own with None.
+    """Such as `search(query: string, max_results?: integer 1..100)`; `?` marks optional arguments. In pieces: those of
+    an argument with its name, the others with None.
 
-    A comma is of the argument after it: without that it would not be there.
+    A comma belongs to the argument after it, without which it would not be written.
     """
     required = tool.parameters.get("required", ())
     pieces: list[tuple[str | None, str]] = [(None, f"{tool.name}(")]

@@ -30,14 +30,14 @@ from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
 
 ATTEMPT, REPAIR = "attempt", "repair"
-"""The names of the parts of a repair's prompt: the failed text, and the words about it."""
+"""The names of the parts of a repair's prompt: the failed text, and the message about it."""
 
 MOST_SHOWN = 4000
-"""Characters of a failed attempt that the model is shown again: a long one fails early, and would fill its context."""
+"""Characters of a failed attempt in a repair's prompt: a long one fails early, and would fill the context."""
 
 
 class Exchange(NamedTuple):
-    """A question of the router: its whole answer as it wrote it, the question in it, and what the user said to that."""
+    """A question of the router: its whole answer as written, the question in it, and the user's answer."""
 
     written: str
     question: str
@@ -114,10 +114,9 @@ def render_executor(
 def render_repair(
     request: RunRequest, asked: RenderedMessages, notation: Notation, text: str, error: str
 ) -> RenderedMessages:
-    """`asked` once more: after it the text that failed, as the assistant's turn, and the words of the repair.
+    """The prompt `asked`, then the failed text as the assistant's turn, and the repair message.
 
-    Where nothing was written the words are part of the last turn, as chat templates want the roles to take turns.
-    Raises PromptError.
+    Without a text, the message is part of the last turn, as chat templates need alternating roles. Raises PromptError.
     """
     settings = request.repair
     values: Mapping[str, Any] = {
@@ -137,7 +136,7 @@ def render_repair(
 
 
 def _turns(asked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[Part]]]:
-    """Two messages for each question: what the assistant asked, and the answer."""
+    """Two messages for each question: the assistant's question, and the answer."""
     for question, answer in asked:
         yield "assistant", [Part("asked", question)]
         yield "user", [Part("user", answer)]
@@ -159,7 +158,7 @@ def _quoted(phrases: Sequence[str]) -> str:
 
 
 def _named(candidates: Sequence[NameCandidate]) -> list[dict[str, Any]]:
-    """The candidates as templates see them; a name that was found twice is named once."""
+    """The candidates as templates see them, each name once."""
     found = {(one.name, one.kind): one for one in candidates}
     return [
         {

@@ -37,7 +37,7 @@ _OWN = "_glyphscope_own"
 
 
 class WrittenSpan(NamedTuple):
-    """Characters of a rendered prompt, and what they are of."""
+    """Characters of a rendered prompt; `of` as in `PromptPart`."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class Locate(Protocol):
 class Part(NamedTuple):
     """A piece of a message: system, tools, examples or user, and its text; `of` as in `PromptPart`.
 
-    With `locate`, the chat template writes it in its own way, or not at all: `text` is empty.
+    With `locate`, the chat template writes it in its own form, or not at all: `text` is empty.
     """
 
     name: str
@@ -64,8 +64,7 @@ class Part(NamedTuple):
 class PartText(str):
     """Text of the prompt that belongs to a part. Filters make plain text of it, which belongs to the template.
 
-    `of` is what of the tools it is, by JSON Pointer; `pieces` (of, text) are what it is put together from, where that
-    is more than one thing.
+    `of` is the JSON Pointer of its place in the tools; `pieces` (of, text) are its pieces with their own places.
     """
 
     __slots__ = ("of", "part", "pieces")
@@ -80,7 +79,7 @@ class PartText(str):
 
     @classmethod
     def of_pieces(cls, part: str, pieces: Sequence[tuple[str, str]]) -> PartText:
-        """Put together from those."""
+        """The text of these pieces."""
         self = cls(part, "".join(text for _, text in pieces))
         self.pieces = tuple(pieces)
         return self
@@ -101,14 +100,14 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 class _Marks:
-    """The marks of one rendering: numbers, which no filter changes, for what they stand for."""
+    """The marks of one rendering: a number, which no filter changes, for each part."""
 
     def __init__(self, rest: str, numbers: Mapping[tuple[str, str], int] = MappingProxyType({})) -> None:
         self._rest = rest
         self._numbers = dict(numbers)
 
     def of_rendering(self) -> _Marks:
-        """With the numbers that are in the compiled template, and room for those of one rendering."""
+        """A copy with the numbers of the compiled template, to which one rendering adds its own."""
         return _Marks(self._rest, self._numbers)
 
     def finalize(self, value: Any) -> Any:
@@ -167,7 +166,7 @@ def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]
 
 
 def _marked_parts(template: str, values: Mapping[str, Any], rest: str) -> list[Part]:
-    """Empty where the marks get in the template's way: it renders without them."""
+    """The marked pieces; empty where the template cannot be rendered with marks."""
     try:
         compiled, numbered = _marking(template, rest)
         with _marked_by(numbered.of_rendering()) as marks:
@@ -299,7 +298,7 @@ def _root(of: str) -> str:
 
 
 def _stripped(parts: list[Part]) -> list[Part]:
-    """Without white space around the whole: chat templates take it away, and then nothing would be found again."""
+    """The parts without white space around the whole, which chat templates remove."""
     while parts and not parts[0].text.strip():
         parts = parts[1:]
     while parts and not parts[-1].text.strip():

@@ -1,4 +1,4 @@
-"""Tools as a chat template wrote them, in JSON: which characters are of which tool, argument and description."""
+"""Tools as a chat template wrote them, in JSON: the characters of each tool, argument and description."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOOLS = "tools"
 
 
 class _Stretch(NamedTuple):
-    """Characters `start` to `end` (exclusive), and what they are of as in `PromptPart`; empty for other text."""
+    """Characters `start` to `end` (exclusive); `of` as in `PromptPart`, empty for other text."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class _Stretch(NamedTuple):
 
 
 def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """The parts of `written`. Text that is not JSON of one of the `tools` (OpenAI's functions) belongs to none."""
+    """The parts of `written`. Text that is not JSON of one of the `tools` (OpenAI's functions) has an empty `of`."""
     names = {str(tool.get("name", "")) for tool in tools}
     parts: list[Part] = []
     at = 0
@@ -37,7 +37,7 @@ def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
 
 
 def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[_Stretch]:
-    """Neighbouring stretches of the JSON text of one value, each with what it is of."""
+    """Adjacent stretches of the JSON text of one value."""
     listed = isinstance(value, list)
     roots: dict[str, str] = {}
     for number, one in enumerate(value if listed else [value]):
@@ -54,7 +54,7 @@ def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[_Stretch]:
 
 
 def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[_Stretch]:
-    """Of each tool, its arguments and all descriptions; those inside others lie in them. A name is of its value."""
+    """The stretches of tools, arguments and descriptions, which may be nested. A name belongs to its value."""
     begins: dict[str, int] = {}
     for pointer, place, is_name in scan(text):
         if is_name:
@@ -76,7 +76,7 @@ def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[_Stretch]:
 
 
 def _flat(size: int, stretches: Iterator[_Stretch]) -> Iterator[_Stretch]:
-    """From stretches that lie in each other to neighbours, each of the innermost one; `size` characters in all."""
+    """Adjacent stretches for nested ones, each of the innermost one; `size` characters in all."""
     begins = sorted(stretches, key=lambda each: (each.start, -each.end))
     stack: list[tuple[int, str]] = [(size, "")]  # the end and the name of each stretch that is open
     at = 0
