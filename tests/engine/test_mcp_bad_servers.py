@@ -128,7 +128,7 @@ def test_a_server_that_dies_during_a_call_fails_the_call_with_its_last_output(to
     with opened() as server:
         outcome = call(server, tool)
         assert outcome.fault == "protocol"
-        assert outcome.message == f"The server {how} before it answered. Its last words: {words}"
+        assert outcome.message == f"The server {how} before it answered. Its last output: {words}"
         deadline = time.monotonic() + 60
         while server.state != "ended" and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -228,7 +228,7 @@ def test_output_before_the_first_message_is_skipped():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("behaviour", "words"), [("endless-cursor", "1,000 pages"), ("endless-cursor=same", "never ends")]
+    ("behaviour", "words"), [("endless-cursor", "1,000 pages"), ("endless-cursor=same", "would never end")]
 )
 def test_a_list_without_an_end_is_limited(behaviour, words):
     with opened(behaviour) as server:

@@ -135,7 +135,7 @@ def _proof_warnings(proof: Proof) -> list[str]:
     out = []
     missing = [value.kind for value in proof.values if not value.expressible]
     if missing:
-        out.append(f"The template cannot carry {', '.join(missing)}: these are not read back as they were.")
+        out.append(f"The template cannot express {', '.join(missing)}: these are not read back as they were.")
     if proof.left_out:
         out.append(f"The template cannot describe tools with arguments of type {', '.join(proof.left_out)}.")
     if proof.turns and proof.strict < proof.turns:

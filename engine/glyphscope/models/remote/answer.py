@@ -105,7 +105,7 @@ class Answer:
 
     def _check_end(self) -> None:
         if not self._ended:
-            raise self._cut("The stream ended before the answer did: the endpoint did not say why")
+            raise self._cut("The stream ended before the answer did, without a reason from the endpoint")
 
     def _bytes(self) -> bytes:
         """The next bytes; b"" at the end, and once the answer has ended and the endpoint says no more."""
@@ -127,13 +127,13 @@ class Answer:
 
     def _late(self) -> ModelError:
         if not self._begun:
-            said = f"The endpoint sent nothing of its answer within {duration(self._patience.first)}."
+            said = f"The endpoint sent no part of its answer within {duration(self._patience.first)}."
         else:
             said = (
-                f"The endpoint fell silent for {duration(self._patience.between)}, "
+                f"The endpoint sent nothing for {duration(self._patience.between)}, "
                 f"after {pluralize(self.characters, 'character')} of its answer."
             )
-        return ModelError(said, where=str(self._address), hint="It may have too much to do; try again later.")
+        return ModelError(said, where=str(self._address), hint="It may be overloaded; try again later.")
 
     def _cut(self, how: str) -> ModelError:
         return ModelError(

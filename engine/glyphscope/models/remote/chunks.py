@@ -69,7 +69,7 @@ def read_chunk(data: bytes, address: Address) -> Chunk:
         raise not_understood("The endpoint sent JSON that is not a chunk of an answer.", address, data)
     if document.get("error"):
         raise ModelError(
-            f"The endpoint broke its answer off: {excerpt(message_of(document))}",
+            f"The endpoint aborted its answer: {excerpt(message_of(document))}",
             where=str(address),
             hint="See the server's log.",
         )

@@ -212,7 +212,7 @@ class Exchange:
         try:
             return self._run(asked)
         except TimeoutError as error:
-            hint = "It may have too much to do, or the prompt is long."
+            hint = "It may be overloaded, or the prompt is long."
             raise RequestFailed(ModelError(late, where=str(address), hint=hint), again=False) from error
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error

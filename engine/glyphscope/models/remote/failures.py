@@ -24,7 +24,7 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> RequestFa
     hint, again = "Is the server running, and is this its address?", True
     match error:
         case httpx.ConnectTimeout():
-            said = "The endpoint did not take the connection in time."
+            said = "The endpoint did not accept the connection in time."
         case httpx.ConnectError() if "CERTIFICATE" in words.upper():
             said, again = f"TLS certificate verification failed: {words}", False
             hint = "Fix the certificate, or name its authority in SSL_CERT_FILE."

@@ -77,10 +77,10 @@ class ChatStreamDecoder:
         yield from self._written(self._parts.end())
         if self._finish.lower() in _CUT:
             raise ModelError(
-                f"The endpoint broke its answer off ({self._finish}), "
+                f"The endpoint aborted its answer ({self._finish}), "
                 f"after {pluralize(self._characters, 'character')}.",
                 where=str(self._address),
-                hint="Its filter or its operator ended it; ask for something else, or elsewhere.",
+                hint="Its content filter or its operator ended it: change the prompt, or use another endpoint.",
             )
         if self._reasoning and not self._answered:
             raise ModelError(
@@ -115,5 +115,5 @@ class ChatStreamDecoder:
             raise ModelError(
                 f"The endpoint continues beyond the {most:,} tokens that it was asked for.",
                 where=str(self._address),
-                hint="Does it send its pieces again and again? See the server's log.",
+                hint="Does it send its chunks repeatedly? See the server's log.",
             )

@@ -47,7 +47,7 @@ class CallFailure:
 def before_it_answered(why: str, stderr: str) -> str:
     """The failure of a call whose server ended, as `why` says, with the last line of its standard error."""
     last = stderr.rstrip().rpartition("\n")[2].strip()
-    return f"{why.rstrip('.')} before it answered." + (f" Its last words: {last[:300]}" if last else "")
+    return f"{why.rstrip('.')} before it answered." + (f" Its last output: {last[:300]}" if last else "")
 
 
 @dataclass(eq=False)

@@ -209,7 +209,7 @@ class _Entry:
             if not isinstance(flag, bool):
                 self._report((key,), f"`{key}` is true or false.")
         if "envFile" in entry:
-            self._report(("envFile",), "A file of variables is not read: write them into `env`.")
+            self._report(("envFile",), "`envFile` is not supported: write the variables into `env`.")
         roots = self._folders(entry)
         server = ServerConfig(name=self._name, disabled=disabled is True or enabled is False, roots=roots)
         if kind == "stdio":
@@ -315,7 +315,7 @@ class _Entry:
 
         filled = _VARIABLE.sub(replacement, value)
         if found := next((m for m in _OTHER_VARIABLE.finditer(value) if not _VARIABLE.fullmatch(m[0])), None):
-            self._report(path, f"{found[0]} cannot be asked for here: write the value, or ${{env:NAME}}.")
+            self._report(path, f"{found[0]} cannot be prompted for here: write the value, or ${{env:NAME}}.")
         if "\0" in filled or (path[0] == "headers" and _UNSEEN.search(filled)):
             self._report(path, "The value has control characters.")
         return filled

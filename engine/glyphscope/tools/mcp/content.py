@@ -22,7 +22,7 @@ from glyphscope.validation.checker import Checker
 _LONGEST_MESSAGE = 300
 """Characters of an error of a tool, or of its schema."""
 _MOST_FINDINGS = 20
-_NO_REASON = "The tool says that it failed, and not why."
+_NO_REASON = "The tool reported an error without a message."
 
 
 class OutputSchema:
@@ -85,7 +85,7 @@ def read_resource(result: dict[str, Any], uri: str) -> Outcome:
     pieces = tuple(read_item({"type": "resource", "resource": item}) for item in items)
     found = [finding for piece in pieces if (finding := _misdeclared(piece))]
     if pieces and not any(piece.uri.startswith(uri) for piece in pieces):
-        found.append(f"The contents have another URI: {pieces[0].uri[:200] or '(none)'}.")
+        found.append(f"The contents have a different URI: {pieces[0].uri[:200] or '(none)'}.")
     return Outcome(content=pieces, findings=tuple(found[:_MOST_FINDINGS]))
 
 
@@ -156,7 +156,7 @@ def _blob(data: str, known: ToolContent) -> ToolContent:
     try:
         decoded = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        return _with_text("(what should be its data is not base64)", known)
+        return _with_text("(its data is not valid base64)", known)
     return replace(known, data=decoded, size=len(decoded))
 
 

@@ -63,7 +63,7 @@ async def read_pages(
         if cursor is None or cursor == "":
             return ""
         if not isinstance(cursor, str) or cursor in seen:
-            return f"The server's {noun} leads back to a page that it had: it never ends."
+            return f"The server's {noun} repeats a page: it would never end."
         seen.add(cursor)
         if log.received_bytes - received > MAX_BYTES:
             return f"The server's {noun} has more than {byte_size(MAX_BYTES)}."
