@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -148,13 +148,12 @@ def _request(
         )
     if text == "":
         raise InputError("The text is empty.", where="--text", hint="Use --delete to put nothing there.")
-    taken_out = _place(relax)
-    if take is None:
-        return branch_request(events, at, text=text or "", constraint=constraint, relax=taken_out)
-    taken = named_alternative(events, at, take)
-    if taken.id < 0:  # of an endpoint that sends no ids: its text is what can be sent
-        return branch_request(events, at, text=taken.text, constraint=constraint, relax=taken_out)
-    return branch_request(events, at, take=taken.id, constraint=constraint, relax=taken_out)
+    replacement: dict[str, Any] = {"text": text or ""}
+    if take is not None:
+        taken = named_alternative(events, at, take)
+        # an endpoint may send no ids: then the text of its token is what can be sent
+        replacement = {"text": taken.text} if taken.id < 0 else {"take": taken.id}
+    return branch_request(events, at, **replacement, constraint=constraint, relax=_place(relax))
 
 
 def _place(relax: str | None) -> tuple[str, str] | None:

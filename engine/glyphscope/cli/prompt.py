@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -48,17 +48,6 @@ BORDERS = "A token that spans a boundary belongs to the part with the last chara
 _SEEN = 60
 
 
-class CostRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the tree; `spans` are its characters in the text, from and to (exclusive)."""
-
-    title: str
-    kind: str
-    of: str
-    tokens: int | None
-    spans: list[tuple[int, int]]
-    below: list[CostRow]
-
-
 class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
     """`tokens` is None where the model does not count before it answers.
 
@@ -71,7 +60,7 @@ class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
     counted: Literal["whole", "parts", "unknown"]
     text: str
     parts: tuple[PromptPart, ...]
-    costs: list[CostRow]
+    costs: list[dict[str, Any]]
     advice: tuple[str, ...]
     note: str = ""
     changes: Changes | None = None
@@ -193,15 +182,16 @@ def _report(
     )
 
 
-def _row(cost: Cost, known: bool) -> CostRow:
-    return CostRow(
-        title=cost.title,
-        kind=cost.kind,
-        of=cost.of,
-        tokens=cost.tokens if known else None,
-        spans=[(part.start, part.end) for part in cost.parts],
-        below=[_row(below, known) for below in cost.below],
-    )
+def _row(cost: Cost, known: bool) -> dict[str, Any]:
+    """A row of the tree; `spans` are its characters in the text, from and to (exclusive)."""
+    return {
+        "title": cost.title,
+        "kind": cost.kind,
+        "of": cost.of,
+        "tokens": cost.tokens if known else None,
+        "spans": [(part.start, part.end) for part in cost.parts],
+        "below": [_row(below, known) for below in cost.below],
+    }
 
 
 def _print(report: PromptReport, rendered: PromptRendered) -> None:

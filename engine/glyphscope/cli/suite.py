@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from glyphscope.cli.options import JsonOption, out_option
@@ -23,43 +22,30 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 
-class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite in a line; `groups` counts its scenarios by group, in the order of the file."""
-
-    name: str
-    about: str
-    scenarios: int
-    controls: int
-    checks: int
-    sizes: int
-    strategy: str
-    groups: dict[str, int]
-
-
-def overview(suite: Suite) -> Overview:
-    return Overview(
-        name=suite.name,
-        about=suite.about,
-        scenarios=len(suite.scenarios),
-        controls=sum(each.control for each in suite.scenarios),
-        checks=len(suite.checks),
-        sizes=len(suite.sizes),
-        strategy=suite.strategy,
-        groups=dict(Counter(each.group for each in suite.scenarios)),
-    )
-
-
 def list_suites(as_json: JsonOption = False) -> None:
     """List the bundled suites."""
-    overviews = [overview(load_suite(name)) for name in bundled_suites()]
+    suites = [load_suite(name) for name in bundled_suites()]
     if as_json:
-        print_json(overviews)
+        print_json([_overview(suite) for suite in suites])
         return
     table = PlainTable("suite", "scenarios", "strategy", "about", right=("scenarios",))
     table.columns[0].no_wrap = table.columns[2].no_wrap = True
-    for each in overviews:
-        table.add_row(each.name, str(each.scenarios), each.strategy, each.about)
+    for suite in suites:
+        table.add_row(suite.name, str(len(suite.scenarios)), suite.strategy, suite.about)
     console().print(table)
+
+
+def _overview(suite: Suite) -> dict[str, Any]:
+    return {
+        "name": suite.name,
+        "about": suite.about,
+        "scenarios": len(suite.scenarios),
+        "controls": sum(each.control for each in suite.scenarios),
+        "checks": len(suite.checks),
+        "sizes": len(suite.sizes),
+        "strategy": suite.strategy,
+        "groups": Counter(each.group for each in suite.scenarios),
+    }
 
 
 SuiteArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A bundled suite, or a suite file.")]
@@ -75,12 +61,11 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
         print_json(loaded)
         return
     out = console()
-    counts = overview(loaded)
     print_text(f"{loaded.name}: {loaded.about}", "bold")
-    groups = ", ".join(f"{name or 'without a group'} {number}" for name, number in counts.groups.items())
+    groups = Counter(each.group or "without a group" for each in loaded.scenarios)
     print_text(
-        f"{pluralize(counts.scenarios, 'scenario')} ({groups}), "
-        f"{pluralize(counts.checks, 'check')}, {pluralize(counts.sizes, 'size')}"
+        f"{pluralize(len(loaded.scenarios), 'scenario')} ({', '.join(f'{name} {n}' for name, n in groups.items())}), "
+        f"{pluralize(len(loaded.checks), 'check')}, {pluralize(len(loaded.sizes), 'size')}"
     )
     table = PlainTable("scenario", "level", "prompt", "right")
     for scenario in loaded.scenarios:

@@ -133,11 +133,14 @@ class Cost:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that is going to be asked. `digest` changes with whatever would change a sample."""
+    """Everything that is going to be asked. `digest` changes with whatever would change a sample; it is the saved one
+    for the plan of a result.
+    """
 
     matrix: Matrix
     suites: tuple[LoadedSuite, ...]
     arms: tuple[Arm, ...]
+    saved_digest: str = ""
 
     def samples(self) -> Iterator[Planned]:
         """In the order in which they are made. Arms that differ in the constraint alone take turns at each scenario:
@@ -161,6 +164,8 @@ class Plan:
 
     @property
     def digest(self) -> str:
+        if self.saved_digest:
+            return self.saved_digest
         decisive = msgspec.structs.replace(self.matrix, suites=(), jobs=1, savings=0.0)
         members = msgspec.to_builtins(decisive)
         if all(arm.order == "schema" for arm in self.arms):

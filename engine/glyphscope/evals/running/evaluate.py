@@ -230,19 +230,10 @@ def _counter(model: Model) -> Callable[[str], int] | None:
     return model.count_tokens
 
 
-@dataclass(frozen=True)
-class SavedPlan(Plan):
-    """The same arms, suites, trials and seeds, and so the same samples; `kept` is the digest of the first plan."""
-
-    kept: str = ""
-
-    @property
-    def digest(self) -> str:
-        return self.kept
-
-
-def saved_plan(folder: ResultFolder) -> SavedPlan:
-    """Raises StorageError for a suite that is gone, SuiteError and RecordError for one that is not as it was asked."""
+def saved_plan(folder: ResultFolder) -> Plan:
+    """The plan of a result, with the same samples. Raises StorageError for a suite that is gone, SuiteError and
+    RecordError for one that is not as it was asked.
+    """
     manifest = folder.manifest
     suites = tuple(_suites(folder))
     matrix = Matrix(
@@ -250,7 +241,7 @@ def saved_plan(folder: ResultFolder) -> SavedPlan:
         models=tuple(dict.fromkeys(arm.model for arm in manifest.arms)),
         **_common_settings(manifest),
     )
-    return SavedPlan(matrix, suites, manifest.arms, manifest.digest)
+    return Plan(matrix, suites, manifest.arms, manifest.digest)
 
 
 def _suites(folder: ResultFolder) -> Iterator[LoadedSuite]:
