@@ -28,8 +28,8 @@ FIXES = (
     Breakage(
         "fix: the time of an approval is not counted by the loop's limit",
         "engine/glyphscope/strategies/loop/guards.py",
-        "return context.emitter.now - context.spent.waited",
-        "return context.emitter.now",
+        "return self._context.emitter.now - self._context.spent.waited",
+        "return self._context.emitter.now",
         (f"{_LIMITS}_an_approval_does_not_count",),
     ),
     Breakage(

@@ -1,6 +1,6 @@
 """The compilers' process: `python -P -m glyphscope.compilers.child`. Frames in on stdin, an answer to each on stdout.
 
-It keeps what it compiled: many texts are read by the same grammar, and a string comes piece by piece.
+Compiled grammars and states are cached: many texts are read by the same grammar, and a string comes piece by piece.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from glyphscope.processes.worker import limit_memory
 
 _MEMORY = 2 << 30  # bytes of addresses
 _MOST_SECONDS = 60
-"""Of one question, if the parent, which waits less, is no longer there to end it."""
+"""Of one request, if the parent, which has a shorter limit, has ended."""
 _READERS, _STRINGS = 4, 512
-"""Grammars that are kept compiled, and strings that are kept at their place."""
+"""Compiled grammars and states of strings that are cached."""
 
 
 class Compilers:

@@ -11,7 +11,7 @@ LIMITS = LLParserLimits(initial_lexer_fuel=20_000_000, step_lexer_fuel=4_000_000
 """The limits of llguidance's lexer (a million of fuel is about 7 ms): texts without any of a model's markers
 need more than its defaults of 1,000,000 and 200,000."""
 
-_LONGEST = 200  # characters of a reason over a text
+_LONGEST = 200  # characters of an error message
 
 
 @lru_cache(maxsize=1)

@@ -53,7 +53,7 @@ class StringMatcher:
         return len(text)
 
     def _again(self, last: bytes) -> int:
-        """Reads all once more with an engine that has read nothing else; how much of the last piece it took."""
+        """Read the whole string again with a new engine; returns the bytes of the last piece that it accepted."""
         self._template.renew()
         self._matcher = self._template.copy()
         before = _escaped("".join(self._text[:-1]))

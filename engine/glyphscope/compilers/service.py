@@ -1,7 +1,7 @@
-"""Questions to the compilers' process, each with its limit of time. Answers that cost something are kept.
+"""Requests to the compilers' processes, each with a time limit. Expensive answers are cached.
 
-There are two of those processes: a pattern is asked about while a text is judged, also in the window's thread, and is
-not to wait for a grammar that takes its ten seconds.
+There are two of these processes: patterns are needed while a text is validated, also in the window's thread, and must
+not wait for a grammar that takes ten seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CompilerDied(GrammarError):
 
 
 class _Cached(Generic[T]):
-    """The last answers, by digests of the questions: a text may be megabytes long."""
+    """The last answers, by digests of the requests, as a text may have megabytes."""
 
     def __init__(self) -> None:
         self._answers = BoundedCache[Hashable, tuple[T]](_MOST_CACHED)
@@ -62,7 +62,7 @@ _beginnings: _Cached[State | None] = _Cached()
 
 
 def start() -> None:
-    """Starts the process of patterns, which takes a tenth of a second, before it is needed."""
+    """Start the process of patterns, which takes a tenth of a second, before it is needed."""
     _PATTERNS.start()
 
 

@@ -1,4 +1,4 @@
-"""An answer under a mask, read as a text of the same rules: what completing it takes, and where each token leads."""
+"""An answer under a mask, parsed by the same rules: the cost of completing it, and the place after each token."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ways(NamedTuple):
 class AnswerReader:
     """The answer so far. Costs are tokens, `NEVER` where there is no way.
 
-    Where a complete text could be longer, only an end token shows that it is not: that is counted too (`end`).
+    Where a complete text could be longer, an end token must follow it, which is counted too (`end`).
     """
 
     def __init__(self, rules: bytes, spelling: Spelling, counts_reasoning: bool) -> None:
@@ -105,7 +105,7 @@ class AnswerReader:
         return self._remaining.leaving(state, _is_reasoning)
 
     def without_end(self) -> bool:
-        """Counts no end token from now on; whether that changes anything."""
+        """Count no end token from now on; returns whether it was counted before."""
         counted, self._end = self._end, 0
         self._costs = {DEAD: NEVER, DONE: 0}
         return bool(counted)
@@ -232,7 +232,7 @@ class AnswerReader:
 
 
 def characters_from(state: State, pending: bytes) -> list[str]:
-    """Characters that may come and begin with these bytes of UTF-8: the first and the last one of each range."""
+    """The possible characters that begin with these bytes of UTF-8: the first and the last one of each range."""
     low, high, _ = codes_of(pending)
     found: dict[str, None] = {}
     for ranges in open_moves(state):
@@ -250,7 +250,7 @@ def _is_reasoning(rule: str) -> bool:
 
 
 def _names_text_tokens(body: Node, spelling: Spelling) -> bool:
-    """Whether the rule asks for tokens by themselves that spell text, or for any but some."""
+    """Whether the rule names tokens that also spell text, or excludes some."""
     return any(
         node.negated or (isinstance(node.token, int) and node.token not in spelling.special)
         for node in walk(body)

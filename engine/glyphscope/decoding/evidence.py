@@ -45,7 +45,7 @@ class Evidence:
         return float(self._logits[token]) - self._best - self._log_total
 
     def rank(self, token: int) -> int:
-        """How many tokens the model liked better."""
+        """The number of tokens with a larger logit."""
         logit = self._logits[token]
         return 0 if logit == self._best else int(np.count_nonzero(self._logits > logit))
 
@@ -65,10 +65,7 @@ class Evidence:
     def alternatives(
         self, count: int, draw: Draw, allowed: Allowed | None, pieces: list[bytes]
     ) -> tuple[Alternative, ...]:
-        """The `count` best by raw probability, and the token that came; masked ones stay among them, marked.
-
-        None at all for a count of 0.
-        """
+        """The `count` most probable tokens and the chosen one, masked ones included; empty for a count of 0."""
         if count <= 0:
             return ()
         ids = top(self._logits, count).tolist()

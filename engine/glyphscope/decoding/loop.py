@@ -1,4 +1,4 @@
-"""The loop: one evaluation a step, the tokens that were forced and the one that was chosen, with their evidence."""
+"""The decoding loop: one evaluation for each step of forced tokens and a chosen one, with their evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import EvidenceKind, Narrowed, Origin, Sampling, TokenStep
 
 _BATCH = 64
-"""Written tokens that are evaluated at once: their logits are all in memory until each is reported."""
+"""Tokens of the prefix that are evaluated together: all of their logits are in memory until they are reported."""
 
 
 class Backend(Protocol):
@@ -110,7 +110,7 @@ class Decoder:
         return stopped or self._index + len(forced) >= self._max_tokens
 
     def evaluate(self) -> None:
-        """Evaluates what the next step needs, unless that is done: ahead of it, while the last one is on its way.
+        """Evaluate the tokens of the next step, if not done yet: in advance, while the last one is being sent.
 
         No token is chosen by it. Raises ModelError, and the next step will again.
         """
@@ -152,7 +152,7 @@ class Decoder:
         return tuple(steps)
 
     def _written_steps(self) -> tuple[TokenStep, ...]:
-        """The last one is not evaluated: it takes its place in the next step's batch, as one that was chosen does."""
+        """The steps of the prefix. Its last token is evaluated in the next step's batch, as a chosen one is."""
         written, known = self._written, min(self._figures_from, len(self._written))
         steps = [self._given_step(one, None, 0.0) for one in written[:known]]
         for start in range(known, len(written), _BATCH):

@@ -1,4 +1,4 @@
-"""The constraint on tokens: which of the vocabulary may come next, and which must."""
+"""The constraint on tokens: the allowed and the forced ones of the vocabulary."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Constraint(Protocol):
         """Whether the text is complete: only an end token is allowed."""
 
     def forced(self) -> list[int]:
-        """The tokens that must come next, before anything is to be chosen."""
+        """The tokens that must come next, before one is chosen."""
 
     def allowed(self) -> Allowed:
         """The tokens allowed next; with an end token where the text may end here."""
@@ -69,7 +69,7 @@ def schema_grammar(schema: dict[str, Any]) -> str:
 
 MOST_GRAMMARS = 64
 MOST_BYTES = 16_000_000
-"""Of all the texts together; the last one stays however large it is."""
+"""Of all cached texts together; the last one is kept whatever its size."""
 
 
 @dataclass(frozen=True)

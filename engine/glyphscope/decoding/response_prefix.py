@@ -51,9 +51,8 @@ def commit_prefix(
     """The tokens, each committed to the constraint as the loop would have done it: forced ones are asked for at the
     beginning and after each token that was not.
 
-    A token that spells forced text otherwise is as good as the one that would have come. `between` is called before
-    each and may raise. Raises GrammarError for a token that is not allowed, with its place
-    and what was.
+    A different tokenization of forced text is allowed. `between` is called before each token and may raise. Raises
+    GrammarError for a token that is not allowed, with its place and the allowed ones.
     """
     if constraint is None:
         return [PrefixToken(token, origin) for token, origin in tokens]

@@ -18,7 +18,7 @@ Allowed = NDArray[np.bool_]
 _BLOCK = 64
 """Logits of a block, of which only the maximum is compared first."""
 _MANY = 4096
-"""Tokens from which on sorting by numbers, and looking only at some of them, is faster."""
+"""The number of tokens from which sorting by integers, and selecting the reported ones, is faster."""
 
 
 @dataclass(frozen=True, slots=True)

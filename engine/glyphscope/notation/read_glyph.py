@@ -130,9 +130,9 @@ class GlyphReader(Reader):
         self._numberish = first != "" and first in "-0123456789"
 
     def _word_run(self, text: str, at: int) -> int:
-        """Eat the characters with which the word continues, as glyph-py's lexer does.
+        """Read the further characters of the word, as glyph-py's lexer does.
 
-        A number is eaten to the first character that makes it too long, however much came at once.
+        A number is read up to the first character that makes it too long, however the text is divided.
         """
         while self._numberish and at < len(text):
             room = MAX_NUMBER_LENGTH + 1 - len(self._word)

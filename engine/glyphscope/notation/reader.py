@@ -18,7 +18,7 @@ _Method = TypeVar("_Method", bound=Callable[..., int])
 
 
 def after(blanks: str) -> Callable[[_Method], _Method]:
-    """Makes a state eat the white space before what it reads; it is not called while nothing else has come."""
+    """Makes a state skip white space first; it is not called before another character comes."""
 
     match_blanks = re.compile(f"[{re.escape(blanks)}]+").match
 
@@ -37,13 +37,13 @@ def after(blanks: str) -> Callable[[_Method], _Method]:
 
 
 class Reader:
-    """A character machine: each state is a method that eats some of the text and returns where it stopped.
+    """A state machine: each state is a method that reads some of the text and returns where it stopped.
 
     With `calls=True` the document is one call: it must begin with `{` (or GLYPH's head), text before it is reported and
     skipped. Otherwise it is any single value.
     """
 
-    RUN: ClassVar[re.Pattern[str]]  # characters of a quoted string that stand for themselves
+    RUN: ClassVar[re.Pattern[str]]  # characters of a quoted string other than escapes
     ESCAPES: ClassVar[dict[str, str]]
     SURROGATES: ClassVar[bool]  # whether \uD83D\uDE00 is one character
 

@@ -1,4 +1,4 @@
-"""Scalars without quotes: what a word is, and what its prefix could still become, in both notations.
+"""Scalars without quotes: the value of a word, and the possible kinds of a prefix, in both notations.
 
 Numbers are those of RFC 8259 in both notations. GLYPH's bare words follow glyph-py 1.0.1's lexer (letters, digits,
 `_ - . / @ +`, beginning with a letter, or a number that runs on into letters). Words that begin with `_` are read as

@@ -1,7 +1,7 @@
 """A child process that answers one question at a time within a time limit, and that may crash over any of them.
 
-For native code on foreign input: a grammar, a schema or a pattern may overflow its stack, use up its memory or never
-come to an end. Here that is a reason in words, and the next question starts a new process.
+For native code on untrusted input: a grammar, a schema or a pattern may overflow its stack, exhaust its memory or run
+endlessly. That becomes an error with a reason, and the next request starts a new process.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class WorkerProcess(Generic[A]):
             process.close()
 
     def _forget(self) -> None:
-        """In a fork of this process: the child is the parent's, which may be asking it now."""
+        """In a fork of this process: the worker belongs to the parent, which may be using it."""
         self._lock = threading.Lock()
         process, self._process = self._process, None
         if process is not None:
@@ -143,13 +143,13 @@ class _Process(Generic[A]):
         self._child.kill()
 
     def close(self) -> None:
-        """It is always safe to end it by force: it keeps nothing."""
+        """Kill the process, which has no state to save."""
         self._child.kill()
         self._child.wait()
         self._close_files()
 
     def detach(self) -> None:
-        """Closes this end, without a look at the process."""
+        """Close this end of the pipes, and leave the process alone."""
         self._child.returncode = 0
         self._close_files()
 

@@ -21,7 +21,7 @@ from glyphscope.registry.pointer import Path
 from glyphscope.registry.references import MAX_SCHEMAS, Place, Places, TooManySchemas, references
 
 MAX_LEVELS = 256
-"""Schemas inside each other: what builds grammars and validators from them walks with one frame or two a level."""
+"""Nested schemas: the builders of grammars and validators need one or two frames of the stack for each level."""
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _MEANT = {

@@ -18,14 +18,14 @@ from glyphscope.inputs import read_file, utf8_text
 from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 64_000_000
-"""Larger registry files are rejected: 2,000 tools with long descriptions have about 4 MB."""
+"""The largest registry file: 2,000 tools with long descriptions have about 4 MB."""
 
 MAX_NESTING = 600
 """JSON levels of a document; Python's C reader and writer of JSON fail at about 990 of them."""
 
 
 class _Object(dict[str, Any]):
-    """A JSON object that remembers which of its keys came twice."""
+    """A JSON object with the names of its duplicate keys."""
 
     repeated: tuple[str, ...] = ()
 
@@ -93,8 +93,8 @@ _TOO_DEEP_HINT = "Name the inner parts under $defs and refer to them."
 def plain(document: Any) -> tuple[Any, list[Problem]]:
     """An independent copy of `document` in plain dicts and lists, and the problems of values that are not JSON.
 
-    Tuples become lists. The walk keeps its own stack, so depth costs no recursion; a value nested too deep
-    (or that contains itself) is left out and reported.
+    Tuples become lists. The walk has its own stack and needs no recursion; a value that is nested too deep (or contains
+    itself) is omitted and reported.
     """
     problems: list[Problem] = []
     root: list[Any] = [None]

@@ -1,4 +1,4 @@
-"""The forms in which people have their tools, read into one: names, descriptions and schemas, not yet checked.
+"""The common forms of tools, read into one: names, descriptions and schemas, not yet checked.
 
 Our own; OpenAI's `tools` array (wrapped in `function` or bare); an MCP `tools/list` result (also in its JSON-RPC
 envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "required", "min", "max", …}}}}`.
@@ -31,7 +31,7 @@ _SIGNS = {
     "title",
 }
 _SIGNS |= {"$ref", "$schema", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "enum", "const"}
-"""Keys of which a value by tool name has at least one: of a JSON Schema, or of the short form."""
+"""A value by tool name has at least one of these keys: those of a JSON Schema, or of the short form."""
 
 _ARG_TYPES = {
     "string": "string",
@@ -58,7 +58,7 @@ _ARG_PLAIN = {
 
 @dataclass(frozen=True)
 class RawTool:
-    """A tool as it was written. `pointers` gives the place in the user's document for each of its schema."""
+    """A tool as written. `pointers` maps a path in its schema to the place in the user's document."""
 
     at: Path
     name: Any
@@ -70,7 +70,7 @@ class RawTool:
 
 @dataclass
 class RawRegistry:
-    """The tools of a document as they were written, and the problems that only its form shows."""
+    """The tools of a document as written, and the problems of its form."""
 
     tools: list[RawTool] = field(default_factory=list)
     unknown_arguments: Any = "refuse"

@@ -1,4 +1,4 @@
-"""Where a JSON Schema contains other schemas: the one table of it, for all drafts from 4 to 2020-12."""
+"""The keywords under which a JSON Schema contains other schemas, for all drafts from 4 to 2020-12."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMED = frozenset(
 IN_PLACE = frozenset(
     {"allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
 )
-"""Keywords that look at the same value again: following them makes no progress in the instance."""
+"""Keywords whose schemas apply to the same value: following them makes no progress in the instance."""
 
 
 def children(schema: Any) -> Iterator[tuple[Path, Any]]:

@@ -31,7 +31,7 @@ def load_registry(source: FilePath | str | bytes | dict[str, Any] | list[Any]) -
 
 
 def parse_document(document: Any, where: str = "") -> ToolRegistry:
-    """The registry of a document in any of the forms; the document itself is left alone and not shared."""
+    """The registry of a document in any of the forms; the document is copied, not changed."""
     copy, problems = plain(document)
     if problems:
         raise _error(problems, where)
@@ -116,7 +116,7 @@ def _check(item: RawTool) -> list[Problem]:
 
 
 def _unusable(name: str) -> str:
-    """Why a name is not possible in a call: control characters and line ends show nowhere and tokenise anyhow."""
+    """Why a name is invalid in a call: control characters and line ends are invisible, and tokenised inconsistently."""
     bad = next((c for c in name if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")), "")
     return f"A name has no control characters; this one has U+{ord(bad):04X}." if bad else ""
 

@@ -23,12 +23,12 @@ _SINCE: dict[str, int] = {
         ("prefixItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"), 8
     ),
 }
-"""The first draft (8: after draft-07) in which a keyword decides something."""
+"""The first draft (8: after draft-07) in which a keyword has an effect."""
 
 _SILENT = frozenset(
     {"$schema", "$comment", "$defs", "default", "definitions", "description", "examples", "title"}
 )
-"""Keywords that decide nothing: they stay where `$ref` makes its neighbours void, and outside of a wrap."""
+"""Annotations: they stay where `$ref` overrides its siblings, and outside of an added `anyOf`."""
 
 _APPLICATORS = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "if", "not", "oneOf"})
 """Keywords that may exclude null whatever `type` says: `nullable` is then an alternative to the whole schema."""
@@ -62,7 +62,7 @@ def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
 
 
 class _Reference(NamedTuple):
-    """A reference: its schema and keyword, and the schema that it means, itself: that outlives all renaming."""
+    """A reference: its schema and keyword, and its target, the schema itself, which may be moved."""
 
     schema: dict[str, Any]
     keyword: str

@@ -1,4 +1,4 @@
-"""A schema's regular expressions: whether they can be read, and where they match, decided quickly for hostile ones."""
+"""A schema's regular expressions: their errors, and their matches, in limited time for hostile ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_SIZE = 200_000
 12 s and gigabytes to compile."""
 
 _PATIENCE = 0.05
-"""Seconds; everyday patterns take microseconds, a backtracking one would take for ever."""
+"""Seconds; common patterns take microseconds, a backtracking one might never end."""
 
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
 

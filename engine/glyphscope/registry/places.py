@@ -1,7 +1,7 @@
-"""Where in a JSON text a value is: from a JSON Pointer to characters, and on to line and column.
+"""The places of values in a JSON text, by JSON Pointer.
 
-The text is read in one loop, so depth costs no stack; pointers are made only of what is asked for, so a text of many
-levels costs no more than a flat one of its length.
+The text is read in one loop, without recursion; only requested pointers are built, so a deeply nested text costs no
+more than a flat one of its length.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Place:
 
 @dataclass
 class _Container:
-    """One open object or array of the scan; `asked` is None where nothing in it, and it itself, is asked for."""
+    """One open object or array of the scan; `asked` is None where neither it nor anything in it is requested."""
 
     pointer: str
     start: int
@@ -41,7 +41,7 @@ class _Container:
     key: str | None = None
 
     def child(self) -> tuple[str, _Pointers | None]:
-        """The pointer of the value that comes next, and what is asked of it."""
+        """The pointer of the next value, and the requested pointers below it."""
         name = self.key or "" if self.is_object else str(self.index)
         below = {} if self.every else None if self.asked is None else self.asked.get(name)
         return ("", None) if below is None else (self.pointer + to_pointer((name,)), below)
@@ -85,7 +85,7 @@ def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str
 def find_places(text: str, pointers: Sequence[str]) -> list[Place]:
     """The place of each pointer's value, or of the nearest value around it that exists.
 
-    Of a name that comes twice in one object the last value counts, as it does for JSON readers.
+    The last value of a duplicate name counts, as for JSON readers.
     """
     found = {pointer: place for pointer, place, is_name in scan(text, pointers) if not is_name}
     places = []

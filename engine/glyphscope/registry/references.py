@@ -31,7 +31,7 @@ class TooManySchemas(Exception):
 
 
 class Places:
-    """All schemas of a document, found without recursion; also those that only a `$ref` makes schemas."""
+    """All schemas of a document, found without recursion; also the targets of `$ref` under other keywords."""
 
     def __init__(self, root: dict[str, Any] | bool) -> None:
         """Raises TooManySchemas."""
@@ -69,7 +69,7 @@ class Places:
             stack.extend(reversed(inner))
 
     def _name(self, place: Place) -> str:
-        """Notes the identifiers that a schema gives itself; returns the base URI for what is in it."""
+        """Register the identifiers of a schema; returns the base URI of the schemas in it."""
         base = place.base
         if not isinstance(place.schema, dict):
             return base
@@ -112,7 +112,7 @@ class Places:
         return urldefrag(_join(place.base, ref)).url not in self._resources
 
     def cycles(self) -> Iterator[Path]:
-        """The places from which a check would go round for ever, because no step goes into the value."""
+        """The places of endless references, which never descend into the value."""
         open_, closed = 1, 2
         state: dict[Path, int] = {}
         for start in self.all:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 UNKNOWN = "–"
-"""For what was not measured; never a zero."""
+"""For an unknown value; never a zero."""
 
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 MOST_TRIES = 2_000
 """Places at which a value is looked for."""
 _MOST_IN_VAIN = 10_000_000
-"""Characters that are read of what turns out to be no value: in less than a second."""
+"""Characters of invalid values that are read: in less than a second."""
 _OPENING = re.compile(r"[{\[]")
 
 
@@ -38,7 +38,7 @@ class JsonValue(NamedTuple):
 
 
 def read_json(text: str, at: int = 0) -> tuple[Any, int] | None:
-    """A JSON value at a place and its end; None where there is none by the letter of RFC 8259."""
+    """A JSON value (RFC 8259) at a place, and its end; None where there is none."""
     try:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -64,7 +64,7 @@ def json_object(text: str | bytes) -> dict[str, Any]:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """The object that a member of a foreign document is; an empty one where it is not one."""
+    """The value if it is an object; else an empty one."""
     return value if isinstance(value, dict) else {}
 
 

@@ -29,7 +29,7 @@ def shorten(text: str, most: int, *, keep: Keep = "start", length: bool = False)
 
 
 def excerpt(text: str | bytes, most: int = 300) -> str:
-    """The beginning of a foreign text on one line, with what is not seen as signs; bytes are read as UTF-8."""
+    """The beginning of an untrusted text on one line, with signs for invisible characters; bytes are read as UTF-8."""
     head = text[: most * 4]
     line = one_line(head if isinstance(head, str) else head.decode("utf-8", "replace"))
     return shorten(f"{line}…" if len(head) < len(text) else line, most)
@@ -47,5 +47,5 @@ def and_more(items: Sequence[str], most: int) -> str:
 
 
 def json_excerpt(value: Any, most: int) -> str:
-    """The beginning of a value as JSON; what JSON does not know is text."""
+    """The beginning of a value as JSON; values without a JSON type become text."""
     return shorten(json.dumps(value, ensure_ascii=False, default=str), most)
