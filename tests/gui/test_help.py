@@ -143,6 +143,18 @@ def test_the_palette_of_the_window_has_every_action_of_its_menus(open_window):
     palette.reject()
 
 
+def test_a_search_passes_over_pages_that_are_missing(qtbot, monkeypatch):
+    def missing(_name):
+        raise FileNotFoundError
+
+    monkeypatch.setattr("glyphscope_gui.help.pages.read_page", missing)
+    owner = QWidget()
+    qtbot.addWidget(owner)
+    guide = GuideDialog((), owner)
+    guide.field.setText("mask")
+    assert guide.list.count() == 0
+
+
 @pytest.mark.slow
 def test_a_page_with_pictures_is_set_once_after_the_guide_was_resized(qapp, qtbot, monkeypatch):
     """A scroll bar that comes and goes changed the width of the page, which set it again, without an end."""

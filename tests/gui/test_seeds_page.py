@@ -100,7 +100,7 @@ def test_stop_leaves_only_the_runs_that_ended_in_the_count(make, qtbot):
     qtbot.waitUntil(lambda: runs.result.n == 1)
     assert view.stop_button.isEnabled() and not view.run_button.isEnabled()
     assert page.context.status.activity == "Seeds: run 2 of 6"
-    qtbot.waitUntil(lambda: re.fullmatch(r"Seed 2: run 2 of 6, \d+ tokens", view.turn.text()))
+    qtbot.waitUntil(lambda: bool(re.fullmatch(r"Seed 2: run 2 of 6, \d+ tokens?", view.turn.text())))
     view.stop_button.click()
     qtbot.waitUntil(lambda: not runs.is_running)
     assert 1 <= runs.result.n < 6 and "Stopped" in view.words.text()
@@ -126,6 +126,11 @@ def test_the_setting_of_a_column_is_run_with_its_changes(make, qtbot):
     assert (events[0].request.prompt, events[0].request.sampling.temperature) == ("Find cats", 1.5)
     page.comparison.arrange([Variant(), Variant(notation="json")])
     assert view.source.currentIndex() == 1, "the place stays"
+    page.comparison.arrange([Variant(), Variant(), Variant().changed(temperature=1.5)])
+    view.source.activated.emit(3)
+    assert view.temperature.value() == 1.5
+    page.comparison.remove(2)
+    assert view.source.currentIndex() == 0 and view.temperature.value() != 1.5, "the playground's again"
 
 
 @pytest.mark.slow

@@ -130,8 +130,9 @@ class SeedsPresenter(QObject):
             tr("Column {number}: {name}", number=place + 1, name=column.name)
             for place, column in enumerate(columns)
         ]
-        if self._chosen > len(columns):
+        if self._chosen > len(columns):  # its column is gone
             self._chosen = 0
+            self._show_temperature()
         self._page.show_sources(names, self._chosen)
         self._show_about()
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from glyphscope_gui.shared.labels import PlainLabel, named
+from glyphscope_gui.shared.fields import field_label
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.model_names import model_name
@@ -23,7 +24,6 @@ class JudgeChoice(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        label = PlainLabel(tr("Judge"), self, role="muted")
         self.box = named(QComboBox(self), "evalJudgeModel", tr("Judge"))
         self.box.setLineEdit(LineEdit())
         self.box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
@@ -32,8 +32,7 @@ class JudgeChoice(QWidget):
         self.box.setToolTip(tip)
         self.box.setAccessibleDescription(tip)
         self.box.addItem(_OWN, "")
-        label.setBuddy(self.box)
-        hbox(label, (self.box, 1), parent=self, spacing=10)
+        hbox(field_label(tr("Judge"), self.box, "muted"), (self.box, 1), parent=self, spacing=10)
         self.box.editTextChanged.connect(lambda _text: self.changed.emit())
         self.hide()
 

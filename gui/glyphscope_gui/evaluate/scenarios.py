@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QSpinBox, QWidget
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.visible import visible
-from glyphscope_gui.shared.labels import PlainLabel, named
+from glyphscope_gui.shared.fields import field_label
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainList
@@ -76,8 +77,7 @@ class ScenarioPicker(QWidget):
             self.model, "evalScenarios", tr("Scenarios to run"), self, uniformItemSizes=True
         )
         self.list.setMinimumHeight(3 * (self.fontMetrics().height() + 8))
-        label = PlainLabel(tr("First"), self, role="muted")
-        label.setBuddy(self.first)
+        label = field_label(tr("First"), self.first, "muted")
         row = hbox((self.search, 1), label, self.first, margins=(5, 6, 5, 0), spacing=8)
         vbox(row, (self.list, 1), parent=self, spacing=6)
         self.search.textChanged.connect(lambda _text: self.changed.emit())

@@ -149,7 +149,7 @@ class GuideDialog(PlainDialog):
         with QSignalBlocker(self.list):
             self.list.clear()
             for name, title in PAGES:
-                if not typed or typed.casefold() in page_text(name, self._commands).casefold():
+                if not typed or self._has(name, typed):
                     item = QListWidgetItem(title, self.list)
                     item.setData(_PAGE_ROLE, name)
                     if name == self.page:
@@ -158,6 +158,13 @@ class GuideDialog(PlainDialog):
         show_words(self.found, tr("%n page(s) with this text", "", count) if typed else "")
         if typed and self.page:
             self._find(typed)
+
+    def _has(self, name: str, typed: str) -> bool:
+        """Whether the text is on that page; a page that is missing has none."""
+        try:
+            return typed.casefold() in page_text(name, self._commands).casefold()
+        except OSError:
+            return False
 
     def _chosen(self, item: QListWidgetItem | None) -> None:
         if item is not None:

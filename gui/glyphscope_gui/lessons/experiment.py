@@ -27,8 +27,8 @@ from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import BackgroundEvents
-from glyphscope_gui.shared.fields import choice_box
-from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
+from glyphscope_gui.shared.fields import choice_box, field_label
+from glyphscope_gui.shared.labels import LessonLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.run_choices import CONSTRAINTS, NOTATIONS, SHAPES, STARTS, THINKING, Choices
@@ -249,9 +249,7 @@ class LessonExperiment(QFrame):
             field, self._readers[name] = self._field(name)
             named(field, words=tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
-            label = PlainLabel(visible(words, spaces=True), self, role="muted")
-            label.setBuddy(field)
-            form.addRow(label, field)
+            form.addRow(field_label(visible(words, spaces=True), field, "muted"), field)
             self._fields[name] = field
         buttons = hbox(self.live_button, self.play_button, STRETCH, spacing=10)
         for field in self._fields.values():
