@@ -14,7 +14,10 @@ import corrections_table
 from examples import FULL
 from glyphscope.cli.template_forms import TemplateRenderer, read_template
 from glyphscope.errors import PromptError
-from glyphscope.registry import parse_document
+from glyphscope.events import RunFailed, RunRequest, RunStarted
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.registry import default_registry, parse_document
+from glyphscope.strategies.run import run
 from glyphscope.turns import (
     Derived,
     TurnForm,
@@ -162,6 +165,14 @@ def test_an_invalid_form_file_is_a_prompt_error(tmp_path: Path, content: bytes) 
     (tmp_path / "form.json").write_bytes(content)
     with pytest.raises(PromptError, match="Invalid form of turns"):
         load_form(tmp_path / "form.json")
+
+
+def test_a_run_with_an_invalid_form_fails_before_its_first_stage() -> None:
+    form = {"calls": [{"pieces": [{"kind": "index"}]}]}
+    request = RunRequest(prompt="x", registry=default_registry().to_document(), native="template", form=form)
+    started, failed = run(request, ScriptedModel("x"))
+    assert isinstance(started, RunStarted) and isinstance(failed, RunFailed)
+    assert (failed.where, "a call has a piece `name`" in failed.message) == ("form", True)
 
 
 def test_every_row_of_the_table_has_a_reason_and_a_source() -> None:
