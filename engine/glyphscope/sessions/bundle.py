@@ -150,7 +150,7 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
         return RecordError(message, where=where, hint=hint)
 
     def lacks(name: str) -> RecordError:
-        return unusable(f"The bundle lacks {name}.", _HINT.replace("the bundle", "it", 1))
+        return unusable(f"The bundle lacks {name}.")
 
     def inside(name: str) -> str:
         return f"{where}: {name}" if where else name
