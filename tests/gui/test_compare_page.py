@@ -447,6 +447,20 @@ def test_columns_cannot_be_changed_while_they_run(make, qtbot):
     assert view.presets.isEnabled() and not view.prompt_edit.isReadOnly()
 
 
+@pytest.mark.slow
+def test_a_columns_run_can_be_opened_while_the_model_is_free(make, qtbot):
+    page = make(Answers(seconds=0.02))
+    runs, button = page.context.runs, page.view.columns[0].open_button
+    assert not button.isEnabled()
+    run_all(qtbot, page)
+    assert button.isEnabled()
+    runs.run(page.context.project.next_request())
+    assert not button.isEnabled()
+    runs.stop()
+    qtbot.waitUntil(lambda: not runs.is_busy)
+    assert button.isEnabled()
+
+
 def test_names_are_what_differs_between_columns():
     assert variant_names([GLYPH_OFF, JSON_OFF, NATIVE_OFF]) == ["GLYPH", "JSON", "native"]
     assert variant_names([Variant(constraint="off"), Variant()]) == ["no constraint", "mask"]

@@ -80,6 +80,7 @@ class AbPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         named(self, "abPage", tr("Two prompts, the same seeds"))
+        self._free = True
         self.sources = [
             choice_box(self, f"abSource{name}", tr("Source of prompt {name}", name=name), least=18)
             for name in NAMES
@@ -139,12 +140,14 @@ class AbPage(QWidget):
             widget.setEnabled(not running)
         self.run_button.setEnabled(free and not running)
         self.stop_button.setEnabled(running)
+        self._free = free
+        self.show_choice()
 
     def show_choice(self) -> None:
-        """Enable the buttons that open the runs of the selected row, if these have ended."""
+        """Enable the buttons that open the runs of the selected row, if these have ended and the model is free."""
         row = self.model.row(self.table.currentIndex().row())
         for which, button in enumerate(self.open_buttons):
-            button.setEnabled(row is not None and (row.first, row.second)[which] is not None)
+            button.setEnabled(self._free and row is not None and (row.first, row.second)[which] is not None)
 
     def minimumSizeHint(self) -> QSize:
         return super().minimumSizeHint().expandedTo(QSize(400, 360))

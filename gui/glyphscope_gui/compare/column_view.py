@@ -137,7 +137,11 @@ class CompareColumn(FollowsSize, QFrame):
         self.settings_button.setEnabled(editable)
         self.remove_button.setVisible(removable)
         self.remove_button.setEnabled(editable)
-        self._show_openable(editable)
+
+    def show_free(self, free: bool) -> None:
+        """Show whether the model is free: only then can the run be opened."""
+        column = self._column
+        self.open_button.setEnabled(free and column is not None and column.state.started is not None)
 
     def apply(self, applied: Applied) -> None:
         """Show the run's new events."""
@@ -230,10 +234,6 @@ class CompareColumn(FollowsSize, QFrame):
             self.choice.choose(place, pin=True)
 
     # -- inside ------------------------------------------------------------------------------------------------
-
-    def _show_openable(self, editable: bool) -> None:
-        column = self._column
-        self.open_button.setEnabled(editable and column is not None and column.state.started is not None)
 
     def _lay_out(self) -> None:
         head = hbox((self.title, 1), self.pill, self.remove_button, spacing=8)

@@ -332,6 +332,8 @@ class ComparePresenter(Page):
         view, comparison = self.view, self.comparison
         stopping = self._runs.phase is Phase.STOPPING
         view.run_button.setEnabled(not self._runs.is_busy and self._is_free)
+        for column in view.columns:
+            column.show_free(not self._runs.is_busy)
         view.stop_button.setEnabled(comparison.is_running and not stopping)
         view.export_button.setEnabled(bool(self._ended) and not comparison.is_running)
         place = comparison.running_place
