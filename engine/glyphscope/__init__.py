@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _PUBLIC = frozenset({
-    "ApprovalRule", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message", "Model", "RepairSettings", "Run",
-    "Sampling", "Tools", "__all__", "build_grammar", "check_call", "open_model", "read_run",
+    "ApprovalRule", "Evaluation", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message", "Model",
+    "RepairSettings", "Run", "Sampling", "Tools", "__all__", "assert_tool_call", "build_grammar", "check_call",
+    "evaluate", "open_model", "read_run",
 })  # fmt: skip
 """Here too, as `from glyphscope import …` asks this module first for any module of the engine."""
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
 from glyphscope.cli import models_get
 from glyphscope.cli.app import app
-from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.errors import ModelError
 from glyphscope.models.hub.jobs import Stopped
+from glyphscope.sessions.named_models import downloaded_file
 
 FILE = "tiny-Q4_K_M.gguf"
 

@@ -1,9 +1,11 @@
-"""The Python interface: models, runs, checks, grammars and records, for notebooks, scripts and tests.
+"""The Python interface: models, runs, checks, evaluations and records, for notebooks, scripts and tests.
 
-The names in `glyphscope.__all__`, with what they document, follow semantic versioning; all other modules are internal.
+The names in `__all__`, with what they document, follow semantic versioning; all other modules are internal.
 """
 
+from glyphscope.api.assertions import assert_tool_call
 from glyphscope.api.checking import build_grammar, check_call
+from glyphscope.api.evaluation import Evaluation, evaluate
 from glyphscope.api.models import Model, open_model
 from glyphscope.api.runs import Run, read_run
 from glyphscope.api.tools import Tools
@@ -11,6 +13,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ApprovalRule, LoadOptions, LoopSettings, Message, RepairSettings, Sampling
 
 __all__ = [
-    "ApprovalRule", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message", "Model", "RepairSettings", "Run",
-    "Sampling", "Tools", "build_grammar", "check_call", "open_model", "read_run",
+    "ApprovalRule", "Evaluation", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message", "Model",
+    "RepairSettings", "Run", "Sampling", "Tools", "assert_tool_call", "build_grammar", "check_call", "evaluate",
+    "open_model", "read_run",
 ]  # fmt: skip

@@ -31,8 +31,8 @@ from glyphscope.events import (
     default_order,
 )
 from glyphscope.models.interface import Model as OpenModel
-from glyphscope.models.opening import open_model as open_engine
 from glyphscope.runs import NonInteractive
+from glyphscope.sessions.named_models import open_named
 from glyphscope.strategies import cancellable
 from glyphscope.strategies import run as run_request
 
@@ -114,11 +114,12 @@ class Model:
 
 
 def open_model(name: str = "embedded", *, options: LoadOptions = DEFAULT_LOAD) -> Model:
-    """Open a GGUF file, the `embedded` model, an endpoint (`http://host:port/v1#name`), or a script (`scripted:TEXT`).
+    """Open a GGUF file, a downloaded model by its name at the Hub, the `embedded` one, an endpoint
+    (`http://host:port/v1#name`), a script (`scripted:TEXT`), or a record (`recorded:RUN.jsonl`).
 
-    Raises ModelError.
+    Raises ModelError, and for a record StorageError and RecordError.
     """
-    return Model(open_engine(name, options=options))
+    return Model(open_named(name, options=options))
 
 
 def _request(prompt: str, tools: Tools, info: ModelInfo, settings: RunSettings) -> RunRequest:

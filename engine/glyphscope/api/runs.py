@@ -173,4 +173,7 @@ class Run:
 
 def read_run(path: str | Path) -> Run:
     """The run of a record or a bundle. Raises RecordError and StorageError."""
-    return Run(read_file(Path(path)).events)
+    run = Run(read_file(Path(path)).events)
+    for _ in run:
+        pass
+    return run

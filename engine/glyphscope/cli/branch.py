@@ -14,7 +14,7 @@ from glyphscope.cli.explain import print_cost
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import Loading, StoredPrompts
-from glyphscope.cli.model_loading import RECORDED, opened
+from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.run import exit_code, show
@@ -33,6 +33,7 @@ from glyphscope.explain.relaxation_cost import relaxation_cost
 from glyphscope.runs import branch_request, named_alternative
 from glyphscope.sessions import RecordWriter
 from glyphscope.sessions.bundle import read_run
+from glyphscope.sessions.named_models import RECORDED
 from glyphscope.strategies import run as run_request
 
 

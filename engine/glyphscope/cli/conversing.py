@@ -8,11 +8,11 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text, shown_source
-from glyphscope.cli.model_loading import RECORDED
 from glyphscope.events import Message, default_order
 from glyphscope.prompting.message_list import read_messages
 from glyphscope.runs import RunState, answer_messages, history_after, run_state
 from glyphscope.sessions.bundle import read_run
+from glyphscope.sessions.named_models import RECORDED
 
 SystemOption: TypeAlias = Annotated[
     str | None,

@@ -11,7 +11,6 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import (
     PlainTable,
@@ -31,9 +30,10 @@ from glyphscope.lessons.library import LessonPlace, all_lessons, find_lesson
 from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.lessons.questions import DEFAULT_ASK, Sheet, grade, sheet
 from glyphscope.lessons.recording import record_lesson
-from glyphscope.models.opening import EMBEDDED, open_model
+from glyphscope.models.opening import EMBEDDED
 from glyphscope.runs import run_state
 from glyphscope.sessions import places
+from glyphscope.sessions.named_models import open_named
 from glyphscope.text.figures import pluralize
 from glyphscope.visible import visible
 
@@ -167,7 +167,7 @@ def record(
     place = find_lesson(file)
     lesson = place.read()
     folder, chosen = file.absolute().parent, frozenset(only or ())
-    recorded = record_lesson(lesson, folder, chosen, lambda: open_model(downloaded_file(model)))
+    recorded = record_lesson(lesson, folder, chosen, lambda: open_named(model))
     done: list[dict[str, str]] = []
     for name, path in recorded:
         done.append({"run": name, "file": str(path)})

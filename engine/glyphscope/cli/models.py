@@ -14,7 +14,6 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.load_options import Loading
-from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.models_get import get
 from glyphscope.cli.models_inspect import inspect
 from glyphscope.cli.models_search import search
@@ -29,6 +28,7 @@ from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_fac
 from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
 from glyphscope.models.prompt_cache import clear_cache, stored_files
 from glyphscope.sessions import places
+from glyphscope.sessions.named_models import downloaded_file
 from glyphscope.text.figures import byte_size, parameter_count
 
 NONE = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"

@@ -14,7 +14,6 @@ import typer
 from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.evaluate.view import ProgressView
 from glyphscope.cli.load_options import Loading, StoredPrompts
-from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import print_note
@@ -30,8 +29,9 @@ from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models.cores import share_cores
-from glyphscope.models.opening import EMBEDDED, open_model, require_installed
+from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
+from glyphscope.sessions.named_models import downloaded_file, open_named
 
 # typer takes several values of a list of choices only as an Enum
 Notations = StrEnum("Notations", ["glyph", "json", "native"])
@@ -207,8 +207,8 @@ def run(
         progress = evaluate(
             plan,
             out,
-            opener=lambda name: open_model(
-                downloaded_file(name), options=share_cores(options[name], jobs), prompts=stored.cache
+            opener=lambda name: open_named(
+                name, options=share_cores(options[name], jobs), prompts=stored.cache
             ),
             resume=before,
             again=retry,

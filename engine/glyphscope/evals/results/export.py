@@ -75,12 +75,17 @@ def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
     import pyarrow.parquet
 
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in _KINDS.items()])
-    columns = zip(*_rows(manifest, samples), strict=True)
-    values = [list(column) for column in columns] or [[] for _ in COLUMNS]
-    arrays = [pyarrow.array(each, type=field.type) for each, field in zip(values, schema, strict=True)]
+    columns = sample_columns(manifest, samples)
+    arrays = [pyarrow.array(columns[field.name], type=field.type) for field in schema]
     out = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), out)
     return out.getvalue()
+
+
+def sample_columns(manifest: Manifest, samples: Iterable[Sample]) -> dict[str, list[Any]]:
+    """The table of the samples by column; None where a value is not known."""
+    columns = [list(column) for column in zip(*_rows(manifest, samples), strict=True)]
+    return dict(zip(COLUMNS, columns or [[] for _ in COLUMNS]))
 
 
 def _rows(manifest: Manifest, samples: Iterable[Sample]) -> Iterator[list[Any]]:

@@ -1,0 +1,178 @@
+"""An evaluation: suites run with models, and its samples as a data frame."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import msgspec
+
+from glyphscope.api.runs import Run, read_run
+from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.export import sample_columns
+from glyphscope.evals.results.figures import Summary
+from glyphscope.evals.results.folder import ResultFolder, newest_of
+from glyphscope.evals.results.report import REPORT, publish
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.words import arm_labels, rate_words
+from glyphscope.evals.running import evaluate as running
+from glyphscope.evals.running.progress import ModelMissing, Progress
+from glyphscope.events import (
+    DEFAULT_LOAD,
+    ArgumentOrder,
+    ConstrainFrom,
+    ConstraintKind,
+    LoadOptions,
+    Shape,
+    Strategy,
+)
+from glyphscope.models.cores import share_cores
+from glyphscope.sessions.named_models import open_named
+
+_FRAMES = ("pandas", "polars")
+"""The libraries of data frames, the preferred one first."""
+
+
+class Axes(TypedDict, total=False):
+    """The settings to vary, and the number of samples (`glyphscope eval run --help` describes them)."""
+
+    notations: Sequence[str]
+    shapes: Sequence[Shape]
+    constraints: Sequence[ConstraintKind]
+    strategies: Sequence[Strategy | None]
+    repairs: Sequence[int]
+    profiles: Sequence[str]
+    thinking: Sequence[str]
+    constrain_from: Sequence[ConstrainFrom]
+    orders: Sequence[ArgumentOrder | None]
+    levels: Sequence[str]
+    scenarios: Sequence[str]
+    first: int
+    trials: int
+    seed: int
+    jobs: int
+    savings: float
+    judge: str
+
+
+class Evaluation:
+    """The result of an evaluation, in its folder."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Raises StorageError and RecordError for a folder that has no result."""
+        self._folder = ResultFolder.open(Path(path))
+
+    @property
+    def path(self) -> Path:
+        return self._folder.path
+
+    @property
+    def report(self) -> Path:
+        """The HTML report, which `summary` writes."""
+        return self.path / REPORT
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The figures of each arm, with intervals and paired comparisons; also written to the folder."""
+        return publish(self.path)
+
+    @cached_property
+    def samples(self) -> list[Sample]:
+        """All samples. Raises StorageError and RecordError."""
+        return self._folder.samples()
+
+    def run(self, sample: Sample, turn: int = 1) -> Run:
+        """The recorded run of a sample, or of one of its turns. Raises RecordError and StorageError."""
+        return read_run(self._folder.record_path(sample, turn))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The samples by column, as the CSV export has them; None where a value is not known."""
+        return sample_columns(self._folder.manifest, self.samples)
+
+    def to_frame(self) -> Any:
+        """The samples as a data frame of pandas, or of Polars where pandas is not installed: a row each.
+
+        Raises GlyphscopeError where neither is installed.
+        """
+        installed = next((name for name in _FRAMES if find_spec(name) is not None), "")
+        if not installed:
+            raise GlyphscopeError(
+                "No library of data frames is installed.", hint="Install one: pip install pandas, or polars."
+            )
+        return importlib.import_module(installed).DataFrame(self.columns())
+
+    def __repr__(self) -> str:
+        return f"<Evaluation {self.path.name}: {len(self.samples):,} samples>"
+
+    def _repr_html_(self) -> str:
+        """The shares of each arm, with their 95% intervals."""
+        labels = arm_labels(self._folder.manifest.arms)
+        head = ("arm", "n", "ok", "parsed", "valid", "correct tool", "correct arguments")
+        rows = [_row(head, "th")]
+        for arm in self.summary.arms:
+            figures = arm.tools
+            shares = (figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments)
+            cells = (labels.get(arm.arm, arm.arm), f"{figures.answered:,}", *map(rate_words, shares))
+            rows.append(_row(cells, "td"))
+        return f"<table>{''.join(rows)}</table>"
+
+
+def evaluate(
+    suites: str | Path | Iterable[str | Path] = "starter",
+    models: str | Iterable[str] = "embedded",
+    *,
+    out: str | Path = "eval-results",
+    options: LoadOptions = DEFAULT_LOAD,
+    resume: bool = False,
+    progress: Callable[[Progress], None] = lambda _: None,
+    **axes: Unpack[Axes],
+) -> Evaluation:
+    """Run suites, bundled ones by name or files, with every combination of the axes, and save a result below `out`.
+
+    `resume` continues the newest result of the same settings, if there is one. `progress` is called with each report
+    (`SampleDone` has a sample). Interrupting it keeps the samples so far. A model that cannot be opened is left out,
+    with a warning. Raises SuiteError, ModelError where no model can be opened, StorageError, GlyphscopeError for an
+    invalid setting, and TypeError for an unknown one.
+    """
+    if unknown := sorted(set(axes) - set(Axes.__annotations__)):
+        raise TypeError(f"evaluate() has no setting {unknown[0]!r}")
+    given = {"suites": _texts(suites), "models": _texts(models), "orders": (None,), **axes}
+    try:
+        matrix = msgspec.convert(given, Matrix)
+    except msgspec.ValidationError as error:
+        raise GlyphscopeError(f"Invalid setting of an evaluation: {error}.") from None
+    plan, folder = plan_of(matrix), Path(out)
+    reports = running.evaluate(
+        plan,
+        folder,
+        resume=newest_of(folder, plan.digest) if resume else None,
+        opener=lambda name: open_named(name, options=share_cores(options, matrix.jobs)),
+    )
+    missing: dict[str, str] = {}
+    with closing(reports):
+        for report in reports:
+            folder = getattr(report, "folder", folder)
+            if isinstance(report, ModelMissing):
+                missing[report.name] = report.why
+            progress(report)
+    if len(missing) == len(matrix.models):
+        raise ModelError(next(iter(missing.values())), where=next(iter(missing)))
+    for name, why in missing.items():
+        warnings.warn(f"{name} is left out: {why}", stacklevel=2)
+    return Evaluation(folder)
+
+
+def _texts(names: str | Path | Iterable[str | Path]) -> tuple[str, ...]:
+    return (str(names),) if isinstance(names, str | Path) else tuple(map(str, names))
+
+
+def _row(cells: Iterable[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"

@@ -1,0 +1,71 @@
+"""Opening a model by the name that a user gives it: also a record, and a downloaded model by its name at the Hub."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from glyphscope.errors import ModelError
+from glyphscope.events import DEFAULT_LOAD, LoadOptions
+from glyphscope.inputs import home_path
+from glyphscope.models.hub.choosing import pick
+from glyphscope.models.hub.files import HubFile, Listing, choices_of
+from glyphscope.models.hub.names import read_request
+from glyphscope.models.interface import Model
+from glyphscope.models.opening import open_model
+from glyphscope.models.prompt_cache import PromptCaches
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.sessions.bundle import read_run
+from glyphscope.sessions.places import places
+
+RECORDED = "recorded:"
+"""The prefix of a model that is a record: `recorded:RUN.jsonl`."""
+_BY_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(?<!\.gguf)(?::.+)?", re.IGNORECASE)
+
+
+def open_named(
+    name: str,
+    *,
+    options: LoadOptions = DEFAULT_LOAD,
+    progress: Callable[[float], None] | None = None,
+    prompts: PromptCaches = lambda: None,
+) -> Model:
+    """`open_model`, also for the names of downloaded models and for `recorded:RUN.jsonl`.
+
+    Raises ModelError, and for a record StorageError and RecordError.
+    """
+    if name.startswith(RECORDED):
+        return RecordedModel(read_run(Path(name.removeprefix(RECORDED))).events)
+    return open_model(downloaded_file(name), options=options, progress=progress, prompts=prompts)
+
+
+def downloaded_file(name: str) -> str:
+    """The file of a downloaded model by its name at the Hub (OWNER/NAME, OWNER/NAME:Q4_K_M); else the name itself.
+
+    Raises ModelError where several are meant, or none was downloaded by such a name.
+    """
+    if not _BY_NAME.fullmatch(name) or os.path.exists(home_path(name)):
+        return name
+    try:
+        request = read_request(name)
+    except ModelError:
+        return name
+    folder = places().models / request.repo
+    files = [
+        HubFile(path.relative_to(folder).as_posix(), path.stat().st_size)
+        for path in folder.rglob("*.gguf")
+        if path.is_file()
+    ]
+    if not files:
+        raise ModelError(
+            "There is no such file, and no model of this name was downloaded.",
+            where=name,
+            hint=(
+                "`glyphscope models` lists the models found. Download this one with: glyphscope "
+                f"models get {name}"
+            ),
+        )
+    choice = pick(Listing("", request.repo, "", choices_of(files)), request.which).choice
+    return str(folder / choice.name)

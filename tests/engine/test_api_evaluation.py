@@ -1,0 +1,130 @@
+"""The Python interface: evaluations as data frames, the assertion about a call, and the pytest plugin."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from glyphscope import Evaluation, GlyphscopeError, assert_tool_call, evaluate, open_model
+from glyphscope.errors import ModelError, SuiteError
+from glyphscope.evals.running.progress import SampleDone
+
+pytest_plugins = ["pytester"]
+GLYPH = 'scripted:{action="search" query="AI news" max_results=10}'
+CALL = '{"name":"search","arguments":{"query":"AI news","max_results":10}}'
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Evaluation:
+    return evaluate("starter", GLYPH, out=tmp_path, first=4, constraints=["off"])
+
+
+def test_an_evaluation_has_its_samples_figures_and_runs(result: Evaluation) -> None:
+    columns = result.columns()
+    assert columns["ok"] == [sample.ok for sample in result.samples] == [True, False, False, False]
+    assert result.summary.arms[0].tools.ok.correct == 1 and result.report.is_file()
+    assert result.run(result.samples[0]).arguments == {"query": "AI news", "max_results": 10}
+    assert "<td>25% [" in result._repr_html_() and "scripted:{action=&quot;" in result._repr_html_()
+
+
+def test_an_evaluation_reports_each_sample_and_continues_where_it_was_interrupted(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    def two(report: object) -> None:
+        if isinstance(report, SampleDone):
+            done.append(report.sample.scenario)
+            if len(done) == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate("starter", GLYPH, out=tmp_path, first=4, progress=two)
+    result = evaluate("starter", GLYPH, out=tmp_path, first=4, resume=True, progress=two)
+    assert len(done) == 4 == len(result.samples) and len(list(tmp_path.iterdir())) == 1
+
+
+def test_samples_are_a_data_frame_of_the_library_that_is_installed(
+    result: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = {"polars": SimpleNamespace(DataFrame=lambda columns: ("polars", len(columns["ok"])))}
+    monkeypatch.setattr("glyphscope.api.evaluation.find_spec", installed.get)
+    monkeypatch.setitem(sys.modules, "polars", installed["polars"])
+    assert result.to_frame() == ("polars", 4)
+    installed.clear()
+    with pytest.raises(GlyphscopeError, match="pip install pandas"):
+        result.to_frame()
+
+
+def test_a_setting_or_suite_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="temperature"):
+        evaluate(temperature=1)  # type: ignore[call-arg]
+    with pytest.raises(GlyphscopeError, match=r"notations\[0\]"):
+        evaluate(notations=["xml"], out=tmp_path)
+    with pytest.raises(SuiteError, match="no such suite"):
+        evaluate("nothing", out=tmp_path)
+
+
+def test_a_model_that_cannot_be_opened_is_left_out_unless_it_is_the_only_one(tmp_path: Path) -> None:
+    missing = str(tmp_path / "no.gguf")
+    with pytest.warns(UserWarning, match="is left out"):
+        assert len(evaluate("starter", [missing, GLYPH], out=tmp_path, first=1).samples) == 1
+    with pytest.raises(ModelError, match="no such file"):
+        evaluate("starter", missing, out=tmp_path, first=1)
+
+
+def test_the_asserted_call_is_returned_with_its_arguments() -> None:
+    assert assert_tool_call(CALL, "search", {"max_results": 10.0, "query": "AI news"})["query"] == "AI news"
+    with open_model(f"scripted:{CALL}") as model:
+        assert assert_tool_call(model.run("AI news?"), "search")["max_results"] == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "arguments", "words"),
+    [
+        (
+            CALL.replace("10", "500"),
+            "search",
+            None,
+            "CONSTRAINT_MAX at character 64 /arguments/max_results: ",
+        ),
+        (CALL.replace("10", "500"), "search", None, '"max_results":500}}\n' + " " * 42 + "^"),
+        (CALL, "browse", None, "the call is of search, not of browse"),
+        (CALL, "search", {"query": "AI news", "max_results": 5}, "search: max_results is 10, not 5"),
+        ("", "search", None, "not a valid call"),
+    ],
+)
+def test_a_failed_assertion_names_the_field_the_character_and_the_difference(
+    text: str, tool: str, arguments: dict[str, object] | None, words: str
+) -> None:
+    with pytest.raises(AssertionError) as failure:
+        assert_tool_call(text, tool, arguments)
+    assert words in str(failure.value)
+
+
+TEST = """
+    from glyphscope import assert_tool_call
+
+    def test_search(glyphscope_run):
+        run = glyphscope_run({prompt!r}, notation="json")
+        assert_tool_call(run, "search", {{"query": "AI news", "max_results": 10}})
+"""
+
+
+def outcomes(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess(
+        "-p", "no:glyphscope", "-p", "glyphscope.pytest_plugin", "-p", "no:xdist", *options
+    )
+
+
+def test_a_run_is_recorded_with_a_model_and_replayed_without_one(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_calls=TEST.format(prompt="AI news?"))
+    missing = outcomes(pytester)
+    missing.assert_outcomes(failed=1)
+    missing.stdout.fnmatch_lines(["*Record it with --glyphscope-model*"])
+    outcomes(pytester, "--glyphscope-model", f"scripted:{CALL}").assert_outcomes(passed=1)
+    assert [path.name for path in pytester.path.rglob("*.jsonl")] == ["test_calls.test_search.1.jsonl"]
+    outcomes(pytester).assert_outcomes(passed=1)
+    pytester.makepyfile(test_calls=TEST.format(prompt="Other news?"))
+    changed = outcomes(pytester)
+    changed.assert_outcomes(failed=1)
+    changed.stdout.fnmatch_lines(["*not the recorded one*: prompt.*"])
