@@ -41,9 +41,11 @@ class GrammarStep(FollowsLooks, QWidget):
         self.edit.setTabChangesFocus(True)
         self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.edit.setMinimumHeight(34)
-        self.slider = named(QSlider(Qt.Orientation.Horizontal, self), "stepSlider")
-        self.slider.setAccessibleName(tr("Character of the text"))
-        self.slider.setToolTip(tr("Step through the text: arrow keys move by one character"))
+        slider, tip = (
+            QSlider(Qt.Orientation.Horizontal, self),
+            tr("Step through the text: arrow keys move by one character"),
+        )
+        self.slider = named(slider, "stepSlider", tr("Character of the text"), tip=tip)
         self.rules = self._answer(tr("Active rules"))
         self.next = self._answer(tr("Allowed next"))
         self.tokens = self._answer(tr("Number of tokens allowed next"))

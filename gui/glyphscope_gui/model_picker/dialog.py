@@ -70,10 +70,8 @@ class ModelDialog(FollowsSize, PlainDialog):
         self.hub.useRequested.connect(self._use)
         self.hub.grew.connect(self._keep_in_sight)
         self.file_button = push_button(tr("Open a GGUF…"), self, clicked=self.fileRequested)
-        self.endpoint_button = QPushButton(tr("Endpoint…"), self)
-        self.endpoint_button.setToolTip(
-            tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server with an OpenAI-compatible API")
-        )
+        tip = tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server with an OpenAI-compatible API")
+        self.endpoint_button = push_button(tr("Endpoint…"), self, tip=tip)
         self.buttons = self.button_box(Standard.Close)
         for button in self.findChildren(QPushButton):
             button.setAutoDefault(False)  # Enter in the name asks for it, and does nothing else

@@ -48,21 +48,23 @@ class HubPanel(QWidget):
         self.setObjectName("hubPanel")
         self._downloads = downloads
         self._path = ""
-        self.name_edit = named(LineEdit(self), "modelNameEdit")
-        self.name_edit.setAccessibleName(tr("Words to search, or the name of a repository"))
+        words = tr("Words to search, or the name of a repository")
+        self.name_edit = named(LineEdit(self), "modelNameEdit", words)
         self.name_edit.setPlaceholderText(tr("Words (qwen3 0.6b), OWNER/NAME or OWNER/NAME:Q4_K_M"))
         self.name_edit.setFont(mono_font(-0.5))
-        self.look_button = push_button(tr("Search"), self, name="modelLookButton", clicked=self._look)
-        self.look_button.setToolTip(tr("Search the Hub for words, or list the models of a repository"))
+        tip = tr("Search the Hub for words, or list the models of a repository")
+        self.look_button = push_button(
+            tr("Search"), self, name="modelLookButton", tip=tip, clicked=self._look
+        )
         self.hits = HitsModel(self)
-        self.hits_table = named(PlainTable(self.hits, stretch=0, parent=self), "modelHits")
-        self.hits_table.setAccessibleName(tr("Repositories found"))
+        table = PlainTable(self.hits, stretch=0, parent=self)
+        self.hits_table = named(table, "modelHits", tr("Repositories found"))
         self.choices = ChoicesModel(self)
-        self.table = named(PlainTable(self.choices, stretch=0, parent=self), "modelChoices")
-        self.table.setAccessibleName(tr("Models of the repository"))
+        table = PlainTable(self.choices, stretch=0, parent=self)
+        self.table = named(table, "modelChoices", tr("Models of the repository"))
         self.words = words_label(parent=self, selectable=True)
-        self.bar = named(QProgressBar(self, textVisible=False, maximum=STEPS), "modelProgress")
-        self.bar.setAccessibleName(tr("Progress of the download"))
+        bar = QProgressBar(self, textVisible=False, maximum=STEPS)
+        self.bar = named(bar, "modelProgress", tr("Progress of the download"))
         self.download_button = push_button(
             "", self, name="modelDownloadButton", role="primary", clicked=self._download
         )

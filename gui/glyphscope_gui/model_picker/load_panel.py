@@ -98,8 +98,10 @@ class OpenModelLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.words = words_label(parent=self, name="openModelWords")
-        self.unload = push_button(tr("Unload"), self, name="modelUnloadButton", clicked=self.unloadRequested)
-        self.unload.setToolTip(tr("Unload the model and free its memory; the next run loads it again"))
+        tip = tr("Unload the model and free its memory; the next run loads it again")
+        self.unload = push_button(
+            tr("Unload"), self, name="modelUnloadButton", tip=tip, clicked=self.unloadRequested
+        )
         self.bar = named(QProgressBar(self, textVisible=False), "modelLoadProgress", tr("Loading progress"))
         row = hbox((self.words, 1), self.unload, spacing=8)
         vbox(row, self.bar, parent=self, spacing=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope_gui.shared.labels import named, push_button
+from glyphscope_gui.shared.labels import link, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.text_edits import SubmitEdit
@@ -24,17 +24,12 @@ class ReplyBar(QWidget):
         self.edit.setAccessibleDescription(tr("Your next message. Control and Enter sends it."))
         self.edit.setPlaceholderText(tr("Reply… Ctrl + Enter sends"))
         self.edit.bar_when_full()
-        self.send_button = push_button(tr("Send"), self, name="replySend", clicked=self._send)
-        self.send_button.setToolTip(
-            tr("Run with the messages of this run, its answer and this message (Ctrl+Return)")
+        tip = tr("Run with the messages of this run, its answer and this message (Ctrl+Return)")
+        self.send_button = push_button(tr("Send"), self, name="replySend", tip=tip, clicked=self._send)
+        tip = tr(
+            "Copy the messages and the answer of this run into the prompt, to edit them or to add a tool result"
         )
-        self.edit_button = push_button(tr("Edit messages"), self, name="replyMessages", role="link")
-        self.edit_button.setToolTip(
-            tr(
-                "Copy the messages and the answer of this run into the prompt, to edit them or to "
-                "add a tool result"
-            )
-        )
+        self.edit_button = link(tr("Edit messages"), tip, self, name="replyMessages")
         hbox((self.edit, 1), self.send_button, self.edit_button, parent=self, margins=(8, 4, 8, 6), spacing=8)
         self.edit.textChanged.connect(self._show_whether)
         self.edit.submitted.connect(self._send)

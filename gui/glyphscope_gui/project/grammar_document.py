@@ -86,27 +86,19 @@ class GrammarDocument(QObject):
 
     def edit_as_text(self) -> None:
         """A copy of the tools' grammar, to edit; the tools' own is what it is compared with."""
-        self._set(source="text", text=self.generated, path="")
-        self.base = self.generated
-        self.sourceChanged.emit()
+        self._show(self.generated, source="text", text=self.generated, path="")
 
     def follow_tools(self) -> None:
         """Return to the tools' grammar. The custom text is kept for later."""
-        self._set(source="tools", use=False)
-        self.base = None
-        self.sourceChanged.emit()
+        self._show(None, source="tools", use=False)
 
     def return_to_custom_text(self) -> None:
         """Show the custom text again."""
-        self._set(source="text")
-        self.base = self.work.text
-        self.sourceChanged.emit()
+        self._show(self.work.text, source="text")
 
     def open_text(self, text: str, path: str) -> None:
         """A file's text becomes the custom one."""
-        self._set(source="text", text=text, path=path)
-        self.base = text
-        self.sourceChanged.emit()
+        self._show(text, source="text", text=text, path=path)
 
     def saved_as(self, path: str) -> None:
         self._set(path=path)
@@ -121,6 +113,12 @@ class GrammarDocument(QObject):
         if examples != self.work.examples:
             self._set(examples=examples)
             self.examplesChanged.emit()
+
+    def _show(self, base: str | None, **changes: Any) -> None:
+        """Show another text, whose edits are compared with `base`."""
+        self._set(**changes)
+        self.base = base
+        self.sourceChanged.emit()
 
     def _set(self, **changes: Any) -> None:
         work = msgspec.structs.replace(self.work, **changes)

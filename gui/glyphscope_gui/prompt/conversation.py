@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Message, PromptRendered
@@ -15,7 +15,7 @@ from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.message_editor import MessageEditor
 from glyphscope_gui.prompt.message_list import MessageList, MessagesModel
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, named, show_words, words_label
+from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_text import copy_text
@@ -41,9 +41,8 @@ class ConversationEditor(QWidget):
         self.list = MessageList(self.model, self)
         self.editor = MessageEditor(self)
         self.words = words_label(role="problem", parent=self, name="conversationProblem", selectable=True)
-        self.undo_button = named(QPushButton(tr("Undo"), self), "undoMessages")
-        self.undo_button.setProperty("role", "link")
-        self.undo_button.setToolTip(tr("Restore the messages that were replaced or deleted"))
+        tip = tr("Restore the messages that were replaced or deleted")
+        self.undo_button = link(tr("Undo"), tip, self, name="undoMessages")
         tip = tr("Add a message before the next one")
         self.add_button = named(IconButton("add", None, self), "addMessage", tr("Add a message"), tip=tip)
         self.more_button = self._make_more()
@@ -112,9 +111,8 @@ class ConversationEditor(QWidget):
         ):
             action = named(menu.addAction(words), name)
             action.triggered.connect(lambda _checked=False, run=do: run())
-        button = named(IconButton("more", None, self), "moreMessages")
-        button.setAccessibleName(tr("More: paste, copy, new conversation"))
-        button.setToolTip(tr("Paste, copy, new conversation"))
+        words, tip = tr("More: paste, copy, new conversation"), tr("Paste, copy, new conversation")
+        button = named(IconButton("more", None, self), "moreMessages", words, tip=tip)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         button.setMenu(menu)
         return button

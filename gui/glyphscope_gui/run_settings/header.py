@@ -169,10 +169,14 @@ class Header(FollowsSize, QFrame):
         )
         self.settings = StrategySettings(self)
         self.settings.optionsChosen.connect(self.optionsChosen)
-        self.settings_button = push_button("", self, name="strategySettingsButton")
-        self.settings_button.setAccessibleName(tr("Strategy settings"))
-        self.settings_button.setToolTip(tr("Strategy settings: thinking, calls, repairs, limits, approval"))
-        self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
+        self.settings_button = push_button(
+            "",
+            self,
+            name="strategySettingsButton",
+            spoken=tr("Strategy settings"),
+            tip=tr("Strategy settings: thinking, calls, repairs, limits, approval"),
+            clicked=lambda: self.settings.show_below(self.settings_button),
+        )
 
     def _make_spins(self) -> None:
         self._seed_digits = SEED_DIGITS

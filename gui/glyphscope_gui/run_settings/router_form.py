@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.events import RouterSettings
 from glyphscope.prompting.strategies import strategy_preset
 from glyphscope.strategies.routing.candidates import router_preset, router_presets
 from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, StructForm
@@ -24,11 +24,10 @@ class RouterForm(StructForm):
             menu.addAction(name).triggered.connect(
                 lambda _on=False, name=name: self._notify(router_preset(name))
             )
-        self.presets_button = QPushButton(tr("Fill in"), self)
+        tip = tr("Bundled settings for the registry of that name")
+        self.presets_button = push_button(tr("Fill in"), self, tip=tip)
         self.presets_button.setMenu(menu)
-        self.presets_button.setToolTip(tr("Bundled settings for the registry of that name"))
-        note = PlainLabel(tr("The router sees the names of the tools, not their arguments."), self)
-        note.setProperty("role", "hint")
+        note = PlainLabel(tr("The router sees the names of the tools, not their arguments."), self, "hint")
         line = hbox(self.presets_button, (note, 1), spacing=10)
         self._fill()
         vbox(line, self.grid, parent=self, spacing=8)

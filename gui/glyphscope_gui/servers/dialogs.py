@@ -158,22 +158,22 @@ class ImportServersDialog(PlainDialog):
         self._background = Background(self)
         self._boxes: list[tuple[QCheckBox, FoundServer]] = []
         self.file_button = push_button(tr("Choose a file…"), self, clicked=self._ask_for_file)
-        self.text_edit = named(WrappingEdit(self), "importServersText", font=mono_font(-0.5))
+        self.text_edit = named(
+            WrappingEdit(self), "importServersText", tr("Servers as JSON"), font=mono_font(-0.5)
+        )
         self.text_edit.setPlaceholderText(
             '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
         )
         self.text_edit.setMinimumHeight(110)
         self.text_edit.setTabChangesFocus(True)
-        self.text_edit.setAccessibleName(tr("Servers as JSON"))
         self.problem = words_label(role="problem", parent=self)
-        self.allow_box = QCheckBox(tr("I have read these command lines and allow them to run"), self)
-        self.allow_box.setObjectName("allowImportedBox")
+        box = QCheckBox(tr("I have read these command lines and allow them to run"), self)
+        self.allow_box = named(box, "allowImportedBox")
         self.replace_box = QCheckBox(tr("Replace servers of the same name"), self)
         self.add_button = push_button(tr("Add"), self, role="primary")
         buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
         self._scroll = ScrollArea(parent=self)
-        hint = PlainLabel(tr("Paste or choose an mcpServers file. Importing starts nothing."), self)
-        hint.setProperty("role", "muted")
+        hint = PlainLabel(tr("Paste or choose an mcpServers file. Importing starts nothing."), self, "muted")
         row = hbox((hint, 1), self.file_button)
         vbox(
             row,

@@ -52,10 +52,8 @@ class QuestionCard(Card):
         self.answer_edit = named(GrowingEdit(5, body), "samplingAnswerEdit", tr("Answer to the server"))
         self.answer_edit.setPlaceholderText(tr("Write the response, or generate it with the open model"))
         self.send_button = push_button(tr("Send"), body, name="sendAnswerButton", role="primary")
-        self.generate_button = push_button(tr("Generate"), body, name="generateAnswerButton")
-        self.generate_button.setToolTip(
-            tr("Let the open model write the response; nothing is sent until you press Send")
-        )
+        tip = tr("Let the open model write the response; nothing is sent until you press Send")
+        self.generate_button = push_button(tr("Generate"), body, name="generateAnswerButton", tip=tip)
         self.decline_button = push_button(tr("Decline"), body, name="declineButton")
         self.cancel_button = link(tr("Dismiss"), tr("Cancel the request: neither accept nor decline"), body)
         self.words = PlainLabel(body, role="hint", wordWrap=True)

@@ -43,9 +43,9 @@ class ServerTools(FilteredList[ToolRow]):
         self.changes_link = link(tr("Differences"), tip, self, name="toolChangesLink")
         self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
         self.all_button = push_button(tr("Select all"), self, role="link", clicked=self._tick_all)
-        self.import_button = push_button(tr("Import into the registry"), self, name="importToolsButton")
-        self.import_button.setToolTip(
-            tr("Add the selected tools to the project; runs call them on this server")
+        tip = tr("Add the selected tools to the project; runs call them on this server")
+        self.import_button = push_button(
+            tr("Import into the registry"), self, name="importToolsButton", tip=tip
         )
         self._lay_out()
         model.tickedChanged.connect(self._show_ticked)

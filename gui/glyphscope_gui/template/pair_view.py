@@ -23,11 +23,11 @@ class PairView(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        self.before_link = link("‹", tr("Previous pair"), clicked=lambda: self.moved.emit(-1))
-        self.before_link.setAccessibleName(tr("Previous pair"))
+        words = tr("Previous pair")
+        self.before_link = link("‹", words, spoken=words, clicked=lambda: self.moved.emit(-1))
         self.place = PlainLabel(role="hint")
-        self.after_link = link("›", tr("Next pair"), clicked=lambda: self.moved.emit(1))
-        self.after_link.setAccessibleName(tr("Next pair"))
+        words = tr("Next pair")
+        self.after_link = link("›", words, spoken=words, clicked=lambda: self.moved.emit(1))
         super().__init__(
             tr("Pair"),
             body,
@@ -36,12 +36,11 @@ class PairView(Card):
             parent=parent,
         )
         self.shows = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
-        self.names = (PlainLabel(body), PlainLabel(body))
+        self.names = (PlainLabel(body, role="title"), PlainLabel(body, role="title"))
         self.texts = (MarkedText(tr("First rendering"), body), MarkedText(tr("Second rendering"), body))
         self.sides = QSplitter(Qt.Orientation.Horizontal, body, childrenCollapsible=False)
         for name, text in zip(self.names, self.texts, strict=True):
             text.setToolTip(tr("Underlined: text only in this rendering. Dashed: the selected slot."))
-            name.setProperty("role", "title")
             name.setIndent(7)
             side = holder(vbox(name, (text, 1), margins=(PAD - 6, 0, 4, 0), spacing=2), body)
             self.sides.addWidget(side)

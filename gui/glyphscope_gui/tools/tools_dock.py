@@ -14,6 +14,7 @@ from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.menus import pop_up
@@ -152,9 +153,8 @@ class ToolsDock(TakesFiles, QWidget):
         ):
             row.addWidget(IconButton(icon, action, self))
         row.addStretch(1)
-        more = IconButton("more", None, self)
-        more.setAccessibleName(tr("More about tools: import, export, allow all"))
-        more.setToolTip(tr("Import, export, allow all"))
+        words, tip = tr("More about tools: import, export, allow all"), tr("Import, export, allow all")
+        more = named(IconButton("more", None, self), "", words, tip=tip)
         menu = QMenu(more)
         for group in self._groups()[1:]:
             menu.addActions(group)

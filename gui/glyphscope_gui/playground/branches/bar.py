@@ -17,7 +17,7 @@ from glyphscope_gui.playground.branches.field import BranchField
 from glyphscope_gui.playground.branches.masked_box import MaskedBox
 from glyphscope_gui.playground.branches.refusal_text import MaskReason
 from glyphscope_gui.playground.branches.words import visible_alternative
-from glyphscope_gui.shared.labels import named, push_button, words_label
+from glyphscope_gui.shared.labels import link, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Flow, vbox
 from glyphscope_gui.shared.token_words import is_masked
@@ -86,8 +86,8 @@ class BranchBar(QWidget):
         }
         self.links = Flow(self, gap=14)
         self.link_buttons = [self._link(name) for name in self.actions_]
-        for link in self.link_buttons:
-            self.links.add(link)
+        for button in self.link_buttons:
+            self.links.add(button)
         self.field.typed.connect(self._typed)
         self.field.edit.textChanged.connect(lambda _text: self.show_refused("", None))
         self.field.closed.connect(self._field_closed)
@@ -233,12 +233,10 @@ class BranchBar(QWidget):
 
     def _link(self, name: str) -> QPushButton:
         action = self.actions_[name]
-        link = named(QPushButton(action.text().replace("&", ""), self), f"branch{name.capitalize()}Link")
-        link.setProperty("role", "link")
-        link.setToolTip(action.toolTip())
-        link.clicked.connect(action.trigger)
-        action.changed.connect(lambda: link.setEnabled(action.isEnabled()))
-        return link
+        button = link(action.text().replace("&", ""), action.toolTip(), self, clicked=action.trigger)
+        button.setObjectName(f"branch{name.capitalize()}Link")
+        action.changed.connect(lambda: button.setEnabled(action.isEnabled()))
+        return button
 
     def _lay_out(self) -> None:
         parts = (self.words, self.take_button, self.box, self.links, self.field, self.typed_box)

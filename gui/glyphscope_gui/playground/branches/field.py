@@ -43,15 +43,14 @@ class BranchField(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("branchField")
-        self.edit = named(_Edit(self), "branchTextEdit", tr("Replacement text for the token"))
+        self.edit = named(_Edit(self), "branchTextEdit", tr("Replacement text for the token"), role="mono")
         self.edit.setAccessibleDescription(
             tr("Enter lets the model continue from this text. Escape closes the field.")
         )
         self.edit.setPlaceholderText(tr("Replacement text"))
-        self.edit.setProperty("role", "mono")
         self.edit.setMaxLength(LONGEST)
-        self.go_button = push_button(tr("Continue"), self, name="branchTypeButton", clicked=self._go)
-        self.go_button.setToolTip(tr("Let the model continue from the typed text (Enter)"))
+        tip = tr("Let the model continue from the typed text (Enter)")
+        self.go_button = push_button(tr("Continue"), self, name="branchTypeButton", tip=tip, clicked=self._go)
         self.pieces = words_label(role="hint", parent=self, name="branchPieces")
         self._later = QTimer(self, singleShot=True, interval=ASK_MS)
         self._later.timeout.connect(lambda: self.tokensRequested.emit(self.edit.text()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope_gui.playground.branches.refusal_text import LOOKING, MaskReason
 from glyphscope_gui.shared.labels import push_button, words_label
@@ -26,16 +26,19 @@ class MaskedBox(QFrame):
         self.setObjectName("maskedBox")
         self._reason = MaskReason()
         self.reason = words_label(role="", parent=self, name=f"{name}Reason", selectable=True)
-        self.relax_button = QPushButton(tr("Relax this constraint\nand continue"), self)
-        self.relax_button.setObjectName(f"{name}RelaxButton")
-        self.relax_button.clicked.connect(lambda _checked=False: self.relaxRequested.emit(self._reason.relax))
+        self.relax_button = push_button(
+            tr("Relax this constraint\nand continue"),
+            self,
+            name=f"{name}RelaxButton",
+            clicked=lambda: self.relaxRequested.emit(self._reason.relax),
+        )
         self.unconstrained_button = push_button(
-            tr("Continue without\na constraint"), self, name=f"{name}UnconstrainedButton"
+            tr("Continue without\na constraint"),
+            self,
+            name=f"{name}UnconstrainedButton",
+            tip=tr("The branch is unconstrained; violations are marked where they occur"),
+            clicked=self.unconstrainedRequested,
         )
-        self.unconstrained_button.setToolTip(
-            tr("The branch is unconstrained; violations are marked where they occur")
-        )
-        self.unconstrained_button.clicked.connect(lambda _checked=False: self.unconstrainedRequested.emit())
         vbox(self.reason, self.relax_button, self.unconstrained_button, parent=self, margins=8, spacing=6)
         self.hide()
 
