@@ -106,6 +106,18 @@ def test_a_scenario_that_the_form_cannot_show_is_edited_as_json(editor, qtbot):
     assert saved(qtbot, editor).scenarios[place].expect.calls[0].tools == ("search", "browse")
 
 
+def test_a_new_suite_closes_at_once_until_it_is_edited(qtbot, tmp_path):
+    window = QWidget()
+    qtbot.addWidget(window)
+    suite = Suite(glyphscope_suite=1, name="tea", about="", registry="default")
+    for name, closes in (("tea", True), ("green-tea", False)):
+        editor = SuiteEditor(suite, None, tmp_path, "", window)
+        editor.open()
+        editor.name_edit.setText(name)
+        editor.reject()
+        assert editor.isHidden() == closes
+
+
 def test_unsaved_changes_are_discarded_at_the_second_close(editor):
     editor.form.prompt_edit.setPlainText("Something else")
     editor.open()

@@ -69,6 +69,7 @@ class SuiteEditor(PlainDialog):
         if not ids:
             self._add()
         self.list.setCurrentRow(ids.index(chosen) if chosen in ids else 0)
+        self._unedited = self._edited()
         if ids and path is not None:
             self.list.setFocus()
 
@@ -83,9 +84,11 @@ class SuiteEditor(PlainDialog):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _is_changed(self) -> bool:
-        judge = self.judge_edit.text().strip()
-        edited = (tuple(self._scenarios), judge) != (self._suite.scenarios, self._suite.judge)
-        return not self._take() or edited
+        return not self._take() or self._edited() != self._unedited
+
+    def _edited(self) -> tuple[tuple[Scenario, ...], str, str]:
+        """The members with fields: the scenarios, the judge and the name."""
+        return tuple(self._scenarios), self.judge_edit.text().strip(), self.name_edit.text().strip()
 
     def _choose(self, row: int) -> None:
         """Show another scenario, unless the current one cannot be read."""
@@ -164,8 +167,8 @@ class SuiteEditor(PlainDialog):
         if self._path is None and path.exists():
             show_words(self.problem, tr("A suite with this name exists. Choose another name."))
             return
-        judge = self.judge_edit.text().strip()
-        suite = msgspec.structs.replace(self._suite, name=name, scenarios=tuple(self._scenarios), judge=judge)
+        scenarios, judge, _name = self._edited()
+        suite = msgspec.structs.replace(self._suite, name=name, scenarios=scenarios, judge=judge)
         self.save_button.setEnabled(False)
         self._background.start(
             "save", lambda: keep_suite(path, suite), lambda _: self._saved(path), self._not_saved
