@@ -36,6 +36,7 @@ from glyphscope.events import (
 )
 from glyphscope.models.cores import share_cores
 from glyphscope.sessions.named_models import open_named
+from glyphscope.sessions.settings import users_prompt_cache
 
 _FRAMES = ("pandas", "polars")
 """The libraries of data frames, the preferred one first."""
@@ -154,7 +155,9 @@ def evaluate(
         plan,
         folder,
         resume=newest_of(folder, plan.digest) if resume else None,
-        opener=lambda name: open_named(name, options=share_cores(options, matrix.jobs)),
+        opener=lambda name: open_named(
+            name, options=share_cores(options, matrix.jobs), prompts=users_prompt_cache
+        ),
     )
     missing: dict[str, str] = {}
     with closing(reports):

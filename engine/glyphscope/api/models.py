@@ -33,6 +33,7 @@ from glyphscope.events import (
 from glyphscope.models.interface import Model as OpenModel
 from glyphscope.runs import NonInteractive
 from glyphscope.sessions.named_models import open_named
+from glyphscope.sessions.settings import users_prompt_cache
 from glyphscope.strategies import cancellable
 from glyphscope.strategies import run as run_request
 
@@ -117,9 +118,10 @@ def open_model(name: str = "embedded", *, options: LoadOptions = DEFAULT_LOAD) -
     """Open a GGUF file, a downloaded model by its name at the Hub, the `embedded` one, an endpoint
     (`http://host:port/v1#name`), a script (`scripted:TEXT`), or a record (`recorded:RUN.jsonl`).
 
-    Raises ModelError, and for a record StorageError and RecordError.
+    Evaluated prompts of a file are stored as the user's settings say. Raises ModelError, and for a record StorageError
+    and RecordError.
     """
-    return Model(open_named(name, options=options))
+    return Model(open_named(name, options=options, prompts=users_prompt_cache))
 
 
 def _request(prompt: str, tools: Tools, info: ModelInfo, settings: RunSettings) -> RunRequest:

@@ -13,8 +13,7 @@ from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
 from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREADS
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.models.remote import is_address
-from glyphscope.sessions import load_settings, places
-from glyphscope.sessions.settings import prompt_cache
+from glyphscope.sessions.settings import users_prompt_cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +30,7 @@ class StoredPrompts:
 
     def cache(self) -> PromptCache | None:
         """Where prompts are stored; None where they are not."""
-        home = places()
-        return prompt_cache(load_settings(home.settings).settings, home, self.prompt_cache_mb)
+        return users_prompt_cache(self.prompt_cache_mb)
 
 
 @dataclass(frozen=True, kw_only=True)

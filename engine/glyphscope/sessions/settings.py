@@ -19,7 +19,7 @@ from glyphscope.events import LoadOptions, LoopSettings, Notation, RunRequest, S
 from glyphscope.inputs import read_file
 from glyphscope.models.prompt_cache import PromptCache
 from glyphscope.sessions.files import Migrations, atomic_write, migrate, move_aside
-from glyphscope.sessions.places import Places
+from glyphscope.sessions.places import Places, places
 from glyphscope.text.json_values import json_file
 from glyphscope.text.shorten import json_excerpt
 
@@ -164,6 +164,12 @@ def prompt_cache(settings: Settings, places: Places, limit_mb: int | None = None
     if limit_mb is None:
         limit_mb = int(variable) if variable.isdecimal() else settings.prompt_cache_mb
     return PromptCache(str(places.prompts), limit_mb * 1_000_000) if limit_mb else None
+
+
+def users_prompt_cache(limit_mb: int | None = None) -> PromptCache | None:
+    """That of the user's own settings, which are read now."""
+    home = places()
+    return prompt_cache(load_settings(home.settings).settings, home, limit_mb)
 
 
 def _from_1(document: dict[str, Any]) -> dict[str, Any]:
