@@ -115,8 +115,8 @@ class Branches(QObject):
             self._saved_requests.add(self.shown)  # the recorder of runs saves it now
         kin, before = kin_of(applied.events), self.kin.get(self.shown)
         if before is not None:
-            row = kin.row._replace(name=before.row.name, note=before.row.note, pinned=before.row.pinned)
-            kin = kin._replace(row=row)
+            users = {name: getattr(before.row, name) for name in ("name", "note", "pinned", "tags", "score")}
+            kin = kin._replace(row=kin.row._replace(**users))
         self.kin[self.shown] = kin
         self._remember(self.shown, applied.events)
         self._grow()
