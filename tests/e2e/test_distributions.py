@@ -77,6 +77,6 @@ def test_the_wheel_has_its_extras_and_commands(built):
         if "extra == " in line and not re.search("extra == '(all|parquet)'", line)
     }
     assert {line.partition(";")[0].strip() for line in everything} == single, "`all`: all but Parquet"
-    assert extras == {"gui", "local", "demo", "mcp", "remote", "hub", "all", "parquet"}
+    assert extras == {"gui", "local", "demo", "mcp", "remote", "hub", "python", "all", "parquet"}
     assert "glyphscope = glyphscope.cli:main" in points and "gui = glyphscope_gui.app:main" in points
     assert metadata["License-Expression"] == "Apache-2.0" and metadata["Requires-Python"]

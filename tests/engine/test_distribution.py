@@ -152,7 +152,7 @@ def model(monkeypatch):
         opened.append(Drawing(CALL % 5))
         return opened[-1]
 
-    monkeypatch.setattr("glyphscope.cli.model_loading.open_model", opener)
+    monkeypatch.setattr("glyphscope.sessions.named_models.open_model", opener)
     return opened
 
 

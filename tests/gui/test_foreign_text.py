@@ -34,8 +34,13 @@ def models():
                     yield kind
 
 
+def has_own_data(kind):
+    """Not an abstract base: Qt would fail for its `data`."""
+    return any("data" in vars(base) for base in kind.__mro__ if base.__module__.startswith("glyphscope_gui"))
+
+
 def test_every_model_of_the_window_shows_invisible_characters():
-    own = [kind for kind in models() if not issubclass(kind, QAbstractProxyModel)]
+    own = [kind for kind in models() if not issubclass(kind, QAbstractProxyModel) and has_own_data(kind)]
     assert len(own) > 20
     assert [kind.__name__ for kind in own if not getattr(kind.data, "is_plain", False)] == []
 

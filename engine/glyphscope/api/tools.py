@@ -101,7 +101,7 @@ class PythonFunctions:
 
 def _flat(tools: Iterable[Any]) -> Iterator[Any]:
     for one in tools:
-        if isinstance(one, list | tuple | set | frozenset):
+        if isinstance(one, list | tuple):
             yield from _flat(one)
         else:
             yield one

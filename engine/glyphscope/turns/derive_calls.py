@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from glyphscope.turns.derive_arguments import derive_arguments
 from glyphscope.turns.form import ArgumentsForm, CallForm, IdStyle, Piece, text_pieces
 from glyphscope.turns.markup import (
@@ -133,7 +135,6 @@ def _objects(written: _Written) -> FoundCalls:
         style = "given" if IDS[0] in written.text else "index"
     form = CallForm(
         pieces=tuple(pieces),
-        arguments=ArgumentsForm(as_string=span.as_string),
         object=span.object,
         section_open=around.section_open,
         section_close=around.section_close,
@@ -142,6 +143,8 @@ def _objects(written: _Written) -> FoundCalls:
         id=style,
         unmarked=len(pieces) == 1 and before.endswith(around.section_open) and middle is None,
     )
+    if span.as_string:  # the default is left out of files
+        form = replace(form, arguments=ArgumentsForm(as_string=True))
     return FoundCalls(form, before, around.end, middle is not None)
 
 
