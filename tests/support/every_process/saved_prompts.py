@@ -52,13 +52,15 @@ class Batches:
     def cut(self, length: int) -> None:
         del self._flat[length * 3 :]
 
-    def digests(self, salt: bytes, chunk: int) -> list[tuple[int, str]]:
-        """Return a digest of all, and of all up to the end of each whole chunk; each with its number of tokens."""
+    def digests(self, salt: bytes, least: int) -> list[tuple[int, str]]:
+        """Return a digest of all, and of all up to the end of each batch of at least so many tokens; each with its
+        number of tokens.
+        """
         digest, found, flat = hashlib.sha256(salt), [], self._flat
         begin = 0
         for place in range(0, len(flat), 3):
             size, at = flat[place + 1], flat[place + 2]
-            if place + 3 == len(flat) or (size == chunk and at == chunk - 1):
+            if place + 3 == len(flat) or (size >= least and at == size - 1):
                 digest.update(flat[begin : place + 3].tobytes())
                 begin = place + 3
                 found.append((begin // 3, digest.hexdigest()[:32]))
@@ -68,12 +70,13 @@ class Batches:
 class SavedPrompts:
     """The files of one model and its settings, each under a name for each prefix that it serves."""
 
-    def __init__(self, folder: Path, settings: str, chunk: int) -> None:
-        self._folder, self._salt, self._chunk = folder, settings.encode(), chunk
+    def __init__(self, folder: Path, settings: str, least: int) -> None:
+        """`least` is the size of the smallest batch of a prompt."""
+        self._folder, self._salt, self._least = folder, settings.encode(), least
 
     def read(self, batches: Batches) -> tuple[Batches, bytes] | None:
         """Return a state that begins with these batches."""
-        _, name = batches.digests(self._salt, self._chunk)[-1]
+        _, name = batches.digests(self._salt, self._least)[-1]
         try:
             data = (self._folder / name).read_bytes()
         except FileNotFoundError:
@@ -83,7 +86,7 @@ class SavedPrompts:
 
     def is_new(self, batches: Batches) -> bool:
         """Whether the state is worth a file."""
-        there = [n for n, name in batches.digests(self._salt, self._chunk) if (self._folder / name).exists()]
+        there = [n for n, name in batches.digests(self._salt, self._least) if (self._folder / name).exists()]
         return len(batches) - max(there, default=0) >= WORTH
 
     def write(self, batches: Batches, state: bytes) -> None:
@@ -91,7 +94,7 @@ class SavedPrompts:
         with tempfile.NamedTemporaryFile(dir=self._folder, prefix="new-") as file:
             file.write(len(bytes(batches)).to_bytes(4, "little") + bytes(batches) + state)
             file.flush()
-            for _, name in batches.digests(self._salt, self._chunk):
+            for _, name in batches.digests(self._salt, self._least):
                 try:
                     os.link(file.name, self._folder / name)
                 except FileExistsError:
@@ -100,7 +103,7 @@ class SavedPrompts:
 
 def keep_prompts(native: ModuleType, folder: str) -> None:
     """Patch the engine of that module to read and write saved prompts."""
-    real, chunk = native.LlamaEngine, native.CHUNK
+    real, least = native.LlamaEngine, native.LEAST
 
     class Engine(real):  # type: ignore[misc, valid-type]
         def __init__(self, path: str, options: Any, **more: Any) -> None:
@@ -111,7 +114,7 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             how: tuple[Any, ...] = (self.context, used.threads)
             if (used.kv_type, used.flash_attention) != ("f16", "off"):
                 how += (used.kv_type, used.flash_attention, used.gpu_layers)
-            self._saved = SavedPrompts(Path(folder), repr((which, how)), chunk)
+            self._saved = SavedPrompts(Path(folder), repr((which, how)), least)
             self._batches = Batches()  # the batches of `tokens`
             self._ahead = Batches()  # the batches in llama.cpp's memory, if they extend these
             self._read = False  # something was evaluated since the last token that was decoded
