@@ -90,8 +90,8 @@ def test_no_pattern_breaks_the_search_for_a_text(pattern, least):
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)+$"])  # the second one is too slow for `regex` too
 def test_a_pattern_that_backtracks_endlessly_does_not_delay_an_example(pattern):
     hostile = {"type": "string", "pattern": pattern, "examples": ["a" * 38 + "!"]}
-    start = time.thread_time()
+    start = time.perf_counter()
     assert example_of(hostile) is None or example_of(hostile).strip("a") == ""
     names = {"type": "object", "patternProperties": {pattern: {}}, "examples": [{"a" * 38 + "!": 1}]}
     example_of(names)
-    assert time.thread_time() - start < 1
+    assert time.perf_counter() - start < 1

@@ -47,11 +47,11 @@ def test_a_document_that_contains_itself_is_rejected():
 
 
 def test_a_pattern_that_backtracks_endlessly_does_not_block_loading():
-    start = time.thread_time()
+    start = time.perf_counter()
     load_registry(
         {"x": {"type": "object", "properties": {"a": {"pattern": "(a+)+$"}, "b": {"pattern": "(x*)*y"}}}}
     )
-    assert time.thread_time() - start < 1
+    assert time.perf_counter() - start < 1
 
 
 @pytest.mark.parametrize(
