@@ -17,7 +17,7 @@ A JSON object a line on stdin, its answer a line on stdout; it ends when stdin c
   opening it as ours up to the first mask; for a process that has not opened it yet.
 
 Answers: `{"start", "stamps", "text"}`, the seconds at which the evaluation of the prompt's last token began and at
-which each generated token was known, of a clock whose differences alone mean something; or `{"ids", "spent"}`, the
+which each generated token was known, of a clock of which only differences are meaningful; or `{"ids", "spent"}`, the
 tokens and the seconds that each one took between question and answer; or `{"error"}`.
 """
 

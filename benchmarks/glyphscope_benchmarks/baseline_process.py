@@ -1,4 +1,4 @@
-"""The parent's end of the peer's process (`glyphscope_benchmarks.baseline`): a task, its answer."""
+"""The parent's end of the baseline's process (`glyphscope_benchmarks.baseline`): a task, its answer."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Baseline:
-    """A running peer; `started` makes one."""
+    """A running baseline; `started` makes one."""
 
     def __init__(self, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
         self._process, self._stderr = process, stderr
 
     def ask(self, **task: Any) -> Answer:
-        """Raises ModelError with the peer's reason, ModelDied when it ended."""
+        """Raises ModelError with the baseline's reason, ModelDied when it ended."""
         self._write(msgspec.json.encode(task))
         return self._answer(self._read())
 
     def ask_within(self, seconds: float, **task: Any) -> Answer:
-        """`ask` of a peer that may hang: it is killed after that time. Raises ModelError."""
+        """`ask` of a baseline that may hang: it is killed after that time. Raises ModelError."""
         timer = threading.Timer(seconds, self._process.kill)
         timer.daemon = True
         timer.start()
@@ -59,14 +59,14 @@ class Baseline:
         except ModelDied as error:
             if timer.is_alive():
                 raise
-            raise ModelError(f"the peer did not answer within {duration(seconds)}") from error
+            raise ModelError(f"the baseline did not answer within {duration(seconds)}") from error
         finally:
             timer.cancel()
 
     def ask_bare(self, prompt: str, tokens: int) -> tuple[Stamped, Answer]:
         """The bare loop, asked for one token at a time: when each one arrived here, and its answer.
 
-        Raises ModelError with the peer's reason, ModelDied when it ended.
+        Raises ModelError with the baseline's reason, ModelDied when it ended.
         """
         self._write(msgspec.json.encode({"task": "bare", "prompt": prompt, "tokens": tokens}))
         start = time.perf_counter()
@@ -97,14 +97,14 @@ class Baseline:
             self._stderr.seek(0)
             words = self._stderr.read().decode("utf-8", errors="replace")
             raise ModelDied(
-                f"the peer's process ended with exit code {self._process.wait()}", stderr=words[-2000:]
+                f"the baseline's process ended with exit code {self._process.wait()}", stderr=words[-2000:]
             )
         return line
 
     def _answer(self, line: bytes) -> Answer:
         answer = msgspec.json.decode(line, type=Answer)
         if answer.error:
-            raise ModelError(f"the peer failed: {answer.error}")
+            raise ModelError(f"the baseline failed: {answer.error}")
         return answer
 
 
@@ -122,7 +122,7 @@ def last_line(printed: bytes) -> str:
 
 @contextlib.contextmanager
 def started(path: str, options: LoadOptions) -> Iterator[Baseline]:
-    """A peer for that model file, ended at the end. It has the environment and the options of the model's process."""
+    """A baseline for that model file with the environment and options of the model's process; ended at the end."""
     command = module_command("glyphscope_benchmarks.baseline", path, msgspec.json.encode(options).decode())
     with running(command, with_benchmarks(os.environ)) as baseline:
         yield baseline

@@ -27,10 +27,10 @@ _TIMED = "greedy, from the evaluation of the prompt's last token, the others bei
 AGAINST_GRAMMAR = Row(
     "tokens/s, our mask over llama-cpp-python's grammar=",
     "ratio",
-    f"JSON calls of the seven tools, a prompt for each, {_TIMED}, all tokens counted, without evidence, of which the "
-    "peer has none either (--evidence none). The peer's GBNF is its own conversion of the same schemas, without the "
-    "pattern of a URL, which it refuses; it loses the integers' ranges, and allows a blank where ours allows none: it "
-    "has less to hold than our mask",
+    f"JSON calls of the seven tools, a prompt for each, {_TIMED}, all tokens counted, without evidence "
+    "(--evidence none), as the baseline has none. The baseline's GBNF is its own conversion of the same schemas, "
+    "without the pattern of a URL, which it rejects; it loses the integers' ranges, and allows a space where ours "
+    "allows none: it enforces less than our mask",
     at_least(2.5),
 )
 WITH_EVIDENCE = Row(
@@ -49,7 +49,7 @@ OVERHEAD = Row(
     "time per token over a bare loop",
     "%",
     "our unconstrained tokens as they arrive here, with 10 alternatives and all evidence, against those of "
-    "llama_decode and argmax in a process that is asked for one at a time like ours; the same tokens, in each round "
+    "llama_decode and argmax in a process that gets a request for each, as ours does; the same tokens, in each round "
     "the median over their positions",
     at_most(5.0),
 )
@@ -95,7 +95,7 @@ def overhead(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
         "bare": lambda: baseline.ask_bare(prompt, plan.text_tokens)[0],
     }
     interleaved(runs, 1)
-    results = interleaved(runs, 3 * plan.rounds)  # a difference of a few per cent wants more of them
+    results = interleaved(runs, 3 * plan.rounds)  # a difference of a few per cent needs more of them
     both = min(len(run.intervals) for rounds in results.values() for run in rounds)
     medians = {
         way: [statistics.median(run.intervals[:both]) for run in rounds] for way, rounds in results.items()

@@ -38,8 +38,8 @@ TOKEN = Row(
     f"large vocabulary: mask and evidence of a token, of a step of {duration_ms(STEP_MS)}",
     "%",
     "tokens of a JSON call that were chosen one by one at temperature 1, with mask, 10 alternatives and all evidence, "
-    "as they arrive here, less those of llama_decode and argmax in a process that is asked for one at a time like "
-    "ours; the same model, medians",
+    "as they arrive here, less those of llama_decode and argmax in a process that gets a request for each, as "
+    "ours does; the same model, medians",
     at_most(15.0),
 )
 ROWS = (OPENING, TOKEN)

@@ -47,7 +47,7 @@ def report(
     *,
     as_json: bool,
 ) -> None:
-    """Prints the proofs of a registry's grammar, beside those of the peers where they know the notation."""
+    """Prints the proofs of a registry's grammar, beside those of the other engines where they read the notation."""
     engines = ENGINES if notation == "json" else OURS
     with Progress(console=diagnostics(), transient=True) as bar:
         task = bar.add_task("Testing the boundary of each constraint", total=len(registry.allowed))
