@@ -24,17 +24,17 @@ from glyphscope.turns import TurnForm
 
 
 class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One generation. `grammar` is Lark for `mask`, GBNF for `gbnf` and `endpoint`.
+    """One generation. `grammar` is Lark for the constraint `mask`, and GBNF for `gbnf` and `endpoint`.
 
-    `messages` and `tools` (in OpenAI's form) are what `prompt` was rendered from, with `thinking`, and `begun` is how
-    the answer begins in it: an endpoint is sent these, as its template is its own; any other model reads the prompt
-    alone. `schema` is the constraint as JSON Schema, for an endpoint that takes no grammar; None where none says it.
-    `alternatives` are reported for each token that has `evidence`. `build_ms` is what making the grammar's
-    text took, 0 where it was kept; the model has no use for it. `repeatable` is the request's (`RunRequest`).
-    `written` is what the answer begins with: its tokens come as the first step, and `max_tokens` after it.
-    With `triggers`, a grammar in GBNF is enforced from where the answer writes one of these texts; it begins so.
-    `stop` are strings that end the answer: an endpoint is sent them, and whoever reads the tokens looks for them.
-    `tool_choice` and `most_calls` are the request's too: an endpoint that is sent `tools` is asked for them.
+    `messages` and `tools` (in OpenAI's form) are the source of `prompt`, with `thinking`; the rendered prompt ends with
+    `begun`, the beginning of the answer. Endpoints receive these, because they apply their own template; other models
+    read only `prompt`. `schema` is the constraint as JSON Schema, for endpoints that take no grammar; None if it cannot
+    be expressed. `evidence` selects the tokens whose `alternatives` are reported. `build_ms` is the time of writing the
+    grammar, 0 if it was cached; it is only passed on. `repeatable` is the request's (`RunRequest`).
+    The tokens of the prefix `written` come as the first step; `max_tokens` counts the tokens after it.
+    With `triggers`, a GBNF grammar applies from the first of these texts in the answer on, which begins with it.
+    `stop` are strings that end the answer: endpoints receive them, otherwise the reader of the tokens looks for them.
+    `tool_choice` and `most_calls` are the request's; endpoints that receive `tools` receive them too.
     """
 
     prompt: str
@@ -62,10 +62,10 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
-    """Messages in the model's chat template; `note` says where it could not take them as given.
+    """Messages in the model's chat template; `note` names what the template could not render as given.
 
-    `added` is what the template wrote for the tools that it was given. `tokens` is 0 where that is not known: an
-    endpoint counts them only when it answers.
+    `added` is the template's text for the tools. `tokens` is 0 if unknown: an endpoint counts them only when it
+    answers.
     """
 
     text: str
@@ -75,17 +75,17 @@ class RenderedPrompt(msgspec.Struct, frozen=True):
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
-    """The bytes of the model's tokens, by id; b"" for tokens without text. `names` are the control tokens."""
+    """The bytes of the model's tokens, by id; b"" for tokens without text. `names` has the control tokens."""
 
     tokens: tuple[bytes, ...] = ()
     names: dict[str, int] = {}
 
 
 class PromptProgress(msgspec.Struct, frozen=True):
-    """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds; the first is what was cached.
+    """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds. The first `done` is the cached part.
 
-    `restored` of those that were cached, in the first, were read from disk: another process had evaluated them.
-    `note` is what is to be said beside the prompt of how it was sent, where it was sent; both are 0 there.
+    `restored` of the cached tokens, in the first, were read from disk, where another process had stored them.
+    `note` is shown next to the prompt: at an endpoint, how the prompt was sent; `done` and `total` are 0 there.
     """
 
     done: int
@@ -109,7 +109,7 @@ class ConstraintMade(msgspec.Struct, frozen=True):
 class PromptReady(msgspec.Struct, frozen=True):
     """The prompt is in the context: `cached` of its `tokens` were there before, the others took `ms` milliseconds.
 
-    `constraint` is None for a generation without one, and where nothing was compiled.
+    `constraint` is None for a generation without one, and if nothing was compiled.
     """
 
     tokens: int
@@ -119,7 +119,7 @@ class PromptReady(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """The counts that an endpoint reports: the last one counts. None is not reported."""
+    """The token counts that an endpoint reports; the last report is valid. None for a count that is not reported."""
 
     prompt: int | None = None
     cached: int | None = None
@@ -134,7 +134,7 @@ Output: TypeAlias = PromptProgress | PromptReady | tuple[TokenStep, ...] | Usage
 
 
 class OneAtATime:
-    """The right to generate, of one thread at a time: another one waits."""
+    """Lets one thread at a time generate; the others wait."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -142,7 +142,7 @@ class OneAtATime:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Waits for the generation of another thread. Raises ModelError where this thread has one already."""
+        """Wait for the generation of another thread. Raises ModelError if this thread is already generating."""
         here = threading.get_ident()
         if self._owner == here:
             raise ModelError(
@@ -158,7 +158,7 @@ class OneAtATime:
 
 
 class Opening:
-    """Receives the loaded share of a model, as a `progress`; any thread can end the loading with it at once."""
+    """The `progress` of a loading model, which any thread can use to end the loading at once."""
 
     def __init__(self, report: Callable[[float], None]) -> None:
         self._report = report
@@ -170,14 +170,14 @@ class Opening:
         self._report(share)
 
     def begins(self, end: Callable[[], None]) -> None:
-        """By who opens: `end` ends the loading, from any thread; at once, where it was cancelled before."""
+        """Register `end`, which ends the loading from any thread. Called at once if loading was cancelled."""
         with self._lock:
             self._end = end
             if self.cancelled:
                 end()
 
     def cancel(self) -> None:
-        """The model is not opened: who opens it raises ModelError."""
+        """End the loading: the function that opens the model raises ModelError."""
         with self._lock:
             self.cancelled = True
             if self._end is not None:
@@ -195,10 +195,10 @@ class Model(Protocol):
         """The number of the model's tokens in the text. Raises ModelError."""
 
     def tokenize(self, text: str) -> list[int]:
-        """The text's token ids, without a token that only begins a sequence. Raises ModelError."""
+        """The text's token ids, without a BOS token. Raises ModelError."""
 
     def vocabulary(self) -> Vocabulary:
-        """Every token's bytes; empty where they are not known. The same object each time. Raises ModelError."""
+        """Every token's bytes; empty if they are unknown. The same object each time. Raises ModelError."""
 
     def render_chat(
         self,
@@ -206,38 +206,38 @@ class Model(Protocol):
         tools: Sequence[dict[str, Any]] = (),
         thinking: Thinking = "auto",
     ) -> RenderedPrompt:
-        """The messages in the model's chat template, open for the assistant's answer. Raises PromptError.
+        """The messages in the model's chat template, up to the beginning of the assistant's answer. Raises PromptError.
 
-        `tools`, in OpenAI's form, are the template's own to write; one that has no place for them is a PromptError.
-        One that has no switch for `thinking` says so in the note.
+        The template renders `tools`, in OpenAI's form; PromptError if it does not use them. If it has no switch for
+        `thinking`, the note says so.
         """
 
     def turn_form(self) -> TurnForm | None:
-        """How the model writes a turn, as its chat template says; None where nothing can be derived from one.
+        """The form of the model's turns, derived from its chat template; None if that is not possible.
 
-        Derived when it is asked for first, in up to half a second, and kept. Raises ModelError.
+        Derived at the first call, in up to half a second, and cached. Raises ModelError.
         """
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        """Progress, then `PromptReady`, then the tokens of each step; the next is decoded when it is asked for.
+        """Progress, then `PromptReady`, then the tokens of each step; each step is decoded when it is requested.
 
-        Closing the iterator stops. Nothing more comes at its end: the last step is an `end` token, or `max_tokens` were
-        decoded, or the context is full, or the constraint allows nothing after it.
+        Closing the iterator stops the generation. It ends by itself after an `end` token or `max_tokens`, when the
+        context is full, or when the constraint allows nothing more.
         Raises GrammarError and ContextOverflow before anything is decoded, also for a prefix that is not allowed;
-        ModelError where it cannot begin with that, ModelDied when the process ends.
+        ModelError if the model cannot begin with the prefix, ModelDied when the process ends.
         """
 
     def cancel(self) -> None:
-        """Ends the running generation within 100 ms: its iterator ends with `Cancelled`. From any thread."""
+        """End the running generation within 100 ms: its iterator ends with `Cancelled`. From any thread."""
 
     def close(self) -> None:
-        """Frees the model's memory and process. Later calls open it again where that is possible."""
+        """Free the model's memory and process. Later calls open it again if that is possible."""
 
 
 class ForwardingModel:
-    """The base of models that change one thing of another one: `model` does the work.
+    """The base of models that change one thing of another model, to which they forward all else.
 
-    A generation that is closed closes its own.
+    Closing a generation also closes that of `model`.
     """
 
     def __init__(self, model: Model) -> None:
@@ -259,7 +259,7 @@ class ForwardingModel:
     def render_chat(
         self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = (), thinking: Thinking = "auto"
     ) -> RenderedPrompt:
-        if thinking == "auto":  # as `priced_prompt` asks: only who is asked for a state need know of it
+        if thinking == "auto":  # a model needs the parameter only for a requested state
             return self._model.render_chat(messages, tools)
         return self._model.render_chat(messages, tools, thinking)
 
@@ -277,7 +277,7 @@ class ForwardingModel:
 
 
 def same_model(one: ModelInfo, other: ModelInfo) -> bool:
-    """Whether both are the same file: by SHA-256, or by path and size where one of them has no hash."""
+    """Whether both are the same file: by SHA-256, or by path and size if one of them has no hash."""
     if one.sha256 and other.sha256:
         return one.sha256 == other.sha256
     return one.path == other.path and one.bytes == other.bytes

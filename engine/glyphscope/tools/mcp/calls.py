@@ -39,7 +39,7 @@ class CallResult:
 
 @dataclass(frozen=True)
 class CallFailure:
-    """The server sent an error of the protocol, or ended without an answer."""
+    """The server returned a JSON-RPC error, or ended without an answer."""
 
     message: str
 
