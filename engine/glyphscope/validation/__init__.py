@@ -1,4 +1,4 @@
-"""Calls and values judged while they are written, character by character, and by jsonschema when they are complete."""
+"""Judge calls and values while they are written, character by character, and by jsonschema once they are complete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EXPORTED = {
 }
 """The names that exported pytest files of earlier versions import from here, and the modules that define them."""
 
-if not TYPE_CHECKING:  # a type checker is to report any other name
+if not TYPE_CHECKING:  # so that type checkers report any other name
 
     def __getattr__(name: str) -> Any:
         if name not in _EXPORTED:

@@ -1,9 +1,9 @@
 """A tool call, judged while it is being written.
 
-To the validator of values this adds the call around the arguments. Either the tool's name is a member of the
-call's own object (`call_level`), and then its value is judged like any other and `_end` sees it complete; or it is
-before the brace, in GLYPH's head form, for which the reader has separate events (`_head_text`, `_head_end`). Both ways
-lead to `_name_ended`: from there on the arguments are judged by that tool's schema.
+This extends the validator of values by the call around the arguments. Either the tool's name is a member of the call's
+object (`call_level`): its value is judged like any other, and `_end` is called when it is complete. Or the name is
+before the brace, in GLYPH's head form, for which the reader has separate events (`_head_text`, `_head_end`). Both paths
+lead to `_name_ended`; from there on the arguments are judged by that tool's schema.
 
 To change why a name is an unknown tool: `_why_no_tool`; the text before a call: `_reject_head`, `_leading_text`.
 """
@@ -28,7 +28,7 @@ from glyphscope.validation.tools import tools_of
 
 
 class CheckError(msgspec.Struct, frozen=True):
-    """A violation, as `events.Violation` has it."""
+    """A violation, with the fields of `events.Violation`."""
 
     code: Code
     message: str
@@ -51,8 +51,8 @@ class CheckField(msgspec.Struct, frozen=True):
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on one text. `arguments` is None unless the call is complete.
 
-    `tool_char` is the character at which the tool's name was complete. `stopped_at` is the number of characters read
-    where the caller stopped at a violation. `chars` and `tokens` are counts.
+    `tool_char` is the character at which the tool's name was complete. `stopped_at` is the number of characters read if
+    the caller stopped at a violation. `chars` and `tokens` are counts.
     """
 
     complete: bool
@@ -69,7 +69,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallValidator(StreamingValidator):
-    """Judges a call, fed in any chunking: returns field events and violations, and a summary (`report`)."""
+    """Judges a call, fed in pieces of any size: returns field events and violations, and a summary (`report`)."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class CallValidator(StreamingValidator):
         keys: CallKeys | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """`keys` replace those of the shape. Raises NotationError when the shape cannot write one of the tools."""
+        """`keys` replace the shape's keys. Raises NotationError if the shape cannot write one of the tools."""
         super().__init__(
             notation,
             self._root_candidates,
@@ -94,12 +94,12 @@ class CallValidator(StreamingValidator):
         self.tool: str | None = None  # its complete name, allowed or not
         self.tool_allowed = False
         self.tool_char: int | None = None  # at which the name was complete
-        self._call: CallLevel | None = None  # the call's own object, unless a head names the tool
-        self._name_rejected = False  # a violation was reported on the name already
+        self._call: CallLevel | None = None  # the call's object, unless a head names the tool
+        self._name_rejected = False  # a violation of the name was already reported
         self._head = ""  # the name before the brace, or the text in its place
         self._head_start = -1
         self._headed = False  # the head is complete: the object that follows is the arguments
-        self._head_rejected = False  # a violation was reported on the head already
+        self._head_rejected = False  # a violation of the head was already reported
         self._handlers |= {
             s.HEAD_TEXT: self._head_text,
             s.HEAD_END: self._head_end,
@@ -213,7 +213,7 @@ class CallValidator(StreamingValidator):
                 return
 
     def _reject_head(self, prefix: str, at: int) -> None:
-        """A word before any brace: a tool's name if it begins as tools' names here do, prose otherwise."""
+        """Reject a word before any brace: as a tool's name if it begins like the names of tools here, else as prose."""
         self._head_rejected = True
         if len(prefix) == 1 and not any(_alike(prefix, name[:1]) for name in self._tools.known):
             self._violate(self._text_before(prefix), at, "")
@@ -255,7 +255,7 @@ class CallValidator(StreamingValidator):
 
     @property
     def _openings(self) -> str:
-        """All that a call can begin with, in words."""
+        """Everything that a call can begin with, in words."""
         return one_of(("'{'", *self._head_names))
 
     # the end
@@ -275,5 +275,5 @@ class CallValidator(StreamingValidator):
 
 
 def _alike(a: str, b: str) -> bool:
-    """Whether two characters begin words of one style: both upper case, both lower case, both neither."""
+    """Whether two characters begin words in the same style: both upper case, both lower case, or both neither."""
     return (a.isupper(), a.islower()) == (b.isupper(), b.islower())

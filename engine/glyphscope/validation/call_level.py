@@ -1,7 +1,7 @@
-"""The call's own object while it is written: the tool's name beside the arguments, in each of the three shapes.
+"""The call's object while it is written: the tool's name beside the arguments, in each of the three shapes.
 
-Until the name is known every allowed tool is a candidate. So an argument that no tool has is rejected at once, and a
-name at the first character after which no tool is left that fits the arguments so far.
+Until the name is known, every allowed tool is a candidate. So an argument that no tool has is rejected at once, and a
+name is rejected at the first character after which no remaining tool fits the arguments so far.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MOST_TOOLS_AT_ONCE = 64
 
 
 class CallKeys(NamedTuple):
-    """The keys of a call's own object."""
+    """The keys of a call's object."""
 
     name: str
-    arguments: str | None  # None: the arguments are members beside the name
+    arguments: str | None  # None if the arguments are members beside the name
     others: tuple[str, ...] = ()  # allowed, not judged
-    relative: bool = False  # fields and paths count from the arguments, not from the call
+    relative: bool = False  # fields and paths are relative to the arguments, not to the call
 
     @property
     def path(self) -> str:
@@ -35,7 +35,7 @@ class CallKeys(NamedTuple):
 
 
 class CallLevel(ObjectLevel):
-    """The object of a call, open."""
+    """The open object of a call."""
 
     __slots__ = ("_choice_open", "_keys", "_notation", "_tools", "named", "naming", "tool")
 
@@ -48,7 +48,7 @@ class CallLevel(ObjectLevel):
         self._choice_open = True  # every allowed tool is possible, and `candidates` does not list them yet
         self.named = False  # the name's key was read
         self.naming = False  # the value being written is the name
-        self.tool: CallableTool | None = None  # once its name is complete, and allowed
+        self.tool: CallableTool | None = None  # once its name is complete and allowed
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -59,14 +59,14 @@ class CallLevel(ObjectLevel):
     # keys
 
     def _own_keys(self) -> list[str]:
-        """The keys around the arguments that may still come."""
+        """The keys of the call's object, beside the arguments' names, that may still follow."""
         keys = [] if self.named else [self._keys.name]
         if self._keys.arguments is not None:
             keys.append(self._keys.arguments)
         return [key for key in (*keys, *self._keys.others) if key not in self.used]
 
     def _arguments_beside(self) -> bool:
-        """Whether the arguments of some tool can come here, beside the name; then every tool becomes a candidate."""
+        """Whether a tool's arguments can follow here, beside the name; if so, every tool becomes a candidate."""
         if self._keys.arguments is not None or not self._tools.allowed:
             return False
         self._list_tools()
@@ -99,7 +99,7 @@ class CallLevel(ObjectLevel):
         return Reason("UNKNOWN_ARGUMENT", "no tool is allowed, so there are no arguments", "", viable)
 
     def _why_no_own_key(self, prefix: str, *, whole: bool) -> Reason:
-        """The same where the arguments are not beside the name, or the key is the name's again."""
+        """`why_no_key` if the arguments are not beside the name, or the name's key is repeated."""
         own = [key for key in (self._keys.name, self._keys.arguments) if key]
         given = [key for key in own if (self.named if key == self._keys.name else key in self.used)]
         viable = one_of(f"'{key}'" for key in own if key not in given) or "the end of the call"
@@ -135,7 +135,7 @@ class CallLevel(ObjectLevel):
         self._choice_open = False
 
     def _name_spec(self) -> Spec:
-        """The names that are left, given the arguments that came before."""
+        """The names that are still possible, given the arguments before the name."""
         left = {c.tool.name for c in self.candidates if c.tool is not None}
         if not left:
             return self._tools.name_spec
@@ -155,7 +155,7 @@ class CallLevel(ObjectLevel):
         self.naming = self._choice_open = False
 
     def set_tool(self, tool: CallableTool | None) -> LocatedReason | None:
-        """Judge by this tool only (None: not an allowed one). Returns why the arguments so far do not fit it."""
+        """Judge by this tool only (None: not allowed). Returns why the arguments so far do not fit, None if they do."""
         self.tool = tool
         mine = [c for c in self.candidates if tool is not None and c.tool is tool]
         self.candidates = mine or ([] if tool is None else tool_candidates(tool)) or anything()

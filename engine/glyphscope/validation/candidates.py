@@ -1,4 +1,4 @@
-"""The candidates of a value: the alternatives of its schema that the text so far fits."""
+"""The candidates of a value: the alternatives of its schema that fit the text so far."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def anything() -> list[Candidate]:
 class CandidateSet:
     """The alternatives that are left for the value being written, each with the check of its string.
 
-    The methods that take text narrow the set. Where no alternative is left, they return a reason, of one that accepted
-    most characters, and the value is not judged any further.
+    The methods that take text narrow the set. If no alternative is left, they return the reason of one that accepted
+    the most characters, and the value is not judged any further.
     """
 
     __slots__ = ("_checks", "checking", "left", "reached")
 
     def __init__(self) -> None:
         self.left: list[Candidate] = []
-        self.checking = False  # whether the text of a string has to be checked
+        self.checking = False  # whether the text of a string must be checked
         self.reached: int | None = None  # at a violation: characters of the string that were possible
-        self._checks: list[StringCheck | None] = []  # one for each in `left`; None: every string is valid
+        self._checks: list[StringCheck | None] = []  # one per entry of `left`; None: every string is valid
 
     def replace(self, candidates: list[Candidate]) -> None:
         """Begin another value."""
@@ -63,7 +63,7 @@ class CandidateSet:
         self.checking = False
 
     def keep_kind(self, kind: int) -> Reason | None:
-        """The value is of this kind; of none, if it is 0."""
+        """The value has this kind; 0: it has none."""
         fitting = [c for c in self.left if c.spec.kinds & kind]
         if fitting:
             self.replace(fitting)
@@ -71,7 +71,7 @@ class CandidateSet:
         return self._none_left(wrong_kind(c.spec.kinds, c.spec.kinds_rule) for c in self.left)
 
     def end(self, value: Any) -> Reason | None:
-        """The value is complete: check the deferred keywords, by jsonschema."""
+        """The value is complete: check the deferred keywords with jsonschema."""
         if len(self.left) == 1 and not self.left[0].spec.deferred:
             return None
         return self._keep_without([_broken_keyword(candidate, value) for candidate in self.left])
@@ -97,7 +97,7 @@ class CandidateSet:
     # quoted strings
 
     def open_string(self, *, bare: bool) -> None:
-        """A string begins, or a scalar without quotes (`bare`), which may turn out to be one."""
+        """A string begins, or an unquoted scalar (`bare`), which may turn out to be a string."""
         self._checks = [None if c.spec.free_string else StringCheck(c.spec, bare=bare) for c in self.left]
         self.checking = any(self._checks)
         self.reached = None
@@ -113,7 +113,7 @@ class CandidateSet:
         return furthest, self._none_left(check.why() for check in longest if check)
 
     def escape_opened(self) -> Reason | None:
-        """One more character of the string is certain to come."""
+        """At least one more character of the string must follow."""
         alive = [check is None or check.can_grow() for check in self._checks]
         if any(alive):
             self._narrow(alive)
@@ -127,7 +127,7 @@ class CandidateSet:
         return reason
 
     def end_string_late(self, after: str) -> tuple[int, Reason | None]:
-        """The string ended before `after`. Returns how many of these characters it could have continued with."""
+        """The string ended before `after`. Returns how many of these characters could have continued it."""
         reasons = [check.ended() if check else None for check in self._checks]
         furthest = max(check.feed(after) if check else len(after) for check in self._checks)
         reason = self._keep_without(reasons)
@@ -135,7 +135,7 @@ class CandidateSet:
         return furthest, reason
 
     def string_may_end(self) -> bool:
-        """Whether the string may end here; assumed where a pattern is only checked on the whole string."""
+        """Whether the string may end here; True if a pattern is only checked on the whole string."""
         return any(
             check is None or any(not one.linear for one in check.spec.patterns) or check.ended() is None
             for check in self._checks
@@ -144,9 +144,9 @@ class CandidateSet:
     # numbers, literals, bare words
 
     def keep_scalar(self, kinds: int, text: str, notation: Notation) -> bool:
-        """Narrow the set to those that allow a scalar that begins with `text`, where no string is checked.
+        """Narrow the set to the alternatives that allow a scalar beginning with `text`; only if no string is checked.
 
-        Returns whether there are any; if not, the set is unchanged. `kinds` are those that the scalar can have.
+        Returns whether there are any; if not, the set is unchanged. `kinds` are the kinds that the scalar can have.
         """
         fitting = [c for c in self.left if literals.can_satisfy(c.spec, kinds, text, notation)]
         if fitting and len(fitting) < len(self.left):
@@ -174,7 +174,7 @@ class CandidateSet:
 
 
 def parents(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The distinct alternatives of the container that these candidates belong to."""
+    """The distinct alternatives of the container to which these candidates belong."""
     return list({id(c.parent): c.parent for c in candidates if c.parent is not None}.values())
 
 
@@ -187,9 +187,9 @@ def unjudged(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def most_specific(reasons: Iterable[Reason]) -> Reason:
-    """The reason to report of those of all alternatives.
+    """The one reason to report, given the reasons of all alternatives.
 
-    A violated constraint says more than a wrong type, and so does a number with an exponent.
+    A violated constraint is more specific than a wrong type, and so is a number with an exponent.
     """
     listed = list(reasons)
     chosen = min(listed, key=_rank)
@@ -201,7 +201,7 @@ def most_specific(reasons: Iterable[Reason]) -> Reason:
 
 
 def _rank(reason: Reason) -> int:
-    """The lower, the more a reason says."""
+    """The rank of a reason; lower is more specific."""
     if reason.code != "TYPE_MISMATCH":
         return 0
     return 1 if reason.message == AS_DECIMAL else _ONLY_TYPE
@@ -211,7 +211,7 @@ _ONLY_TYPE = 2
 
 
 def _broken_keyword(candidate: Candidate, value: Any) -> Reason | None:
-    """Why the complete value violates a deferred keyword, the first such one."""
+    """Why the complete value violates a deferred keyword; the first violation only."""
     for deferred in candidate.spec.deferred:
         if not candidate.schemas.checker.valid(value, deferred.fragment):
             return Reason(deferred.code, _lacking(deferred, value) or deferred.message, deferred.rule)

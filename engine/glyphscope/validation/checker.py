@@ -1,9 +1,9 @@
-"""jsonschema's verdicts on whole values, with the formats that are enforced.
+"""jsonschema's verdicts on whole values, including the formats that are checked.
 
-Each format is one anchored pattern of the linear-time engine, so it means the same while the text streams in and in the
-final check. A format that is not listed in `FORMATS` is an annotation, as in draft 2020-12. These are wider than
-`grammar.regular.formats`, which a model writes by: leap seconds, lower-case `t` and `z` and long host names are valid
-here and never generated.
+Each format is one anchored pattern of the linear-time engine, so it has the same meaning while the text streams in and
+in the final check. A format that is not in `FORMATS` is an annotation, as in draft 2020-12. The patterns are wider than
+the masked ones (`grammar.regular.formats`): leap seconds, lower-case `t` and `z`, and long host names are valid here
+but never generated.
 Sources: RFC 3339 (date and time), ISO 8601 in RFC 3339 appendix A (duration), RFC 5321 (email, dot-atoms), RFC 1123
 (hostname), RFC 9562 (uuid), RFC 4291 (ipv6), RFC 3986 (uri), RFC 6901 (json-pointer).
 """
@@ -61,7 +61,7 @@ FORMATS: dict[str, str] = {
     }.items()
 }
 
-# jsonschema recurses with the instance, several Python frames a level.
+# jsonschema recurses into the instance, with several Python frames per level.
 _RECURSION = 20_000
 
 
@@ -80,7 +80,7 @@ _FORMAT_CHECKER = _format_checker()
 
 
 class Checker:
-    """Validity of values against a schema and the places in it. Its methods raise RecursionError for one too deep."""
+    """Validates values against a schema or a place in it. Raises RecursionError for deeply nested values."""
 
     def __init__(self, schema: Any) -> None:
         self._root = SafeValidator(schema, format_checker=_FORMAT_CHECKER)
@@ -91,19 +91,19 @@ class Checker:
             return bool(self._root.evolve(schema=schema).is_valid(value))
 
     def best_error(self, value: Any, schema: Any = None) -> Any | None:
-        """jsonschema's best error against the whole schema, or a place inside it; None if the value is valid."""
+        """jsonschema's best error against the whole schema or a place in it; None if the value is valid."""
         validator = self._root if schema is None else self._root.evolve(schema=schema)
         with _DeepStack():
             return jsonschema.exceptions.best_match(validator.iter_errors(value))
 
     def errors(self, value: Any, limit: int) -> list[Any]:
-        """jsonschema's errors against the whole schema, the first `limit` of them."""
+        """jsonschema's first `limit` errors against the whole schema."""
         with _DeepStack():
             return list(islice(self._root.iter_errors(value), limit))
 
 
 class _DeepStack:
-    """A context in which jsonschema may recurse as deep as our limits of nesting need."""
+    """A context in which jsonschema may recurse as deeply as our nesting limits require."""
 
     def __enter__(self) -> None:
         self._before = sys.getrecursionlimit()

@@ -10,7 +10,7 @@ from glyphscope.events import FieldClosed, FieldOpened, Status
 
 @dataclass(slots=True)
 class Field:
-    """A member: the characters `start` to `end` (exclusive) are its value so far. `parent` is the member it is in."""
+    """A member: the characters `start` to `end` (exclusive) are its value so far. `parent` is the member around it."""
 
     path: str  # a JSON Pointer
     start: int

@@ -1,4 +1,4 @@
-"""Answers with free text: a call after text, and text alone; and which validator a run's answer needs."""
+"""Answers with free text: a call after text, or text alone; and the choice of the validator for a run's answer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from glyphscope.validation.turn import AFTER_BRACES, TurnCall
 
 
 def validator_of(request: RunRequest, registry: ToolRegistry) -> CallValidator:
-    """The validator of a run. Raises NotationError when the registry has a tool that the shape cannot write."""
+    """The validator of a run. Raises NotationError if the registry has a tool that the shape cannot write."""
     if (native := native_format(request.native)) is not None:
-        # an endpoint's own format separates text and calls, and may send both
+        # an endpoint's own format separates text from calls, and may contain both
         begun = request.constraint != "off" and request.native != ENDPOINTS_OWN
         return FreeTextValidator(registry, "json", native.shape, form=native, begun=begun)
     kind = FreeTextValidator if request.free_text else CallValidator
@@ -26,10 +26,10 @@ def validator_of(request: RunRequest, registry: ToolRegistry) -> CallValidator:
 
 
 class FreeTextValidator(CallValidator):
-    """A validator of a call after any text; a text without a call has the violation NO_TOOL_CALL at its end.
+    """Judges a call after any text; a text without a call gets the violation NO_TOOL_CALL at its end.
 
-    The text before the call is replaced by as much white space, so that characters keep their places; so are the
-    markers around it of `form`, a model's native format.
+    The text before the call is replaced by white space of the same length, so that characters keep their positions; so
+    are the markers around the call in `form`, a model's native format.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class FreeTextValidator(CallValidator):
         )  # text at which the call begins
         self._blank = (
             len(form.marker) if form else 0
-        )  # characters of the marker that are not part of the call
+        )  # characters of the marker that do not belong to the call
         self._opener = form.opener if form and not begun else ""  # text that may precede the call's brace
         self._begun = begun  # the marker was read
         self._pending = ""  # may be the beginning of the marker
-        self._after = ""  # the text behind the call
+        self._after = ""  # the text after the call
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         read = text if isinstance(text, str) else self._decoder.decode(text)
@@ -93,7 +93,7 @@ class FreeTextValidator(CallValidator):
         return super().feed(piece, token)
 
     def _behind(self, piece: str) -> str:
-        """White space in place of the form's closing marker, as far as the text behind the call is that."""
+        """White space in place of the form's closing marker, as far as the text after the call matches it."""
         before = len(self._after)
         self._after += piece
         rest = self._after.lstrip()
@@ -103,7 +103,7 @@ class FreeTextValidator(CallValidator):
 
 
 def _latest(events: list[RunEvent]) -> list[RunEvent]:
-    """The events of one `feed`, with only the last change of each field."""
+    """The events of one `feed`, reduced to the last change of each field."""
     latest: list[RunEvent] = []
     seen: set[str] = set()
     for event in reversed(events):

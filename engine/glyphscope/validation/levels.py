@@ -1,7 +1,7 @@
 """The open containers of a document: the members or items that may come next, and those missing at the end.
 
 A level knows the alternatives of its container that are still possible, and narrows them with each member or item.
-Where none is left it returns a reason, which the validator reports.
+If none is left, it returns a reason, which the validator reports.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from glyphscope.validation.spec import ANYTHING, Spec
 
 
 class Level:
-    """An open container at the JSON Pointer `path`, in the member `field` (None: in none that is recorded)."""
+    """An open container at the JSON Pointer `path`, in the member `field` (None: not in a recorded member)."""
 
     __slots__ = ("candidates", "field", "path")
-    value: Any  # the members or items that are complete
+    value: Any  # the complete members or items
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         self.candidates = candidates
@@ -29,7 +29,7 @@ class Level:
         self.field = field
 
     def value_candidates(self) -> list[Candidate]:
-        """The candidates of the member or item that begins; none where no further item is allowed."""
+        """The candidates of the member or item that begins; empty if no further item is allowed."""
         raise NotImplementedError
 
     def separator(self) -> Reason | None:
@@ -41,7 +41,7 @@ class Level:
         raise NotImplementedError
 
     def close(self) -> Reason | None:
-        """The container ends. Returns what it lacks, where no alternative is left."""
+        """The container ends. If no alternative is left, returns what is missing."""
         reasons = [self._lack(c.spec) for c in self.candidates]
         if None in reasons:
             self.candidates = [
@@ -52,12 +52,12 @@ class Level:
         return most_specific(filter(None, reasons))
 
     def _keep(self, fitting: list[Candidate]) -> bool:
-        """Narrow the alternatives to `fitting`, if there are any, and return whether there are."""
+        """Narrow the alternatives to `fitting` unless it is empty, and return whether it is not."""
         self.candidates = fitting or self.candidates
         return bool(fitting)
 
     def _lack(self, spec: Spec) -> Reason | None:
-        """Why the container may not end here by this alternative; None if it may."""
+        """Why this alternative does not allow the container to end here; None if it does."""
         raise NotImplementedError
 
     def keep_parents(self, candidates: list[Candidate]) -> None:
@@ -75,7 +75,7 @@ class ArrayLevel(Level):
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         super().__init__(candidates, path, field)
         self.value: list[Any] = []
-        self._same: list[Candidate] | None = None  # those of every further item, where all have the same
+        self._same: list[Candidate] | None = None  # of every further item, if all have the same
         self._unique = any(c.spec.unique_rule for c in candidates)
         self._items: set[Hashable] = set()  # by `identity`, for `uniqueItems`
 
@@ -134,7 +134,7 @@ class ArrayLevel(Level):
 
 
 class ObjectLevel(Level):
-    """An open object, with the key that is being written. `records`: its members are fields of the document."""
+    """An open object, with the key being written. `records`: its members are fields of the document."""
 
     __slots__ = (
         "_bare", "_pieces", "checks_key", "key", "no_members_message", "records", "repeated", "used", "value",
@@ -147,15 +147,15 @@ class ObjectLevel(Level):
         self.no_members_message = "this object takes no members"
         self.key = ""  # of the current member
         self.used: set[str] = set()  # the keys so far
-        self.checks_key = True  # no violation was reported on the open key
-        self.repeated: Violation | None = None  # reported because the open key begins like one already given
+        self.checks_key = True  # no violation of the open key was reported
+        self.repeated: Violation | None = None  # reported because the open key begins like an earlier one
         self._bare = False  # the open key has no quotes
         self._pieces: list[str] = []  # of the open key
 
     # the key
 
     def open_key(self, *, bare: bool) -> bool:
-        """A key begins. Returns whether one can."""
+        """A key begins. Returns whether that is allowed."""
         self._pieces = []
         self._bare = bare
         self.checks_key = True
@@ -167,7 +167,7 @@ class ObjectLevel(Level):
         return "".join(self._pieces)
 
     def feed_key(self, text: str) -> str | None:
-        """The next characters of the key. Returns its shortest prefix with which no key can begin; None if all can."""
+        """The next characters of the key. Returns its shortest prefix that begins no possible key; None without one."""
         before = self.key_text if self.checks_key else ""
         self._pieces.append(text)
         if not self.checks_key or self.key_can_begin(before + text):
@@ -198,13 +198,13 @@ class ObjectLevel(Level):
         self.used.add(key)
 
     def why_no_key(self, prefix: str, *, whole: bool = False) -> Reason:
-        """Why no key can begin with `prefix`, or be it where it is `whole`."""
+        """Why no key can begin with `prefix` or, if `whole`, be equal to it."""
         return members.name_reason(
             self.candidates[0].spec, prefix, self.used, self.no_members_message, whole=whole
         )
 
     def not_repeated(self, *, whole: bool) -> Reason | None:
-        """Why the open key, reported as repeated, is impossible although it is another one; None while it may be it."""
+        """Why the open key, reported as repeated, is impossible although it differs; None while it may be the same."""
         name = self.key_text
         ways = [(name[:size], False) for size in range(1, len(name) + 1)] + [(name, True)] * whole
         reasons = (self.why_no_key(way, whole=ended) for way, ended in ways)

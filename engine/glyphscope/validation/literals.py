@@ -1,4 +1,4 @@
-"""One unquoted scalar being written (a number, a literal, a GLYPH bare word), against a Spec."""
+"""Judge one unquoted scalar being written (a number, a literal, a GLYPH bare word) against a Spec."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from glyphscope.validation.spec import Spec
 from glyphscope.validation.strings import StringCheck
 
 _CERTAINLY_TEXT = 8
-"""A bare word with more characters than this that can be a string can be nothing else: no literal is as long."""
+"""A bare word with more characters than this that can be a string can be nothing else: no literal is that long."""
 
 
 class ScalarPrefix:
-    """The scalar so far, and the kinds of value that it can become in its notation, whatever the schema."""
+    """The scalar so far, and the kinds of value that it can become in its notation, regardless of the schema."""
 
     __slots__ = ("kinds", "notation", "text")
 
@@ -60,7 +60,7 @@ class ScalarPrefix:
 
 
 def can_satisfy(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
-    """Whether a scalar that begins with `text`, which can become `kinds`, can satisfy `spec`; strings always do."""
+    """Whether a scalar that begins with `text` and can become `kinds` can satisfy `spec`; a string always can."""
     kinds &= spec.kinds
     if kinds & STRING:
         return True
@@ -85,9 +85,7 @@ def _number_possible(spec: Spec, text: str, kinds: int) -> bool:
         return False
     if spec.free_number:
         return True
-    if _has_exponent(
-        text
-    ):  # grammars write bounded numbers as plain decimals, so these are the language of calls
+    if _has_exponent(text):  # grammars write bounded numbers as plain decimals, so calls allow only these
         return False
     if spec.enum is None:
         return can_become(text, kinds, spec.span)

@@ -1,4 +1,4 @@
-"""A member's name being written, against a Spec's constraints on names."""
+"""Judge a member's name being written against a Spec's constraints on names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glyphscope.validation.spec import Place, Spec
 from glyphscope.validation.strings import StringCheck
 
 _LONGEST_JUDGED_PREFIX = 512
-"""Prefixes of names are matched from their start each time; a longer name is judged when it is complete."""
+"""Each prefix of a name is matched from its start again; a name longer than this is judged when it is complete."""
 
 
 def names_left(spec: Spec, prefix: str, used: Container[str], *, bare: bool = False) -> Iterator[str]:
-    """The names in the schema that begin with `prefix` and are not `used`; `bare`: and need no quotes."""
+    """The names in the schema that begin with `prefix` and are not `used`; `bare`: only those that need no quotes."""
     for name in spec.names:
         if name not in used and name.startswith(prefix) and (not bare or is_bare_key(name)):
             yield name
@@ -68,7 +68,7 @@ def another_possible(schemas: SchemaSet, spec: Spec, used: Set[str]) -> bool:
 def name_reason(
     spec: Spec, prefix: str, used: Set[str], no_members_message: str, *, whole: bool = False
 ) -> Reason:
-    """Why no further member's name can begin with `prefix` (or be it, where it is `whole`)."""
+    """Why no further member's name can begin with `prefix` or, if `whole`, be equal to it."""
     viable = one_of(names_left(spec, "", used)) or "no further argument"
     if spec.max_members is not None and len(used) >= spec.max_members:
         message = f"may have at most {spec.max_members} members"

@@ -1,8 +1,8 @@
-"""Whether the prefix of a number can still become one within its bounds.
+"""Whether the prefix of a number can still become a number within its bounds.
 
-An integer literal `p` can become `p` with k more digits, and a decimal also gets a fraction. So the magnitudes that a
-prefix can become are half-open intervals [p·10^k, (p+1)·10^k), k = 0, 1, …, and the question is whether one of them has
-a number in the range. Exact arithmetic throughout: 0.1 is one tenth.
+An integer literal `p` can be extended by k digits, and a decimal also by a fraction. So the magnitudes that a prefix
+can become are half-open intervals [p·10^k, (p+1)·10^k), k = 0, 1, …, and the question is whether one of them contains a
+number in the range. All arithmetic is exact: 0.1 is one tenth.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Range:
         return self.low is None and self.high is None and not self.step
 
     def above(self, low: Fraction, is_open: bool) -> Range:
-        """The range from `low` on; `self` if that is not narrower."""
+        """The part of the range from `low` upwards; `self` if that is not narrower."""
         if self.low is None or low > self.low or (low == self.low and is_open):
             return replace(self, low=low, low_open=is_open)
         return self
 
     def below(self, high: Fraction, is_open: bool) -> Range:
-        """The range up to `high`; `self` if that is not narrower."""
+        """The part of the range up to `high`; `self` if that is not narrower."""
         if self.high is None or high < self.high or (high == self.high and is_open):
             return replace(self, high=high, high_open=is_open)
         return self
 
     def mirrored(self) -> Range:
-        """The range of the negatives."""
+        """The range of the negated numbers."""
         low = None if self.high is None else -self.high
         high = None if self.low is None else -self.low
         return Range(low, high, self.high_open, self.low_open, self.step)
@@ -78,7 +78,7 @@ def _whole_step(step: Fraction) -> Fraction:
 
 
 def can_become(prefix: str, kinds: int, span: Range) -> bool:
-    """Whether a plain number literal that begins with `prefix` is of one of `kinds` and lies in `span`.
+    """Whether a plain number literal that begins with `prefix` can be of one of `kinds` and in `span`.
 
     `prefix` is a prefix of a JSON number without an exponent.
     """
@@ -107,7 +107,7 @@ def can_become(prefix: str, kinds: int, span: Range) -> bool:
 
 
 def _magnitude_left(start: Fraction, end: Fraction | None, kinds: int, span: Range) -> bool:
-    """Whether [start, end) has a number of these kinds in the range; `end` None: no end. `start` is at least 0."""
+    """Whether [start, end) contains a number of these kinds in the range. `start` >= 0; `end` None: unbounded."""
     low, low_open = start, False
     if span.low is not None and span.low >= start:
         low, low_open = span.low, span.low_open

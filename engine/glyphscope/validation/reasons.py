@@ -15,15 +15,15 @@ from glyphscope.text.shorten import json_excerpt
 from glyphscope.validation.numbers import Range
 
 _LISTED = 12
-"""Alternatives that a message lists before it only counts them."""
+"""The number of alternatives that a message lists before it only counts them."""
 
 
 class Reason(NamedTuple):
-    """Why a value is a violation; where is the validator's to say."""
+    """Why a value is a violation; the validator adds the location."""
 
     code: Code
     message: str
-    """The predicate of a sentence about the value, or a whole one for the codes in `_WHOLE_SENTENCES`."""
+    """The predicate of a sentence about the value, or a whole sentence for the codes in `_WHOLE_SENTENCES`."""
     rule: str = ""
     """The JSON Pointer of the constraint in the schema."""
     viable: str = ""
@@ -49,9 +49,9 @@ def wrong_kind(kinds: int, rule: str) -> Reason:
 
 
 AS_DECIMAL = "is written without an exponent here"
-"""The message of a TYPE_MISMATCH that is about a number's form, not its type."""
+"""The message of a TYPE_MISMATCH that concerns a number's form, not its type."""
 
-# Reasons whose message is a whole sentence; the others' follow the name of the value.
+# Reasons whose message is a whole sentence; other messages follow the name of the value.
 _WHOLE_SENTENCES = frozenset(
     {
         "UNKNOWN_TOOL", "MISSING_TOOL", "UNKNOWN_ARGUMENT", "DUPLICATE_ARGUMENT", "SYNTAX", "LEADING_TEXT",
@@ -71,9 +71,9 @@ def in_words(reason: Reason, path: str, subject: str) -> str:
 
 
 def correct(violation: Violation, reason: Reason, violations: list[Violation], out: list[RunEvent]) -> None:
-    """Give a violation on a name, whose message has no path, another reason: in the list and in the events.
+    """Replace the reason of a violation of a name, whose message has no path, in the list and in the events.
 
-    An event not yet returned is replaced; else one that corrects it follows.
+    An event that was not returned yet is replaced; otherwise an event that corrects it follows.
     """
     corrected = structs.replace(violation, code=reason.code, message=reason.message, rule=reason.rule)
     violations[violations.index(violation)] = corrected

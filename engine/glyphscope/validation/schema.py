@@ -1,12 +1,12 @@
-"""From a JSON Schema to Specs: references followed, alternatives spread out, conjunctions merged, on demand.
+"""Turn a JSON Schema into Specs on demand: follow references, expand alternatives, merge conjunctions.
 
-`SchemaSet.specs` does it in two steps. A place becomes branches, its disjunctive normal form: conjunctions of places,
-one for each combination of alternatives (`_branches`). Each branch is merged into one Spec, keyword by keyword
-(`_merge` and the `_add_…` functions, where a keyword that is to be judged while the value streams in belongs).
+`SchemaSet.specs` has two steps. A place becomes branches, its disjunctive normal form: conjunctions of places, one for
+each combination of alternatives (`_branches`). Each branch is merged into one Spec, keyword by keyword (`_merge` and
+the `_add_…` functions; a new keyword that is judged while the value streams in belongs there).
 
 Keywords that a Spec cannot decide while a value streams in (`not`, the "exactly one" of `oneOf`, `contains`,
 `unevaluated…`, dependencies) are attached to it as Deferred: jsonschema judges them when the value is complete, which
-is late and never wrong.
+is late but never wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from glyphscope.validation.numbers import EVERY_NUMBER, Range, common_step
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 
 _MAX_ALTERNATIVES = 128
-"""More alternatives at one place are not followed one by one; their keyword is judged at the value's end."""
+"""If a place has more alternatives, they are not expanded; their keyword is judged at the value's end."""
 
 _KINDS = {
     "null": NULL, "boolean": BOOLEAN, "integer": INTEGER, "number": NUMBER, "string": STRING, "array": ARRAY,
@@ -73,7 +73,7 @@ class _Branch(NamedTuple):
 
 
 class SchemaSet:
-    """The Specs of one root schema (draft 2020-12). `closed`: a top-level member that nothing names is rejected."""
+    """The Specs of one root schema (draft 2020-12). `closed`: a top-level member that no keyword names is rejected."""
 
     def __init__(self, root: Any, *, closed: bool = False) -> None:
         self.root = root
@@ -106,7 +106,7 @@ class SchemaSet:
         return specs
 
     def _by_listed_value(self, spec: Spec) -> Iterable[Spec]:
-        """An enumeration's arrays and objects as separate alternatives, so that they are judged item by item."""
+        """Make arrays and objects of an enumeration separate alternatives, so that they are judged item by item."""
         listed = [value for value in spec.enum or () if isinstance(value, list | dict)]
         if not listed or len(listed) > _MAX_ALTERNATIVES:
             yield spec
@@ -135,7 +135,7 @@ class SchemaSet:
     # alternatives
 
     def _branches(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
-        """The alternatives of a place; `above` are the places that led to it and apply to the same value."""
+        """The alternatives of a place; `above` are the places that lead to it and apply to the same value."""
         schema, pointer = place.schema, place.pointer
         if schema is True:
             return [_Branch()]
@@ -175,7 +175,7 @@ class SchemaSet:
         return self._product(branches, union, {keyword: options}, place)
 
     def _conditional(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
-        """`if` and `then`, or `else` without `if`, which is judged at the value's end."""
+        """`if` and `then`, or `else` without `if`; the latter is judged at the value's end."""
         schema, pointer = place.schema, place.pointer
         condition = self.place(schema["if"], f"{pointer}/if")
         then = self.place(schema.get("then", True), f"{pointer}/then")
@@ -190,7 +190,7 @@ class SchemaSet:
     def _product(
         self, left: list[_Branch], right: list[_Branch], fragment: Any, place: Place
     ) -> list[_Branch]:
-        """Each of `left` with each of `right`; if too many, `left` with the `fragment` behind `right` deferred."""
+        """Each of `left` with each of `right`; if too many, `left` with `fragment`, the source of `right`, deferred."""
         if len(left) * len(right) <= _MAX_ALTERNATIVES:
             return [a.joined(b) for a in left for b in right]
         late = Deferred(fragment, place.pointer, "CONSTRAINT_OTHER", "fits none of its alternatives")
@@ -208,7 +208,7 @@ class SchemaSet:
                 yield Deferred(fragment, f"{pointer}/{keyword}", code, message)
 
     def _resolve(self, reference: str) -> Place:
-        """The place of a local reference; the registry rejected every other kind when it was loaded."""
+        """The place of a local reference; the registry rejects every other kind when it is loaded."""
         target = follow_reference(self.root, reference)
         assert target is not None, "the registry was checked"
         return self.place(target[1], to_pointer(target[0]))
@@ -216,7 +216,7 @@ class SchemaSet:
     # conjunctions
 
     def _merge(self, branch: _Branch, *, top: bool) -> Spec | None:
-        """One Spec of all the branch's places; None if no value can satisfy them, as far as kinds and bounds show."""
+        """One Spec for all places of the branch; None if kinds and bounds show that no value can satisfy them."""
         draft: dict[str, Any] = {"deferred": branch.deferred, "closed": top and self._closed, "required": {}}
         for place in branch.places:
             _add_kinds(draft, place)
@@ -304,7 +304,7 @@ def _kinds_of_types(types: str | list[str]) -> int:
 
 
 def _kinds_of_value(value: Any) -> int:
-    """The kinds of literal that write `value`: a whole number is an integer or a decimal literal."""
+    """The kinds of literal that can express `value`: a whole number is an integer or a decimal literal."""
     if value is None:
         return NULL
     if isinstance(value, bool):
@@ -338,7 +338,7 @@ def _add_numbers(draft: dict[str, Any], place: Place) -> None:
 
 
 def _add_sizes(draft: dict[str, Any], place: Place) -> None:
-    """The tightest bounds of lengths and counts."""
+    """Add the tightest bounds of lengths and counts."""
     for keyword, (name, tighter) in _SIZES.items():
         if keyword in place.schema:
             size, present = int(place.schema[keyword]), draft.get(name)

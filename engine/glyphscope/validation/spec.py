@@ -1,7 +1,7 @@
-"""One alternative of a place in a schema, ready to be checked while its value is being written.
+"""One alternative of a place in a schema, prepared for checking a value while it is written.
 
-A `Spec` is a conjunction: the constraints on one value by its schema, its `$ref`, its `allOf` and one branch of its
-`anyOf`, merged. A place with alternatives has several; a value is impossible when no Spec of its place is left.
+A `Spec` is a conjunction: the merged constraints on one value by its schema, its `$ref`, its `allOf` and one branch of
+its `anyOf`. A place with alternatives has several Specs; a value is impossible when none of them is left.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Deferred(NamedTuple):
 
 
 class StringPattern(NamedTuple):
-    """A `pattern`, or a `format` called `name`; `linear`: it is checked while the string streams in."""
+    """A `pattern`, or the `format` named `name`; `linear`: it is checked while the string streams in."""
 
     source: str
     rule: str
@@ -52,7 +52,7 @@ class ObjectPart:
     properties: dict[str, Place]
     patterns: tuple[tuple[str, Place], ...]
     additional: Place | None  # None: other members are not constrained
-    unevaluated: bool  # it has `unevaluatedProperties` that are not just forbidden
+    unevaluated: bool  # `unevaluatedProperties` is present and does not simply forbid them
     pointer: str
 
 
@@ -67,7 +67,7 @@ class ArrayPart:
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """The merged constraints of one alternative. `*_rule` are JSON Pointers of the keywords behind them, or ""."""
+    """The merged constraints of one alternative. `*_rule` are the JSON Pointers of their keywords, or ""."""
 
     kinds: int = ANY_KIND  # bits of `notation.scalars`
     kinds_rule: str = ""
@@ -86,13 +86,13 @@ class Spec:
     patterns: tuple[StringPattern, ...] = ()
     # objects
     objects: tuple[ObjectPart, ...] = ()
-    required: dict[str, str] = field(default_factory=dict)  # from a member's name to its rule
+    required: dict[str, str] = field(default_factory=dict)  # a member's name to its rule
     min_members: int = 0
     max_members: int | None = None
     min_members_rule: str = ""
     max_members_rule: str = ""
     member_names: tuple[Place, ...] = ()  # schemas of the names themselves (`propertyNames`)
-    closed: bool = False  # the registry rejects top-level arguments that nothing names
+    closed: bool = False  # the registry rejects top-level arguments that no keyword names
     # arrays
     arrays: tuple[ArrayPart, ...] = ()
     min_items: int = 0
@@ -133,9 +133,9 @@ class Spec:
     # objects
 
     def member(self, key: str) -> tuple[Place, ...] | None:
-        """The places that the value under `key` must satisfy, or None if there may be no such member."""
+        """The places that the value under `key` must satisfy, or None if such a member is not allowed."""
         if key not in self._members:
-            if len(self._members) > 10_000:  # the keys are a model's, so there may be any number of them
+            if len(self._members) > 10_000:  # a model writes the keys, so their number is unbounded
                 self._members.clear()
             self._members[key] = self._find_member(key)
         return self._members[key]
@@ -161,7 +161,7 @@ class Spec:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The member names that the schema lists, in its order, without those that it forbids."""
+        """The member names that the schema lists and does not forbid, in its order."""
         known = dict.fromkeys(name for part in self.objects for name in part.properties)
         known.update(dict.fromkeys(self.required))
         return tuple(name for name in known if self.member(name) is not None)
@@ -189,11 +189,11 @@ class Spec:
 
     @cached_property
     def same_items(self) -> bool:
-        """Whether every item, however many, has the same schema."""
+        """Whether all items have the same schema, regardless of their number."""
         return self.max_items is None and not any(part.prefix for part in self.arrays)
 
     def item(self, index: int) -> tuple[Place, ...] | None:
-        """The places that item `index` must satisfy, or None if there may be no such item."""
+        """The places that item `index` must satisfy, or None if such an item is not allowed."""
         if self.max_items is not None and index >= self.max_items:
             return None
         places = []

@@ -1,7 +1,7 @@
-"""A call in two parts, each validated in its place in the whole: the tool's name, then that tool's arguments.
+"""A call in two parts, each validated in its place in the whole call: the tool's name, then that tool's arguments.
 
-The validator of calls first reads the text before the part, so its reasons, codes and paths are those of a whole call.
-Characters are counted from the part's first.
+The validator of calls first reads the text before the part, so reasons, codes and paths are the same as for a whole
+call. Characters count from the part's first.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 
 _ENVELOPE: Shape = "name-arguments"
-"""The shape in which arguments are requested and judged where the request's shape has no key for them."""
+"""The shape in which arguments are requested and judged if the request's shape has no key for them."""
 
 
 def after_name(notation: Notation, shape: Shape) -> str:
     """The text of a call between the name and its arguments as an object: `,"args":`.
 
-    The flat shape has no key for them and borrows that of the shape name-arguments: `,"arguments":`.
+    The flat shape has no key for them and uses the key of the shape name-arguments: `,"arguments":`.
     """
     key = shape_keys(shape).args_key or shape_keys(_ENVELOPE).args_key
     assert key is not None
@@ -46,10 +46,10 @@ def before_arguments(notation: Notation, shape: Shape, tool: str) -> str:
 
 
 def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> tuple[str, int]:
-    """The call made of both parts in the shape, and the character at which the arguments' text begins in it.
+    """The call composed of both parts in the shape, and the character at which the arguments' text begins in it.
 
-    The arguments' text is unchanged. In the flat shape its members follow the name, and a comma or a space replaces the
-    brace.
+    The arguments' text is unchanged, except that in the flat shape its members follow the name, and a comma or a space
+    replaces the brace.
     """
     if shape_keys(shape).args_key is not None:
         before = before_arguments(notation, shape, tool)
@@ -76,13 +76,13 @@ class _PartValidator:
 
 
 class NameValidator(_PartValidator):
-    """The tool's name, generated after `call_opening`; text after the name in its last token is ignored."""
+    """Judges the tool's name, generated after `call_opening`; text after the name in its last token is ignored."""
 
     arguments: dict[str, Any] | None = None
-    """A name has none."""
+    """Always None: a name has no arguments."""
 
     def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape) -> None:
-        """Raises NotationError when the registry has a tool that the shape cannot write."""
+        """Raises NotationError if the registry has a tool that the shape cannot write."""
         super().__init__(CallValidator(registry, notation, shape), call_opening(notation, shape))
         self._path = f"/{shape_keys(shape).name_key}"
         self._violated = False
@@ -98,7 +98,7 @@ class NameValidator(_PartValidator):
         return [] if self.complete else self._filtered(self._validator.feed(text, token))
 
     def finish(self) -> list[RunEvent]:
-        """The verdicts at the end of the text, where it ends before the name does."""
+        """The verdicts at the end of the text, if it ends before the name does."""
         return [] if self.complete else self._filtered(self._validator.finish())
 
     def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
@@ -113,9 +113,9 @@ class NameValidator(_PartValidator):
 
 
 class ArgumentsValidator(_PartValidator):
-    """The arguments of one tool as an object, generated after `before_arguments`.
+    """Judges the arguments of one tool as an object, generated after `before_arguments`.
 
-    `complete` with the object's last brace. A closing brace of the call may follow; anything else is trailing text.
+    `complete` at the object's last brace. A closing brace of the call may follow; anything else is trailing text.
     """
 
     def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape, tool: str) -> None:
@@ -130,7 +130,7 @@ class ArgumentsValidator(_PartValidator):
 
     @property
     def text(self) -> str:
-        """The arguments' text, to the object's last brace once it is complete."""
+        """The arguments' text, up to the object's last brace once it is complete."""
         return "".join(self._pieces)[: self._end]
 
     @property
@@ -155,10 +155,10 @@ class ArgumentsValidator(_PartValidator):
         return self._filtered(self._validator.feed(text, self._token))
 
     def finish(self) -> list[RunEvent]:
-        """The verdicts at the end: the call is closed in the model's place, and jsonschema has the final word."""
+        """The verdicts at the end: the call is closed on the model's behalf, and jsonschema gives the final verdict."""
         closed: list[RunEvent] = []
         if self._end is not None and not self._validator.complete:
-            # this brace is not in the text: its violations are reported at the last one that is
+            # this brace is not in the text: its violations are reported at the text's last character
             closed = self._filtered(self._validator.feed("}", self._token))
             last = self._end - 1
             closed = [replace(each, char=last) if isinstance(each, Violation) else each for each in closed]
@@ -172,14 +172,14 @@ class ArgumentsValidator(_PartValidator):
             event = moved(event, -self._before)
             if self._dropped and isinstance(event, FieldOpened | FieldChanged | FieldClosed | Violation):
                 if event.path == self._dropped and not isinstance(event, Violation):
-                    continue  # the key that the request's shape does not have
+                    continue  # a key that the request's shape does not have
                 event = replace(event, path=event.path.removeprefix(self._dropped))
             out.append(event)
         return out
 
 
 def moved(event: RunEvent, by: int) -> RunEvent:
-    """The event with its characters moved, to 0 at least."""
+    """The event with its characters moved by `by`, to 0 at least."""
     changes = {
         name: max(0, getattr(event, name) + by) for name in ("start", "end", "char") if hasattr(event, name)
     }

@@ -1,17 +1,17 @@
 """The streaming validator: structural events in, verdicts out, at the first character that decides.
 
-A character's way: a reader of the notation makes structural events of the text (`notation.structure`); `_handlers` has
-a method for each kind; the method asks what is still possible, a `Level` for the open container (`levels`) and the
-`CandidateSet` for the value being written (`candidates`). Both narrow themselves, and answer with a reason where no
-alternative is left: that is a violation. After it the value is no longer judged, everything else still is. Members are
-recorded separately (`fields`).
+The path of a character: a reader of the notation turns the text into structural events (`notation.structure`);
+`_handlers` has a method for each kind; the method checks the possible continuations: a `Level` has those of the open
+container (`levels`), the `CandidateSet` those of the value being written (`candidates`). Both narrow themselves and
+return a reason if no alternative is left, which is a violation. The value is then no longer judged; everything else
+still is. Members are recorded separately (`fields`).
 
 The constructor takes the schema's candidates (`roots`), the name of the document in messages (`subject`) and a function
 that may replace a violation's reason (`explain`). A subclass adds the final verdict on the complete document; for calls
-(`call`) also the level of the call's own object and GLYPH's head.
+(`call`), also the level of the call's object and GLYPH's head.
 
 To change when a value is a violation: `literals` and `strings` for scalars, `members` for names, `levels` for
-containers. To change what it says: `reasons`. To read another keyword of JSON Schema: `schema`.
+containers. To change the messages: `reasons`. To support another keyword of JSON Schema: `schema`.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from glyphscope.validation.spec import ANYTHING
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on the memory and time that a text may take; beyond one, the text is read no further."""
+    """Limits on the memory and time that a text may take; beyond a limit, the text is read no further."""
 
     text: int = 16_000_000  # characters
     depth: int = 256  # levels of nesting
-    fields: int = 250_000  # members in all
+    fields: int = 250_000  # members in total
     errors: int = 100  # reported violations
 
 
 Handler: TypeAlias = Callable[[int, int, str], None]
-"""Takes a structural event: its characters from `start` to `end` (exclusive), and its text, escapes resolved."""
+"""Takes a structural event: its characters from `start` to `end` (exclusive), and its text with escapes resolved."""
 Explain: TypeAlias = Callable[[Reason, str, str, int | None], LocatedReason]
 """From a reason, its path, the text of the scalar being written and how many of its characters were possible (None if
 that was not counted): the reason and path to report."""
 
 
 class StreamingValidator:
-    """Judges a document in a notation, fed in any chunking, or driven by a reader of another (`drive`)."""
+    """Judges a document in a notation, fed in pieces of any size, or driven by another notation's reader (`drive`)."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class StreamingValidator:
         subject: str = "the value",
         explain: Explain | None = None,
     ) -> None:
-        """`roots` returns the candidates of the document, which messages call `subject`. `calls`: it is a call."""
+        """`roots` returns the candidates of the document, called `subject` in messages. `calls`: it is a call."""
         self.notation = notation
         self.violations: list[Violation] = []
         self.complete = False
         self.chars = 0  # fed so far
         self.value: Any = None  # the whole document, once it is complete
-        self.floor = -1  # no violation is reported at an earlier character: none could be decided there
+        self.floor = -1  # no violation is reported at an earlier character, as none can be decided there
         self._roots = roots
         self._subject = subject
         self._explain = explain
@@ -128,9 +128,9 @@ class StreamingValidator:
     # text and events in
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
-        """Judge the next piece, of any size; bytes may end inside a character. Returns the events it decided.
+        """Judge the next piece, of any size; bytes may end inside a character. Returns the resulting events.
 
-        `token` is the piece's index among the tokens; by default pieces are counted.
+        `token` is the piece's index among the tokens; by default, pieces are counted.
         """
         if isinstance(text, bytes):
             text = self._decoder.decode(text)
@@ -153,7 +153,7 @@ class StreamingValidator:
         return out
 
     def finish(self) -> list[RunEvent]:
-        """Judge the end of the text; members that are open there reach to it."""
+        """Judge the end of the text; open members end there."""
         rest = self._decoder.decode(b"", final=True)
         self._out = out = self.feed(rest, self._token) if rest else []
         if not self._stopped:
@@ -184,11 +184,11 @@ class StreamingValidator:
     # verdicts
 
     def raise_floor(self, at: int) -> None:
-        """Report no further violation at an earlier character than this one."""
+        """Report no further violations at earlier characters than this one."""
         self.floor = max(self.floor, at)
 
     def _violate(self, reason: Reason, at: int, path: str) -> None:
-        """Record and report a violation that character `at` decided."""
+        """Record and report a violation decided at the character `at`."""
         at = max(at, self.floor)
         if self._explain is not None:
             reason, path = self._explain(reason, path, self._scalar_so_far, self._candidates.reached)
@@ -222,7 +222,7 @@ class StreamingValidator:
         self._levels.clear()
 
     def _path(self) -> str:
-        """The JSON Pointer of the value that is being written, or would come next."""
+        """The JSON Pointer of the value being written, or of the next one."""
         if not self._levels:
             return ""
         level = self._levels[-1]
@@ -239,7 +239,7 @@ class StreamingValidator:
     # values
 
     def _begin(self, start: int) -> None:
-        """A value begins: its candidates are those of its place."""
+        """A value begins, with the candidates of its place."""
         if not self._levels:
             self._candidates.replace(self._roots())
             if not self._candidates.left:
@@ -257,7 +257,7 @@ class StreamingValidator:
             self._candidates.replace([Candidate(c.schemas, ANYTHING, c) for c in level.candidates])
 
     def _end(self, value: Any, end: int, at: int) -> None:
-        """A value is complete: `end` is its last character's end (exclusive), `at` the character that showed it."""
+        """A value is complete: it ends at `end` (exclusive), and the character `at` showed that."""
         self._report(self._candidates.end(value), at)
         if not self._levels:
             self.value = value
@@ -340,7 +340,7 @@ class StreamingValidator:
         level.repeated = last if last.code == "DUPLICATE_ARGUMENT" else None
 
     def _correct_repeated(self, level: ObjectLevel, *, whole: bool) -> None:
-        """Correct the verdict, made at its first character, on a key that only began like one given already."""
+        """Correct the verdict, made at the first character, on a key that only began like an earlier one."""
         if level.repeated is not None and (reason := level.not_repeated(whole=whole)) is not None:
             correct(level.repeated, reason, self.violations, self._out)
             level.repeated = None
@@ -370,7 +370,7 @@ class StreamingValidator:
             self._report(self._candidates.end_string(), start)
         self._end("".join(self._pieces), end, start)
 
-    # strings whose end is seen late
+    # strings whose end is recognised late
 
     def _pending_text(self, start: int, end: int, text: str) -> None:
         if self._candidates.checking and self._candidates.string_may_end():
@@ -380,7 +380,7 @@ class StreamingValidator:
     def _late_end(self, start: int, end: int, text: str, field_end: int) -> None:
         """`text`, from `start` to `end`, shows that the string ended before it.
 
-        Where the schema allows a string that continues with some of `text`, only the character after those decides.
+        If the schema allows a string that continues with part of `text`, only the character after that part decides.
         """
         decided = end - 1
         if self._candidates.checking:
@@ -399,7 +399,7 @@ class StreamingValidator:
         return self._scalar
 
     def _whole_scalar(self, start: int, end: int, text: str) -> None:
-        """A scalar that came in one piece: if it is right as a whole, so was each of its beginnings."""
+        """A scalar in one piece: if it is valid as a whole, each of its prefixes was possible."""
         scalar = self._begin_scalar(start)
         if self._candidates.checking or not self._candidates.keep_scalar(
             scalar.kinds_of(text), text, self.notation

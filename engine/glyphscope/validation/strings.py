@@ -1,4 +1,4 @@
-"""One string being written, against a Spec's enumeration, lengths, patterns and formats."""
+"""Judge one string being written against a Spec's enumeration, lengths, patterns and formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StringCheck:
 
     def __init__(self, spec: Spec, *, bare: bool = False) -> None:
         self.spec = spec
-        self.count = 0  # characters so far; with an enumeration, those that one of its values begins with
+        self.count = 0  # characters so far; with an enumeration, those that begin one of its values
         self.dead = False  # the last piece had a character that was not possible
         self._pieces: list[str] = []
         self._left = spec.strings  # the values of the enumeration that are still possible
@@ -25,7 +25,7 @@ class StringCheck:
         self._matcher = pattern.start(spec.language) if spec.language and self._left is None else None
 
     def feed(self, text: str) -> int:
-        """Returns how many characters of `text` were possible: all, or those before the first that was not."""
+        """Return the number of possible characters of `text`: all, or those before the first impossible one."""
         self._pieces.append(text)
         taken = self._feed_enum(text) if self._left is not None else self._feed_any(text)
         self.dead = taken < len(text)
@@ -77,7 +77,7 @@ class StringCheck:
         return None
 
     def why(self, *, complete: bool = False) -> Reason:
-        """The reason why the string became impossible with its last piece (or at its end, if `complete`)."""
+        """Why the string became impossible with its last piece (or at its end, if `complete`)."""
         spec = self.spec
         if spec.strings is not None:
             return not_listed(self._left or spec.strings, spec.enum_rule)

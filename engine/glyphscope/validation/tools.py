@@ -1,4 +1,4 @@
-"""The tools of a registry, ready for judging; a tool's schema is compiled to Specs when a call first needs it."""
+"""The tools of a registry, prepared for judging; a tool's schema is compiled to Specs when a call first needs it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CallableTool:
         return self.schemas.specs((self.schemas.top,))
 
     def fault(self, arguments: dict[str, Any]) -> LocatedReason | None:
-        """Why the first of these arguments that does not fit this tool does not; more arguments may follow them."""
+        """Why these arguments do not fit this tool, for the first such argument; more arguments may follow them."""
         for name, value in arguments.items():
             for spec in self.specs:
                 places = spec.member(name)
@@ -70,7 +70,7 @@ class CallableTool:
 
 
 def final_verdict(schemas: SchemaSet, value: Any) -> LocatedReason | None:
-    """jsonschema's verdict on a complete value; None if it is valid. Raises RecursionError for one too deep."""
+    """jsonschema's verdict on a complete value; None if it is valid. Raises RecursionError if it is nested too deep."""
     error = schemas.checker.best_error(value)
     return None if error is None else LocatedReason(_reason(error), to_pointer(error.absolute_path))
 
@@ -81,13 +81,13 @@ def code_of(error: Any) -> Code:
 
 
 def _reason(error: Any, place: str = "") -> Reason:
-    """A jsonschema error, found with the schema at the pointer `place`."""
+    """A jsonschema error as a Reason; the schema is at the pointer `place`."""
     rule = place + to_pointer(error.absolute_schema_path)
     return Reason(code_of(error), f"is rejected: {error.message[:200]}", rule)
 
 
 class Tools:
-    """The tools that a call may name: the allowed ones, and the others to distinguish them from invented names."""
+    """The tools that a call may name: the allowed ones, and the others, to distinguish them from invented names."""
 
     def __init__(self, registry: ToolRegistry, shape: Shape) -> None:
         keys = shape_keys(shape)

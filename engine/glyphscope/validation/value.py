@@ -18,15 +18,15 @@ from glyphscope.validation.tools import final_verdict
 
 
 class ValueValidator(StreamingValidator):
-    """Feed it a value of any kind in any chunking; the verdicts' `rule` points into the schema, normalised to 2020-12.
+    """Judges a value of any kind, in pieces of any size; `rule` of a verdict points into the schema as draft 2020-12.
 
-    The schema is of any draft. `closed`: a member of the value itself that nothing in the schema names is rejected, as
-    a tool's arguments are. A number or a bare word at the root is complete only with the text, as it could continue.
-    Messages call the value `subject`. Raises RegistryError, with every error, for an invalid schema.
+    The schema may be of any draft. `closed`: a top-level member that the schema does not name is rejected, as a tool's
+    arguments are. A number or a bare word at the root is complete only at the end of the text, as it could continue.
+    Messages call the value `subject`. Raises RegistryError, with all errors, for an invalid schema.
     """
 
     tool: None = None
-    """A bare value names no tool."""
+    """Always None: a bare value does not name a tool."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ValueValidator(StreamingValidator):
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The complete value if it is an object, else None; `value` has one of any kind."""
+        """The complete value if it is an object, else None; `value` has a value of any kind."""
         return self.value if self.complete and isinstance(self.value, dict) else None
 
     def _root_candidates(self) -> list[Candidate]:
