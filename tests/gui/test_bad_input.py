@@ -24,7 +24,7 @@ from glyphscope_gui.context import Page
 from glyphscope_gui.playground.branches.tree_model import BranchTreeModel
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.tools.tools_dock import ToolsDock
 

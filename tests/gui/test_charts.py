@@ -17,7 +17,7 @@ from glyphscope.errors import StorageError
 from glyphscope.evals.statistics import share
 from glyphscope.events import Token, TokenStep
 from glyphscope.notation.write import call_sizes
-from glyphscope_gui.compare.seeds_models import SHARE_ROLE, ShareDelegate
+from glyphscope_gui.compare.seeds_page import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate.charts import EvalCharts, ShareChart
 from glyphscope_gui.playground.size_chart import SavingsChart, SizeChart
 from glyphscope_gui.playground.size_words import summary

@@ -18,7 +18,7 @@ from glyphscope.visible import unseen, visible
 from glyphscope_gui.evaluate.page import RESULT
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.servers.tool_panel import VIEWS
-from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from made_results import four_arms, made_result
 from made_runs import loop_run

@@ -33,13 +33,12 @@ from glyphscope_gui.grammar.line_lexer import (
 )
 from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
-from glyphscope_gui.grammar.railroad_items import MOST_ITEMS, RailroadItems
+from glyphscope_gui.grammar.railroad_items import MOST_ITEMS, RailroadItems, class_words, text_words
 from glyphscope_gui.grammar.railroad_view import RailroadView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import end_work, is_working
-from glyphscope_gui.shared.character_names import class_words, text_words
 from glyphscope_gui.theme import load_theme
 
 

@@ -12,10 +12,9 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenuBar, QWidget
 
 from fake_context import scripted
-from glyphscope_gui.help.commands import commands_of, matching
+from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import GuideDialog, GuideText
 from glyphscope_gui.help.pages import PAGES, SHORTCUTS, page_text, slug_of
-from glyphscope_gui.help.palette import CommandPalette
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme.manager import ThemeManager

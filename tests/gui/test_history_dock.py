@@ -28,8 +28,7 @@ from glyphscope.sessions.history import kin_of
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import facts, outcome_status, outcome_words, sampled, when
-from glyphscope_gui.history.presenter import HistoryPresenter
-from glyphscope_gui.history.suite_dialog import SuiteDialog
+from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.theme.manager import ThemeManager

@@ -22,7 +22,7 @@ from glyphscope.sessions.records import encode_record
 from glyphscope_gui.history.export_dialog import MOST_SHOWN, ExportDialog
 from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, record_summary
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
-from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.open_files import dropped_file, kind_of
 

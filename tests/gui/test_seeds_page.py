@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 
 from glyphscope.errors import ModelError
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope_gui.compare.seeds_models import ANSWER, LEADS, PARTS, RUNS, SHARE, SHARE_ROLE, TOKEN
+from glyphscope_gui.compare.seeds_page import ANSWER, LEADS, PARTS, RUNS, SHARE, SHARE_ROLE, TOKEN
 from glyphscope_gui.compare.variants import Variant
 from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId

@@ -11,8 +11,8 @@ from PySide6.QtGui import QGuiApplication
 
 from glyphscope.sessions import load_servers, places
 from glyphscope.tools.mcp.log import HIDDEN, Entry
+from glyphscope_gui.servers.dialogs import RootsDialog
 from glyphscope_gui.servers.request_dialog import is_resendable
-from glyphscope_gui.servers.roots_dialog import RootsDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.whole_text import WholeTextDialog
 from mcp_servers import SCRIPT

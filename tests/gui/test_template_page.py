@@ -11,7 +11,7 @@ from glyphscope.events import ModelInfo
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.shared.page_ids import MenuId, PageId
-from glyphscope_gui.template.pair_view import places_of
+from glyphscope_gui.template.page import places_of
 from glyphscope_gui.template.readers_dialog import last_answer
 from glyphscope_gui.template.rows import proof_words
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shared.errors import ErrorDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools import actions as tool_actions

@@ -82,7 +82,7 @@ def check(
             raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
         # imported here: they load the parsers of templates
         if readers and file is not None and lines is None:
-            from glyphscope.cli.check_readers import show_readers
+            from glyphscope.cli.check_turns import show_readers
 
             tools = read_registry(registry)
             raise typer.Exit(0 if show_readers(template, file, tools, thinking, as_json=as_json) else 1)

@@ -1,4 +1,7 @@
-"""`glyphscope check --template`: what models wrote after a rendered prompt, read by the form of their template."""
+"""`glyphscope check --template`: what models wrote after a rendered prompt, read by the form of their template.
+
+With `--readers`: which readers of turns accept one answer.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,19 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
+from rich.text import Text
 
-from glyphscope.cli.inputs import InputError, read_text_lines
-from glyphscope.cli.output import print_json
+from glyphscope.cli.inputs import InputError, read_text, read_text_lines
+from glyphscope.cli.output import PlainTable, console, marked, print_json, print_text
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
-from glyphscope.events import Violation
+from glyphscope.events import Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.text.shorten import shorten
 from glyphscope.turns import CallViolation, TurnForm, TurnTools, call_violations, form_of, read_turn
-from glyphscope.turns.readers import readings
+from glyphscope.turns.readers import Reading, readings
 from glyphscope.turns.validator import FormValidator
+from glyphscope.visible import visible
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
@@ -117,3 +123,52 @@ def _registry(tools: Any, default: ToolRegistry | None, place: str) -> ToolRegis
     except RegistryError as error:
         error.where = place
         raise
+
+
+_STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
+_LONGEST = 60
+
+
+def show_readers(
+    template: str, file: str, registry: ToolRegistry, thinking: Thinking, *, as_json: bool
+) -> bool:
+    """Shows what each reader makes of the text in a file; whether the form's own strict reading takes it.
+
+    Raises InputError and PromptError.
+    """
+    form, _ = form_of(read_template(template))
+    text = read_text(file)
+    all_readings = readings(text, form, registry, _STATES[thinking])
+    if as_json:
+        print_json({"readers": all_readings})
+    else:
+        _print(text, all_readings)
+    return all_readings[0].reads
+
+
+def _print(text: str, all_readings: tuple[Reading, ...]) -> None:
+    out = console()
+    out.print(marked(text, all_readings[0].left_at, out.width))
+    table = PlainTable("reader", "accepts it", "calls", "deviates at")
+    shown = [each for each in all_readings if each.reads or each.kind != "other"]
+    for each in shown:
+        words = "text" if not each.calls else "✓"
+        mark = Text(words, style="green") if each.reads else Text("✗", style="red")
+        table.add_row(each.reader, mark, call_words(each), left_words(each))
+    out.print(table)
+    if rest := len(all_readings) - len(shown):
+        print_text(f"{rest} other notations find no call in it.", "dim")
+
+
+def call_words(reading: Reading) -> str:
+    """The calls that were found, with a mark for those that are not valid."""
+    names = [f"{visible(call.name)}{'' if call.valid else ' (not valid)'}" for call in reading.calls]
+    more = f", … {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more if names else "none"
+
+
+def left_words(reading: Reading) -> str:
+    """Where and why the text left the form."""
+    if reading.left_at is None:
+        return "" if reading.complete else "incomplete"
+    return f"character {reading.left_at}: {shorten(visible(reading.left_why), _LONGEST)}"

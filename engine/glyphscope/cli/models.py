@@ -14,9 +14,8 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.load_options import Loading
-from glyphscope.cli.models_get import get
+from glyphscope.cli.models_get import get, search
 from glyphscope.cli.models_inspect import inspect
-from glyphscope.cli.models_search import search
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import PlainTable, console, facts_table, print_json

@@ -15,7 +15,7 @@ from glyphscope.runs.run_state import StageState
 from glyphscope.text.shorten import capitalised
 from glyphscope.visible import visible
 from glyphscope_gui.compare.comparison import Column, ColumnPhase
-from glyphscope_gui.compare.variant import VariantPicker
+from glyphscope_gui.compare.variant_settings import VariantPicker
 from glyphscope_gui.compare.words import ColumnVerdict, call_words, figures_of, verdict
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of

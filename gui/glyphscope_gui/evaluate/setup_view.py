@@ -8,6 +8,8 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
     QHBoxLayout,
     QSizePolicy,
     QSpinBox,
@@ -15,12 +17,12 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.evals.matrix.plan import Matrix
-from glyphscope_gui.evaluate.axes import EvalAxes
-from glyphscope_gui.evaluate.judge_choice import JudgeChoice
+from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import PRESETS, Axis
 from glyphscope_gui.evaluate.ticks import TickList, TicksModel
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import (
@@ -28,18 +30,114 @@ from glyphscope_gui.shared.layouts import (
     Flow,
     FollowsSize,
     ScrollArea,
+    grid_layout,
     hbox,
     holder,
     vbox,
 )
+from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.settings_grid import SettingsGrid
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
 MOST_JOBS = 64
 MOST_TRIALS = 1000
+
+
+class EvalAxes(QWidget):
+    """The axes that are varied, each with its values to tick: all combinations of the ticked values are the arms.
+
+    `changed` when the user ticks or unticks.
+    """
+
+    changed = Signal()
+
+    def __init__(self, axes: Sequence[Axis], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        named(self, "evalArms", tr("Settings varied between arms"))
+        self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
+        grid = grid_layout(self, spacing=(14, 11), stretch=1)
+        for row, axis in enumerate(axes):
+            label = PlainLabel(axis.title, self, role="muted", toolTip=axis.tip)
+            flow = Flow(self, gap=16, line_gap=7)
+            self._boxes[axis.name] = []
+            for value, words, hint in axis.choices:
+                box = named(QCheckBox(words, flow), f"{axis.name}-{value}", visible(f"{axis.title}: {words}"))
+                named(box, tip=plain_tip(hint), description=visible(hint, lines=True))
+                box.clicked.connect(lambda _on=False: self.changed.emit())
+                flow.add(box)
+                self._boxes[axis.name].append((value, box))
+            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(flow, row, 1)
+        grid.setRowStretch(len(axes), 1)
+
+    def box(self, axis: str, value: Any) -> QCheckBox:
+        return next(box for other, box in self._boxes[axis] if other == value)
+
+    def values(self) -> dict[str, tuple[Any, ...]]:
+        """Return the ticked values, by member of Matrix."""
+        return {
+            name: tuple(value for value, box in boxes if box.isChecked())
+            for name, boxes in self._boxes.items()
+        }
+
+    def show_values(self, values: dict[str, tuple[Any, ...]]) -> None:
+        """Tick exactly these values, without a signal; axes that are not named stay unchanged."""
+        for name, boxes in self._boxes.items():
+            for value, box in boxes:
+                if name in values:
+                    box.setChecked(value in values[name])
+
+
+_OWN = tr("As in the suite")
+
+
+class JudgeChoice(QWidget):
+    """The model that decides the suites' rubrics: each suite's own, one of the listed models, or one by its name.
+
+    Visible where a chosen suite has rubrics. `changed` is emitted when the user chooses another model.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.box = named(QComboBox(self), "evalJudgeModel", tr("Judge"))
+        self.box.setLineEdit(LineEdit())
+        self.box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        tip = tr("The model that decides rubrics: a listed one, a GGUF file, or the URL of an endpoint")
+        named(self.box, description=tip, tip=tip)
+        self.box.addItem(_OWN, "")
+        hbox(field_label(tr("Judge"), self.box, "muted"), (self.box, 1), parent=self, spacing=10)
+        self.box.editTextChanged.connect(lambda _text: self.changed.emit())
+        self.hide()
+
+    @property
+    def value(self) -> str:
+        """The model's name; empty for each suite's own, and where no judge is needed."""
+        if self.isHidden():
+            return ""
+        text = self.box.currentText().strip()
+        place = self.box.findText(text)
+        return str(self.box.itemData(place)) if place >= 0 else text
+
+    def show_models(self, models: Sequence[str], *, needed: bool) -> None:
+        """Set the models to choose from, without a signal; the choice stays."""
+        self.setVisible(needed)
+        known = [self.box.itemData(place) for place in range(1, self.box.count())]
+        if known == list(models):
+            return
+        text = self.box.currentText()
+        with QSignalBlocker(self.box):
+            self.box.clear()
+            self.box.addItem(_OWN, "")
+            for model in models:
+                self.box.addItem(model_name(model).name, model)
+            self.box.setCurrentText(text)
 
 
 class EvalSetupView(FollowsSize, QWidget):

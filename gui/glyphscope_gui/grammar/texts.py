@@ -9,7 +9,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QHeaderView, QMenu, QWidget
 
 from glyphscope_gui.shared.cells import TextDelegate, WordsDelegate
-from glyphscope_gui.shared.labels import PlainLabel, show_words
+from glyphscope_gui.shared.labels import PlainLabel, named, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.menus import pop_up
@@ -46,9 +46,8 @@ class GrammarTexts(FollowsSize, QWidget):
         self.model = _Rows()
         self.table = PlainTable(self.model, stretch=1, parent=self)
         self.model.setParent(self.table)
-        self.table.setObjectName(name)
+        named(self.table, name, accessible)
         self.table.setWordWrap(True)
-        self.table.setAccessibleName(accessible)
         self.table.horizontalHeader().hide()
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.table.setItemDelegateForColumn(0, WordsDelegate(self.table))

@@ -1,13 +1,21 @@
-"""Every command of the menus, with its path and its keys."""
+"""Every command of the menus, with its path and its keys; and the palette, which finds them by typing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMenu, QMenuBar
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QMenu, QMenuBar, QTreeWidget, QTreeWidgetItem, QWidget
 from rapidfuzz import fuzz, process
+
+from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog
+from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.theme.sizes import GAP, letters
 
 FITS = 60
 """How alike a command and the typed words have to be, of 100."""
@@ -55,3 +63,62 @@ def matching(commands: Sequence[Command], typed: str) -> list[Command]:
     names = [each.path[-1].casefold() for each in commands]
     ranked = process.extract(typed.casefold(), names, scorer=fuzz.WRatio, score_cutoff=FITS, limit=8)
     return [commands[place] for _name, _score, place in ranked]
+
+
+SIZE = QSize(560, 420)
+_MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+class CommandPalette(PlainDialog):
+    """Enter runs the selected command after the palette has closed. Unavailable commands are grey."""
+
+    def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
+        super().__init__("commandPalette", tr("Command palette"), parent)
+        self._commands = commands
+        self.field = named(LineEdit(self, placeholderText=tr("Type a command")), "paletteField")
+        self.field.setAccessibleName(tr("Command to find"))
+        self.field.installEventFilter(self)
+        self.list = named(QTreeWidget(self, columnCount=2), "paletteList", tr("Commands"))
+        self.list.setHeaderHidden(True)
+        self.list.setRootIsDecorated(False)
+        self.list.setUniformRowHeights(True)
+        vbox(self.field, self.list, parent=self, margins=None, spacing=GAP)
+        self.field.textChanged.connect(self._show)
+        self.list.itemActivated.connect(self._run)
+        self.resize(SIZE * letters(self))
+        self._show("")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The keys that move in the list work while typing."""
+        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() in _MOVES:
+                self.list.keyPressEvent(event)
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._run(self.list.currentItem())
+                return True
+        return super().eventFilter(watched, event)
+
+    def _show(self, typed: str) -> None:
+        self.list.clear()
+        for command in matching(self._commands, typed):
+            item = QTreeWidgetItem([command.words, command.keys])
+            item.setData(0, Qt.ItemDataRole.UserRole, command)
+            item.setToolTip(0, command.action.toolTip())
+            if not command.action.isEnabled():
+                item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEnabled)
+            self.list.addTopLevelItem(item)
+        self.list.resizeColumnToContents(1)
+        width = self.list.viewport().width() or self.width()
+        self.list.setColumnWidth(0, max(width - self.list.columnWidth(1) - GAP, width // 2))
+        places = range(self.list.topLevelItemCount())
+        items = [self.list.topLevelItem(place) for place in places]
+        first = next((item for item in items if item is not None and not item.isDisabled()), None)
+        self.list.setCurrentItem(first)  # type: ignore[arg-type]  # None selects nothing
+
+    def _run(self, item: QTreeWidgetItem | None) -> None:
+        if item is None or item.isDisabled():
+            return
+        command: Command = item.data(0, Qt.ItemDataRole.UserRole)
+        self.accept()
+        command.action.trigger()

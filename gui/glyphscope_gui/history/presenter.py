@@ -4,18 +4,69 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
+from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.from_runs import scenario_of_run
-from glyphscope.evals.suites.own import add_scenario
+from glyphscope.evals.suites.own import add_scenario, own_suites, suite_path
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.events import AnyEvent, CallReady
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.history.dock import HistoryDock
-from glyphscope_gui.history.suite_dialog import SuiteDialog
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
+from glyphscope_gui.shared.text_edits import LineEdit
+
+
+class SuiteDialog(PlainDialog):
+    """Asks which suite a run is added to: one of the user's own, or a new one.
+
+    `chosen` carries the suite's path, which need not exist yet.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__("suiteDialog", tr("Add the run to a suite"), parent)
+        self.setMinimumWidth(460)
+        self._folder = folder
+        self.name_box = named(QComboBox(self, editable=True), "suiteNameBox")
+        self.name_box.setLineEdit(LineEdit())
+        self.name_box.addItems([path.stem for path in own_suites(folder)] or ["my-suite"])
+        about = words_label(
+            tr(
+                "The run’s prompt, tools and settings become a scenario; its call is the expected "
+                "call. A new name creates a new suite."
+            ),
+            parent=self,
+        )
+        self.problem = words_label(role="problem", parent=self)
+        self.add_button = push_button(tr("Add"), self, role="primary")
+        buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
+        form = QFormLayout()
+        form.addRow(tr("Suite"), self.name_box)
+        vbox(about, form, self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
+        self.name_box.currentTextChanged.connect(lambda _text: self._check())
+        self._check()
+
+    def _check(self) -> None:
+        try:
+            suite_path(self._folder, self.name_box.currentText())
+            problem = ""
+        except SuiteError as error:
+            problem = str(error)
+        show_words(self.problem, problem)
+        self.add_button.setEnabled(not problem)
+
+    def accept(self) -> None:
+        if self.add_button.isEnabled():
+            self.chosen.emit(suite_path(self._folder, self.name_box.currentText()))
+            super().accept()
 
 
 class HistoryPresenter(QObject):

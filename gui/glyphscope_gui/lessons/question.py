@@ -97,9 +97,8 @@ class LessonQuestion(QFrame):
 
     def __init__(self, sheet: Sheet, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("card")
+        named(self, "card", tr("Question: {question}", question=sheet.ask))
         self.setProperty("asking", True)
-        self.setAccessibleName(tr("Question: {question}", question=sheet.ask))
         self.sheet = sheet
         self.is_revealed = False
         self.guards = True

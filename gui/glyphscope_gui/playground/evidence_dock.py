@@ -36,8 +36,7 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.late_widget import LateWidget
-from glyphscope_gui.shared.layouts import STRETCH, Flow, ScrollArea, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, Flow, LateWidget, ScrollArea, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import FollowsLooks, theme

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunFailed, RunStarted, Token
@@ -20,7 +20,6 @@ from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.conversation_presenter import ConversationPresenter
 from glyphscope_gui.playground.evidence_dock import EvidenceDock, load_charts
-from glyphscope_gui.playground.examples_menu import ExamplesMenu
 from glyphscope_gui.playground.explain_presenter import ExplainPresenter
 from glyphscope_gui.playground.rules_presenter import RulesPresenter
 from glyphscope_gui.playground.run_page import RunPage
@@ -31,6 +30,32 @@ from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus, TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
+
+_EXAMPLES = {
+    "search-mask.jsonl": tr("A call with the mask, in GLYPH"),
+    "search-mask-json.jsonl": tr("The same call in JSON"),
+    "search-relaxed.jsonl": tr("A branch with a relaxed constraint"),
+    "sources-abort.jsonl": tr("Early abort at the deciding character"),
+    "sources-whole.jsonl": tr("The same answer without early abort"),
+    "verbs-loop.jsonl": tr("A tool loop ended by a guardrail"),
+    "native-tags.jsonl": tr("Reasoning and two calls, in Qwen3.5’s notation"),
+    "native-channels.jsonl": tr("Reasoning and a call in each turn, in gpt-oss’s notation"),
+}
+
+
+class ExamplesMenu(QMenu):
+    """The bundled recordings. `chosen` carries the name of one."""
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(tr("Recorded e&xamples"), parent)
+        self.setObjectName("examplesMenu")
+        known = set(bundled_runs())
+        for name, words in _EXAMPLES.items():
+            if name in known:
+                action = self.addAction(words)
+                action.triggered.connect(lambda _checked=False, run=name: self.chosen.emit(run))
 
 
 class PlaygroundPresenter(Page):

@@ -7,8 +7,7 @@ from PySide6.QtGui import QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.runs import RunState
-from glyphscope_gui.playground.budget_gauges import BudgetGauges, paint_share
-from glyphscope_gui.playground.timeline_budgets import budgets
+from glyphscope_gui.playground.timeline_budgets import BudgetGauges, budgets, paint_share
 from glyphscope_gui.playground.timeline_model import (
     BYTES,
     PROMPT,

@@ -8,10 +8,8 @@ import msgspec
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest
-from glyphscope_gui.run_settings.answer_form import AnswerForm
-from glyphscope_gui.run_settings.loop_form import LoopForm
 from glyphscope_gui.run_settings.popup import SettingsPopup
-from glyphscope_gui.run_settings.router_form import RouterForm
+from glyphscope_gui.run_settings.strategy_forms import AnswerForm, LoopForm, RouterForm
 from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, no_thinking_words
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, named
@@ -69,8 +67,7 @@ class StrategySettings(SettingsPopup):
         why_not = no_thinking_words(model)
         tip = f"{THINKING_TIP} {why_not}".rstrip()
         self.thinking.setEnabled(not why_not)
-        self.thinking.setToolTip(tip)
-        self.thinking.setAccessibleDescription(tip)
+        named(self.thinking, description=tip, tip=tip)
 
     def show_below(self, anchor: QWidget) -> None:
         self.show_options(self._options)

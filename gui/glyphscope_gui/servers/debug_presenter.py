@@ -15,9 +15,9 @@ from glyphscope.tools.mcp.log import Entry
 from glyphscope.tools.mcp.notices import LogLevel
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
+from glyphscope_gui.servers.dialogs import RootsDialog
 from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.servers.request_dialog import RequestDialog
-from glyphscope_gui.servers.roots_dialog import RootsDialog
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr

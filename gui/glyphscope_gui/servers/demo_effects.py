@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
 
 from glyphscope.text.figures import byte_size
 from glyphscope.tools.demo import Mail, ScratchFile
 from glyphscope.visible import visible
+from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.call_outcome import shown_text
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import splitter
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
@@ -182,3 +185,55 @@ def _beside(left: QWidget, right: QWidget) -> QSplitter:
     split = splitter(Qt.Orientation.Horizontal, (left, right), (0, 0), of_cards=False)
     split.setSizes([500, 500])
     return split
+
+
+PLACES = ("outbox", "scratch", "workspace")
+
+
+class DemoEffectsPresenter(QObject):
+    """Shows the effects of tools, which runs call in their own threads, while the page is visible, and catches up when
+    it is shown again.
+    """
+
+    def __init__(self, context: AppContext, effects: DemoEffects) -> None:
+        super().__init__(effects)
+        self._context = context
+        self._effects = effects
+        self._demo = context.services.servers.demo
+        self._background = Background(self)
+        context.services.servers.effectsChanged.connect(self._changed)
+        context.navigator.shown.connect(self._page_shown)
+        effects.fileChosen.connect(self._read)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _page_shown(self, page: PageId) -> None:
+        if page is PageId.SERVERS:
+            for place in PLACES:
+                self._changed(place)
+
+    def _changed(self, place: str) -> None:
+        if self._context.navigator.current is not PageId.SERVERS:
+            return
+        if place == "outbox":
+            self._effects.show_mails(self._demo.outbox)
+        elif place == "workspace":
+            self._effects.show_workspace(self._demo.workspace)
+        else:
+            self._background.start("files", self._look, self._show_files, self._context.show_error)
+
+    def _look(self) -> tuple[Any, str]:
+        scratch = self._demo.scratch
+        return scratch.files(), str(scratch.folder or "")
+
+    def _show_files(self, found: tuple[Any, str]) -> None:
+        self._effects.show_files(*found)
+
+    def _read(self, path: str) -> None:
+        scratch = self._demo.scratch
+        self._background.start(
+            "file",
+            lambda: scratch.read(path).decode("utf-8", "replace"),
+            lambda text: self._effects.show_file(path, text),
+            lambda error: self._effects.show_file(path, f"({error})"),
+        )

@@ -13,7 +13,7 @@ from glyphscope_gui.mcp.server_source import KnownServer
 from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.servers.call_presenter import CallPresenter
 from glyphscope_gui.servers.debug_presenter import DebugPresenter
-from glyphscope_gui.servers.demo_effects_presenter import DemoEffectsPresenter
+from glyphscope_gui.servers.demo_effects import DemoEffectsPresenter
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.servers.import_file import FoundServer
 from glyphscope_gui.servers.list_view import ServersListModel

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent, QWheelEvent
@@ -169,6 +169,35 @@ class LeavesWheel(WidgetMixin):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
+
+
+W = TypeVar("W", bound=QWidget)
+
+
+class LateWidget(QWidget, Generic[W]):
+    """A place for a widget that is made when it is first used: empty, and `height` pixels high, until `widget` is asked
+    for, which `make` makes.
+    """
+
+    def __init__(self, make: Callable[[], W], height: int = 0) -> None:
+        super().__init__()
+        self._make = make
+        self._widget: W | None = None
+        self._rows = vbox(parent=self)
+        self.setMinimumHeight(height)
+
+    @property
+    def is_made(self) -> bool:
+        return self._widget is not None
+
+    @property
+    def widget(self) -> W:
+        """The widget, made now if it was not."""
+        if self._widget is None:
+            self._widget = self._make()
+            self._rows.addWidget(self._widget)
+            self.setMinimumHeight(0)
+        return self._widget
 
 
 class Flow(FollowsSize, QWidget):

@@ -1,18 +1,23 @@
-"""All forms of a run by name; and its conversation as OpenAI's list of messages: its prompt, and the model's answer."""
+"""All forms of a run by name; and its parts: its prompt, the text of its answer, its calls and their results, and its
+conversation as OpenAI's list of messages.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import CallReady, ToolResult
 from glyphscope.models.remote.fields import outgoing
 from glyphscope.prompting.message_list import to_json
 from glyphscope.prompting.messages import render_messages
 from glyphscope.runs import answer_messages, run_state
-from glyphscope.sessions.exports.answers import answer, calls, openai_tool_calls, prompt, results
 from glyphscope.sessions.exports.curl_line import curl_line
-from glyphscope.sessions.exports.grammars import gbnf, json_schema, lark, openai_tools
+from glyphscope.sessions.exports.grammars import gbnf, indented, json_schema, lark, openai_tools
 from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.exports.pytest_file import pytest_file
 from glyphscope.sessions.exports.recorded_run import RecordedRun
@@ -54,6 +59,72 @@ ExportForm: TypeAlias = Literal[
     "curl",
     "html",
 ]
+
+_TIMING = ("type", "t", "stage")
+
+
+def answer(run: RecordedRun) -> str:
+    """The final answer of a conversation, or else the last text that the model wrote, as it wrote it."""
+    state = run_state(run.events)
+    found = state.answer or state.last_with_text
+    if found is None or not found.text:
+        raise GlyphscopeError("The run contains no text of the model.", where="answer")
+    return found.text
+
+
+def calls(run: RecordedRun) -> str:
+    """The valid call as JSON, or a list of them where there are several."""
+    found = [{"name": call.tool, "arguments": call.arguments} for call in _calls(run, "calls")]
+    return indented(found[0] if len(found) == 1 else found)
+
+
+def openai_tool_calls(run: RecordedRun) -> str:
+    """The `tool_calls` of an assistant's message; their ids are made up where the run has none."""
+    return indented(
+        [
+            {
+                "id": call.call or f"call_{number}",
+                "type": "function",
+                "function": {
+                    "name": call.tool,
+                    "arguments": json.dumps(call.arguments, ensure_ascii=False),
+                },
+            }
+            for number, call in enumerate(_calls(run, "openai-tool-calls"), 1)
+        ]
+    )
+
+
+def results(run: RecordedRun) -> str:
+    """The results of all tool calls, complete, as a list: content and structured content as the tool sent them, and
+    `told`, the text that the model got.
+    """
+    found = [event for event in run.events if isinstance(event, ToolResult)]
+    if not found:
+        raise GlyphscopeError(
+            "The run has no result of a tool.",
+            where="results",
+            hint="Only runs that execute their calls have results: --strategy loop, or --dispatch.",
+        )
+    plain = [msgspec.to_builtins(event) for event in found]
+    return indented([{key: value for key, value in each.items() if key not in _TIMING} for each in plain])
+
+
+def prompt(run: RecordedRun) -> str:
+    """The first prompt, word for word as the model got it."""
+    if run.prompt is None:
+        raise GlyphscopeError("The run ended before its prompt was rendered.", where="prompt")
+    return run.prompt.text
+
+
+def _calls(run: RecordedRun, form: str) -> list[CallReady]:
+    found = [event for event in run.events if isinstance(event, CallReady)]
+    if not found:
+        raise GlyphscopeError(
+            "The run has no valid call.", where=form, hint="Export or copy the answer instead."
+        )
+    return found
+
 
 EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
     "gbnf": gbnf,

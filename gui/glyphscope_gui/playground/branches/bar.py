@@ -7,25 +7,164 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
 from glyphscope.events import Alternative, Token
 from glyphscope.text.shorten import shorten
-from glyphscope_gui.playground.branches.field import BranchField
-from glyphscope_gui.playground.branches.masked_box import MaskedBox
-from glyphscope_gui.playground.branches.refusal_text import MaskReason
+from glyphscope.visible import unseen
+from glyphscope_gui.playground.branches.refusal_text import LOOKING, MaskReason
 from glyphscope_gui.playground.branches.words import visible_alternative
-from glyphscope_gui.shared.labels import link, push_button, words_label
+from glyphscope_gui.shared.labels import link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import Flow, vbox
+from glyphscope_gui.shared.layouts import Flow, hbox, vbox
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.token_words import is_masked
 
 BUSY = tr("Stop the run, or wait until it finishes, to branch.")
 _LONGEST = 16
 """Characters of a token on a button."""
 CHOOSE = tr("Select an alternative to continue with it.")
+
+
+class MaskedBox(QFrame):
+    """The reasons of a masked token or text, hidden while there is none. `relaxRequested` carries the
+    constraint to relax, `unconstrainedRequested` drops all of it.
+
+    The buttons are named after `name`, as there is one box for alternatives and one for typed texts.
+    """
+
+    relaxRequested = Signal(object)
+    unconstrainedRequested = Signal()
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("maskedBox")
+        self._reason = MaskReason()
+        self.reason = words_label(role="", parent=self, name=f"{name}Reason", selectable=True)
+        self.relax_button = push_button(
+            tr("Relax this constraint\nand continue"),
+            self,
+            name=f"{name}RelaxButton",
+            clicked=lambda: self.relaxRequested.emit(self._reason.relax),
+        )
+        self.unconstrained_button = push_button(
+            tr("Continue without\na constraint"),
+            self,
+            name=f"{name}UnconstrainedButton",
+            tip=tr("The branch is unconstrained; violations are marked where they occur"),
+            clicked=self.unconstrainedRequested,
+        )
+        vbox(self.reason, self.relax_button, self.unconstrained_button, parent=self, margins=8, spacing=6)
+        self.hide()
+
+    def show_masked(self, name: str, reason: MaskReason) -> None:
+        """Show why a token or text is masked; `name` is its visible form."""
+        self._reason = reason
+        lines = [tr("{name} is masked:", name=name), *reason.why]
+        self.reason.setText("\n".join(lines))
+        self.setAccessibleName(" ".join(lines))
+        self.relax_button.setVisible(reason.relax is not None)
+        if reason.relax is not None:
+            self.relax_button.setToolTip(
+                tr(
+                    "Without {constraint} ({tool}: {pointer}).\n"
+                    "Everything else stays enforced; the branch continues with the masked token.",
+                    constraint=reason.words,
+                    tool=reason.relax.tool,
+                    pointer=reason.relax.pointer,
+                )
+            )
+        self.show()
+
+    def focus_first(self) -> None:
+        """Focus the first shown button; neither while the search for the constraint is not over."""
+        if not self.relax_button.isHidden():
+            self.relax_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif LOOKING not in self._reason.why:
+            self.unconstrained_button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+ASK_MS = 150
+"""Milliseconds without a key press before the tokens of a text are requested."""
+LONGEST = 20_000
+"""Characters: a longer text would not be the answer of any call."""
+
+
+class _Edit(LineEdit):
+    """An edit that emits `left` when Escape was pressed in it."""
+
+    left = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class BranchField(QWidget):
+    """A field for the text that replaces a token, with the tokens that the model splits it into; hidden until it is
+    opened. `typed` carries the text; `tokensRequested` a text to tokenize.
+    """
+
+    typed = Signal(str)
+    tokensRequested = Signal(str)
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("branchField")
+        self.edit = named(_Edit(self), "branchTextEdit", tr("Replacement text for the token"), role="mono")
+        self.edit.setAccessibleDescription(
+            tr("Enter lets the model continue from this text. Escape closes the field.")
+        )
+        self.edit.setPlaceholderText(tr("Replacement text"))
+        self.edit.setMaxLength(LONGEST)
+        tip = tr("Let the model continue from the typed text (Enter)")
+        self.go_button = push_button(tr("Continue"), self, name="branchTypeButton", tip=tip, clicked=self._go)
+        self.pieces = words_label(role="hint", parent=self, name="branchPieces")
+        self._later = QTimer(self, singleShot=True, interval=ASK_MS)
+        self._later.timeout.connect(lambda: self.tokensRequested.emit(self.edit.text()))
+        self.edit.textChanged.connect(self._changed)
+        self.edit.returnPressed.connect(self._go)
+        self.edit.left.connect(self.closed)
+        row = hbox((self.edit, 1), self.go_button, spacing=6)
+        vbox(row, self.pieces, parent=self, spacing=4)
+        self.hide()
+
+    def open(self) -> None:
+        """Show the field, empty."""
+        self.edit.setText("")
+        self._changed("")
+        self.show()
+        self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def close_field(self) -> None:
+        self._later.stop()
+        self.hide()
+
+    def show_pieces(self, text: str, words: str) -> None:
+        """Show the tokens of `text`, unless the field has another one by now."""
+        if text == self.edit.text():
+            hidden = unseen(text)
+            lines = [words, tr("Invisible characters: {characters}", characters=hidden) if hidden else ""]
+            self.pieces.setText("\n".join(line for line in lines if line))
+            self.pieces.setToolTip(plain_tip(self.pieces.text()))
+
+    def _changed(self, text: str) -> None:
+        self.go_button.setEnabled(bool(text))
+        self.pieces.setText(tr("The model splits the text into tokens.") if not text else "…")
+        if text:
+            self._later.start()
+        else:
+            self._later.stop()
+
+    def _go(self) -> None:
+        if self.edit.text():
+            self.typed.emit(self.edit.text())
 
 
 class BranchBar(QWidget):

@@ -1,4 +1,6 @@
-"""The settings of the tool loop: presets that fill them in, and every one of them in the open."""
+"""The forms of a strategy's settings: of the tool loop and the router, with presets that fill them in, and of the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +8,27 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
-from glyphscope.events import LoopSettings
+from glyphscope.events import LoopSettings, RouterSettings, RunRequest
+from glyphscope.prompting.strategies import strategy_preset
 from glyphscope.runs.transforms.registry import TRANSFORMS
 from glyphscope.strategies.loop.guards import calls_per_turn
 from glyphscope.strategies.loop.presets import compose, loop_presets
-from glyphscope_gui.run_settings.strategy_texts import names_text, read_names
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope.strategies.routing.candidates import router_preset, router_presets
+from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists, names_text, read_names
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.run_choices import ORDERS, STARTS
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
     FlagSetting,
+    LinesSetting,
     NumberSetting,
+    SettingsGrid,
     StructForm,
     TextSetting,
 )
@@ -211,3 +219,154 @@ class LoopForm(StructForm):
         on = [a.data() for a in self.transforms_button.menu().actions() if a.isChecked()]
         kept = [name for name in self._settings.transforms if name in on]
         self._set("transforms", (*kept, *(name for name in on if name not in kept)))
+
+
+class RouterForm(StructForm):
+    """The router's information beside the tools' names, and both prompts: a field for each of RouterSettings, and the
+    bundled settings that fill them in.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(RouterSettings(), 1, parent)
+        menu = QMenu(self)
+        for name in router_presets():
+            menu.addAction(name).triggered.connect(
+                lambda _on=False, name=name: self._notify(router_preset(name))
+            )
+        tip = tr("Bundled settings for the registry of that name")
+        self.presets_button = push_button(tr("Fill in"), self, tip=tip)
+        self.presets_button.setMenu(menu)
+        note = PlainLabel(tr("The router sees the names of the tools, not their arguments."), self, "hint")
+        line = hbox(self.presets_button, (note, 1), spacing=10)
+        self._fill()
+        vbox(line, self.grid, parent=self, spacing=8)
+
+    def _fill(self) -> None:
+        rules = LinesSetting(_lines, "\n".join, tr("For general questions, choose no tool."))
+        self._add("rules", tr("Rules"), rules, tr("Rules for the router, one per line"))
+        synonyms = LinesSetting(named_lists, lines_of, tr("search: look up, find on the web"))
+        self._add(
+            "synonyms",
+            tr("Synonyms"),
+            synonyms,
+            tr("Phrases for each tool, one tool per line: `tool: phrase, phrase`"),
+        )
+        names = LinesSetting(named_lists, lines_of, tr("city: Paris, London"))
+        self._add(
+            "names",
+            tr("Known names"),
+            names,
+            tr("Names to find in the prompt before routing: `kind: name, name`"),
+        )
+        answers = LinesSetting(_lines, "\n".join, tr("ask me during the run"))
+        self._add(
+            "answers", tr("Answers"), answers, tr("Answers to the router’s questions, in order, one per line")
+        )
+        self._add(
+            "max_questions",
+            tr("Questions"),
+            NumberSetting(0, 100),
+            tr("Maximum number of questions from the router"),
+        )
+        for name, title in (("router", tr("Router prompt")), ("executor", tr("Executor prompt"))):
+            field = LinesSetting(_template, _template_text, tr("the preset “{preset}”", preset=name))
+            field.document().setDocumentMargin(4)
+            tip = tr(
+                "A custom template that replaces the preset:\n\n{template}",
+                template=strategy_preset(name),
+            )
+            self._add(f"{name}_system", title, field, tip)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _template(text: str) -> str | None:
+    """The custom template; None for the preset's."""
+    return text if text.strip() else None
+
+
+def _template_text(value: str | None) -> str:
+    return value or ""
+
+
+_CHOICES = (
+    ("required", tr("Required"), tr("The answer must call a tool")),
+    ("auto", tr("Auto"), tr("The model decides whether to call a tool or answer in text")),
+    ("none", tr("None"), tr("The answer is text without calls")),
+)
+_MOST_CALLS, _MOST_TOKENS = 1000, 100_000
+_NO_LIMIT = -1
+CHOICE_TIP = tr(
+    "Tool choice: whether the answer must, may or must not call a tool, or must call one "
+    "tool by name. Strategy Direct only."
+)
+CALLS_TIP = tr(
+    "Maximum number of calls in one answer. Strategy Direct only; the tool loop has a separate setting."
+)
+BEGIN_TIP = tr("Where the constraint begins. A later start leaves the model more freedom.")
+ORDER_TIP = tr(
+    "The order of arguments that the constraint allows. GBNF has to list every order, so "
+    "with more than four properties it uses the schema’s."
+)
+BUDGET_TIP = tr("Maximum tokens of reasoning; then the mask ends it. Needs the constraint Mask.")
+
+
+class AnswerForm(SettingsGrid):
+    """Tool choice, number of calls, order of arguments, start of the constraint.
+
+    `chosen` carries a dict of the fields of RunRequest that the user changed.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(2, parent)
+        self.choice = ChoiceSetting(_CHOICES)
+        self.calls = NumberSetting(0, _MOST_CALLS)
+        self.calls.setSpecialValueText(tr("no limit"))
+        self.begin = ChoiceSetting(STARTS)
+        self.order = ChoiceSetting(ORDERS)
+        self.budget = NumberSetting(_NO_LIMIT, _MOST_TOKENS, tr(" tokens"))
+        self.budget.setSpecialValueText(tr("no limit"))
+        for name, words, field, tip in (
+            ("toolChoicePicker", tr("Tool choice"), self.choice, CHOICE_TIP),
+            ("mostCallsSpin", tr("Calls per answer"), self.calls, CALLS_TIP),
+            ("constrainFromPicker", tr("Constrain from"), self.begin, BEGIN_TIP),
+            ("argumentOrderPicker", tr("Order of arguments"), self.order, ORDER_TIP),
+            ("reasoningBudgetSpin", tr("Reasoning budget"), self.budget, BUDGET_TIP),
+        ):
+            field.setObjectName(name)
+            self.add(words, field, tip)
+        self.choice.edited.connect(lambda value: self.chosen.emit({"tool_choice": value}))
+        self.calls.edited.connect(lambda value: self.chosen.emit({"most_calls": value or None}))
+        self.begin.edited.connect(lambda value: self.chosen.emit({"constrain_from": value}))
+        self.order.edited.connect(lambda value: self.chosen.emit({"order": value}))
+        self.budget.edited.connect(
+            lambda value: self.chosen.emit({"reasoning_budget": None if value == _NO_LIMIT else value})
+        )
+
+    def show_tools(self, names: Iterable[str]) -> None:
+        """Show the tools that can be required by name; the chosen one stays, even if it is not among them."""
+        chosen = self.choice.currentData()
+        while self.choice.count() > len(_CHOICES):
+            self.choice.removeItem(self.choice.count() - 1)
+        for name in names:
+            if self.choice.findData(name) < 0:
+                self.choice.addItem(tr("Only {tool}", tool=name), name)
+        self.choice.show_value(chosen)
+
+    def show_options(self, options: RunRequest) -> None:
+        """Show the options without a signal; options without effect are disabled."""
+        self.choice.show_value(options.tool_choice)
+        self.calls.show_value(options.most_calls or 0)
+        self.begin.show_value(options.constrain_from)
+        self.order.show_value(options.order)
+        self.budget.show_value(_NO_LIMIT if options.reasoning_budget is None else options.reasoning_budget)
+        direct, whole = options.strategy == "direct", options.strategy in ("direct", "loop")
+        self.choice.setEnabled(direct)
+        self.calls.setEnabled(direct and options.tool_choice != "none")
+        self.begin.setEnabled(whole and options.constraint != "off")
+        self.order.setEnabled(options.constraint != "off")
+        self.budget.setEnabled(whole and options.constraint == "mask" and options.thinking != "off")
