@@ -117,9 +117,6 @@ def rest_of(before: RunState, given: dict[str, bool]) -> dict[str, Any]:
     return {name: getattr(request, name) for name in names}
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _listed(source: str, words: str | None) -> dict[str, Any]:
     listed = read_messages(read_json(source), shown_source(source))
     history = listed.history

@@ -224,9 +224,6 @@ def ab_report(
     return msgspec.structs.replace(report, words=_words(report))
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _words(report: AbReport) -> tuple[str, ...]:
     n, difference, p = report.n, report.difference, report.p
     if difference is None or p is None or report.low is None or report.high is None:

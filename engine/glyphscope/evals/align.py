@@ -164,9 +164,6 @@ def first_difference(one: Any, other: Any, place: str = "") -> DifferencePlace |
     return None if same else (place, None)
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _argument(path: str, args_key: str | None) -> str | None:
     """The argument with the value at `path`; None for a place inside a value, and for the arguments' own key."""
     *above, name = steps_of(path) or ("",)

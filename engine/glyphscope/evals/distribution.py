@@ -167,9 +167,6 @@ def parting_words(parting: Parting) -> str:
     return f"character {parting.char:,}{stage}{after}"
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Found:
     """A parting, and the groups whose runs come by."""

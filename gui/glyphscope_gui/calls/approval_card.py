@@ -182,8 +182,6 @@ class ApprovalCard(Card):
             self._fit()
         return super().eventFilter(watched, event)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_buttons(self, body: QWidget) -> None:
         self.reason = LineEdit(body, placeholderText=tr("Reason, sent to the model"), maxLength=2000)
         self.reason.setAccessibleName(tr("Reason for the denial, sent to the model"))

@@ -152,8 +152,6 @@ class AbPage(QWidget):
     def minimumSizeHint(self) -> QSize:
         return super().minimumSizeHint().expandedTo(QSize(400, 360))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_settings(self) -> None:
         self.seeds = named(
             LineEdit("1-5", self),

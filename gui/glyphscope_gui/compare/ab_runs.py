@@ -68,8 +68,6 @@ class AbRuns(BackgroundRuns):
                 rows.append(AbRow(seed, results.trial((0, place)), results.trial((1, place))))
         return rows
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _count(self, run: BackgroundRun) -> None:
         at: Place = run.key
         assert self.results is not None

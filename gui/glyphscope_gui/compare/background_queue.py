@@ -80,8 +80,6 @@ class BackgroundQueue(QObject):
         if self.is_running:
             self._runs.stop()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _start(self) -> None:
         self.key, request = self._waiting.pop(0)
         prepared = request if isinstance(request, PreparedRequest) else None

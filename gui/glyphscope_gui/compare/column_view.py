@@ -233,8 +233,6 @@ class CompareColumn(FollowsSize, QFrame):
         if place is not None:
             self.choice.choose(place, pin=True)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _lay_out(self) -> None:
         head = hbox((self.title, 1), self.pill, self.remove_button, spacing=8)
         line = named(QFrame(self), "cardLine")

@@ -158,8 +158,6 @@ class Comparison(QObject):
         """Stop the current run, and do not begin the others; the results so far stay."""
         self.queue.stop()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _begin(self, place: int) -> None:
         column = self.columns[place]
         column.phase, column.state, column.events = ColumnPhase.RUNNING, self.queue.state, self.queue.events

@@ -54,8 +54,6 @@ class KnownModels(QObject):
             size=size,
         )
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _show(self, found: Sequence[FoundModel]) -> None:
         self._found = {model_name_of(model.path): model for model in found if not model.problem}
         self.found.emit()

@@ -103,8 +103,6 @@ class ComparePage(FollowsSize, QWidget):
         self.field_card.show_heading(roomy)
         self._share_room()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_controls(self) -> None:
         self.presets = choice_box(
             self,

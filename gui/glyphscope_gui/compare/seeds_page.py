@@ -204,8 +204,6 @@ class SeedsPage(FollowsSize, QWidget):
         for card in (self.setting_card, self.answers_card, self.detail_card):
             card.show_heading(self.height() >= LOW)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_settings(self) -> None:
         tip = tr("The settings of the playground, or of a column in “Side by side”")
         self.source = choice_box(self, "seedsSource", tr("Setting"), tip=tip, least=22)

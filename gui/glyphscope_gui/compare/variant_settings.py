@@ -126,8 +126,6 @@ class VariantSettings(SettingsPopup):
         for name, field in self.fields.items():
             field.show_value(variant.value(name, base))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _lay_out(self) -> None:
         self.model = ChoiceSetting((), self)
         rows = {

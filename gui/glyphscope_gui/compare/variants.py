@@ -228,8 +228,6 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
     return numbered
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
 _NOTATION, _SHAPE, _CONSTRAINT = range(3)
 """The places of the first facts of a variant."""
 _PICKED = 5

@@ -132,8 +132,6 @@ class EvalCharts(ScrollArea):
         super().showEvent(event)
         self._draw()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make(self) -> None:
         self.success = ShareChart(self)
         self.sizes = BarChart("evalSizeChart", tr("Tokens of each arm"), 165, self)

@@ -132,8 +132,6 @@ class Evaluations(QObject):
             self._end_thread(thread)
             thread.wait()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _opener(self, options_of: OptionsOf, opening: Opening, jobs: int) -> Callable[[str], Model]:
         open_model = self._open_model
         return lambda name: open_model(name, options=share_cores(options_of(name), jobs), progress=opening)

@@ -154,8 +154,6 @@ class EvalPair(QWidget):
         self.words.setText(words)
         self.aligned.hide()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _arms_changed(self) -> None:
         first, second = self.arms
         if first and second:

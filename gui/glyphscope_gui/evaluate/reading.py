@@ -155,8 +155,6 @@ class EvalReading(QObject):
         folder = ResultFolder(result.path, result.manifest)
         self._start("plan", lambda: _job_of(folder), then)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _start(self, slot: str, work: Callable[[], _Outcome], done: Callable[[_Outcome], object]) -> None:
         self._background.start(slot, work, done, self.failed.emit)
 

@@ -149,8 +149,6 @@ class EvalResult:
             found = self._figures[key] = figure_of(n, clusters, measure)
         return found
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _values(self, suite: str, scenario: str, arm: str, measure: MeasureName) -> list[float]:
         """The values of a scenario's samples that have an answer of the model, and a known value."""
         known = self._known.setdefault((suite, scenario, arm), {})

@@ -176,8 +176,6 @@ class EvalResultPresenter(QObject):
         if pair == self._pair:
             self._view.pair.show_alignment(alignment)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _follow(self) -> None:
         """Update the parts of a growing result that are not updated with each sample."""
         self._show_failures()

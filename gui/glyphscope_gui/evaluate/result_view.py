@@ -163,8 +163,6 @@ class EvalResultView(QWidget):
         side = round(width * (0.33 if wide else 0.36))
         self.columns.setSizes([width - side, side])
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _measure_changed(self, _place: int) -> None:
         self.model.set_measure(self.chosen_measure)
         self.table_card.heading.hint.setText(HINT if self.model.measure.is_share else HINT_OF_QUANTITY)

@@ -127,8 +127,6 @@ class ScenarioForm(QWidget):
             expect=expect,
         )
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _calls(self) -> tuple[ExpectedCall, ...]:
         tool = self.tool_box.currentData()
         if tool in (NO_CALL, ANY_CALLS):

@@ -235,8 +235,6 @@ class EvalSetupView(FollowsSize, QWidget):
         directions = QHBoxLayout.Direction
         self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _connect(self) -> None:
         for part in (self._suites, self._models, self.axes, self.scenarios, self.judge):
             part.changed.connect(self.changed)

@@ -81,8 +81,6 @@ class SuiteEditor(PlainDialog):
         else:
             super().reject()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _is_changed(self) -> bool:
         return not self._take() or self._edited() != self._unedited
 

@@ -133,8 +133,6 @@ class EvalTable(FollowsSize, QTableView):
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_model"):
             self._fit()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _name_clicked(self, row: int) -> None:
         if self._model.row(row).is_foldable:
             self.toggle(row)

@@ -203,8 +203,6 @@ class EvalTableModel(QAbstractTableModel):
             return plain_tip(sentence) if role == Qt.ItemDataRole.ToolTipRole else sentence
         return None
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _changed(self) -> None:
         """Announce other figures in all cells."""
         if self._rows and self._arms:

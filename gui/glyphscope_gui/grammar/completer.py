@@ -84,8 +84,6 @@ class GrammarCompleter(QObject):
             return True
         return False
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _before(self) -> str:
         cursor = self._editor.textCursor()
         return cursor.block().text()[: cursor.positionInBlock()]

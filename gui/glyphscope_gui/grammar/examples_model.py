@@ -118,8 +118,6 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         self._set(index.row(), GrammarExample(text, self.examples[index.row()].matches))
         return True
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _set(self, row: int, example: GrammarExample) -> None:
         """Change one row in place, so that an editor in it stays open."""
         examples = (*self.examples[:row], example, *self.examples[row + 1 :])

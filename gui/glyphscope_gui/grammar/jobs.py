@@ -60,8 +60,6 @@ class LatestJobs(QObject):
         if slot in self._running.values():
             self._dropped.add(slot)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _stop(self) -> None:
         self.is_closed = True
         for waiting in self._waiting.values():

@@ -70,8 +70,6 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
     def files_dropped(self, paths: list[Path]) -> None:
         self.fileDropped.emit(str(paths[0]))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_links(self) -> None:
         self.copy_link = link(
             tr("Edit as text"), tr("Edit a copy of the generated grammar; the tools do not change"), self

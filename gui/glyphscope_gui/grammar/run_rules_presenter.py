@@ -66,8 +66,6 @@ class GrammarTokens(QObject):
             self._place = (text, at)
             self._changed()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _made(self, trie: TokenTrie) -> None:
         self._trie = trie
         self._changed()
@@ -130,8 +128,6 @@ class RunRulesPresenter(QObject):
         last = self._bench.last
         if last is not None and last.text == document.text:
             self._go(last)
-
-    # -- inside ------------------------------------------------------------------------------------------------
 
     def _checked(self, found: Checked) -> None:
         self.tokens.set_grammar(found.grammar)

@@ -102,8 +102,6 @@ class GrammarStep(FollowsLooks, QWidget):
         length = len(self.text)
         return tr("character {place:,} of {length:,}", place=self.at, length=length) if length else ""
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _rule_links(self, view: StepView) -> str:
         names = view.rules
         shown = names if len(names) <= MOST_RULES else (*names[:3], "…", *names[-(MOST_RULES - 4) :])

@@ -320,8 +320,6 @@ class GrammarBench(QObject):
         """A function: whether another text was checked since."""
         return lambda: self._jobs.is_closed or self.last is not found
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _is_closed(self) -> bool:
         return self._jobs.is_closed
 

@@ -172,8 +172,6 @@ class HistoryDock(QWidget):
             self._delete_for_good()
         end_work(self)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_list(self) -> PlainList:
         description = tr("Enter opens a run, Delete deletes it, P pins it, S saves it, A adds it to a suite.")
         words = tr("Runs, newest first")

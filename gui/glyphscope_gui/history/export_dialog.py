@@ -74,8 +74,6 @@ class ExportDialog(PlainDialog):
         self.saveRequested.emit(path, self._exported.text)
         self.accept()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _copy(self) -> None:
         copy_text(self._exported.text)
         self.copy_button.setText(tr("Copied"))

@@ -114,8 +114,6 @@ class CharacterLine(FollowsSize, QWidget):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.8, 0.8, -0.8, -0.8), 5, 5)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _metrics(self) -> QFontMetricsF:
         return QFontMetricsF(mono_font(_LARGER))
 

@@ -180,8 +180,6 @@ class LessonExperiment(QFrame):
         """Return the state at the end of the shown run."""
         return run_state(self._events)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _live(self) -> None:
         if self.is_running:
             self.stopRequested.emit()

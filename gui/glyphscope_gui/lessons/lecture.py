@@ -163,8 +163,6 @@ class Lecture(QObject):
             return self._view.reader.press(key, modifiers)
         return True
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _show_notes(self) -> None:
         notes = self.notes
         if notes.isVisible():

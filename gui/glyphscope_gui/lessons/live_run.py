@@ -61,8 +61,6 @@ class LiveRun(QObject):
             self._runs.stop()
         self._card, self._job = None, 0
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _begin(self, request: RunRequest) -> None:
         if self._card is not None and not self._runs.is_busy:
             request = msgspec.structs.replace(request, model=self._context.project.model)

@@ -100,8 +100,6 @@ class LessonPage(FollowsSize, QWidget):
         width = LIST_WIDTH if self.width() >= WIDE else SLIM_LIST_WIDTH
         self.list_card.setFixedWidth(round(width * min(letters(self), 1.6)))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _lay_out(self) -> None:
         self.list_card = Card(tr("Lessons"), self.list, actions=(self.open_button,), padded=False)
         self.stack = stack(self.empty, self.reader)

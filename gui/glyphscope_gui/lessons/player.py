@@ -110,8 +110,6 @@ class LessonPlayer(QObject):
         pace = min(max(tokens_a_second, SLOWEST), FASTEST)
         self._timer.setInterval(round(1000 / pace))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _tick(self) -> None:
         self._go(self.place + 1)
         if self.at_end:

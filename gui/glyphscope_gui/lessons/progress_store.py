@@ -40,8 +40,6 @@ class LessonProgressStore(QObject):
         if self._is_dirty:
             self._progress.save()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _save(self) -> None:
         """One at a time: of two at once the older might be written last."""
         if not self._is_dirty or self._background.is_busy:

@@ -54,8 +54,6 @@ class LessonProse(FollowsSize, FollowsLooks, LeavesWheel, QTextEdit):
     def minimumSizeHint(self) -> QSize:
         return QSize(120, self.height())
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _restyle(self) -> None:
         self.show_markdown(self._markdown)
 

@@ -192,8 +192,6 @@ class LessonQuestion(QFrame):
             return True
         return False
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _how(self) -> str:
         if self.sheet.kind == "character":
             return tr("Click a character, or move to it with the arrow keys.")

@@ -198,8 +198,6 @@ class LessonReader(FollowsSize, ScrollArea):
             return True
         return super().eventFilter(watched, event)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _uncover(self) -> None:
         """Show everything up to the first question that is open: what follows it may give the answer away."""
         is_covered = False

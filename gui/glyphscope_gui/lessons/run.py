@@ -271,8 +271,6 @@ class LessonRun(FollowsSize, QFrame):
         self.token_title.setText(token_title(token))
         self.token_note.show_literally(token_words(token, started.request))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _toggle(self) -> None:
         if self.player.is_playing:
             self.player.pause()

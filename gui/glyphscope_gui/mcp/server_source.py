@@ -177,8 +177,6 @@ class ServerSource:
             self._closed = True
         self.stop()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _notify_asked(self, _server: McpServer) -> None:
         if self._asked is not None:
             self._asked(self.name)

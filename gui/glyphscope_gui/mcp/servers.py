@@ -181,8 +181,6 @@ class ServersController(QObject):
         self._background.close()
         self.demo.close()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _put(self, name: str, entry: dict[str, Any], *, allowed: bool) -> None:
         known = self._made(name, entry)
         self._known[name] = known

@@ -124,8 +124,6 @@ class ModelDialog(FollowsSize, PlainDialog):
             self.scroll_area.ensureWidgetVisible(self.hub.lowest(), 0, 12)
         return super().eventFilter(watched, event)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _lay_out(self) -> None:
         inner = self._inner = QWidget(self)
         elsewhere = hbox(self.file_button, self.endpoint_button, STRETCH, spacing=8)

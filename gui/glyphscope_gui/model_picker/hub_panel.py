@@ -113,8 +113,6 @@ class HubPanel(QWidget):
         shown = (self.use_button, self.download_button, self.cancel_button, self.words, self.name_edit)
         return next(widget for widget in shown if not widget.isHidden())
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _lay_out(self) -> None:
         line = hbox((self.name_edit, 1), self.look_button, spacing=8)
         buttons = hbox(STRETCH, self.cancel_button, self.download_button, self.use_button, spacing=8)

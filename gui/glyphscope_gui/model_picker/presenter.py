@@ -101,8 +101,6 @@ class ModelPresenter(QObject):
     def is_busy(self) -> bool:
         return self.downloads.phase is not Phase.IDLE
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _show_status(self, status: ModelStatus) -> None:
         """Loading progress; and once the model is open, its name and quantisation as the file itself says."""
         if status.phase == "opening":

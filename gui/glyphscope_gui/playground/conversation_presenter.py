@@ -41,8 +41,6 @@ class ConversationPresenter(QObject):
         started = self._state.started
         self._view.show_reply(started is not None and bool(answer_messages(self._state, started.request)))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _take_over(self, text: str) -> None:
         """The messages of the shown run become the project's; of a record its system prompt too."""
         started = self._state.started

@@ -222,8 +222,6 @@ class EvidenceDock(ScrollArea):
 
         return SavingsChart(self)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _show_bar(self) -> None:
         """Scroll to the actions at the token, once they are laid out."""
         self._column.activate()

@@ -216,8 +216,6 @@ class PlaygroundPresenter(Page):
     def _copy(self, form: ExportForm) -> None:
         self.context.recorder.copy(tuple(self._runs.events), form)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _choose(self, place: TokenPlace) -> None:
         """Select a token of the opened record."""
         self.stages.choice.choose(place.stage, pin=False)

@@ -230,8 +230,6 @@ class RunPage(FollowsSize, QWidget):
         self.copy_button.setVisible(not is_crowded(self))  # the context menu copies too
         self._share_room()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_copying(self) -> None:
         self.copy_menu = CopyMenu(self)
         shown = named(QAction(tr("Copy what is &shown"), self), "copyShown")

@@ -184,8 +184,6 @@ class StepChart(Chart):
         if 0 <= round(place.x()) < len(self._tokens):
             self.tokenChosen.emit(round(place.x()))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _draw_soon(self) -> None:
         """Not at once: Qt paints the whole window when a chart changes."""
         if not self._timer.isActive():

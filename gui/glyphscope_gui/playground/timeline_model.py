@@ -114,8 +114,6 @@ class TimelineModel(TableModel[TimelineRow]):
             amount = tr("{used} of {most}", used=amount, most=spent_words(spent.most, column))
         return tr("{amount} bytes", amount=amount) if column == BYTES else amount
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _update(self, place: int, state: RunState, request: RunRequest | None, now: float) -> None:
         if place == len(self._stages):
             self._stages.append(StageRows(place, request))

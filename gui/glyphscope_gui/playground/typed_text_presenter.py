@@ -29,8 +29,6 @@ class TypedTextPresenter(QObject):
         bar.field.tokensRequested.connect(self._ask)
         self._rules.textChecked.connect(self._show_refusal)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _ask(self, text: str) -> None:
         token = self._page.current_token()
         if token is None:

@@ -270,8 +270,6 @@ class ProjectController(QObject):
         else:
             self._journal.clear()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _opened(self, path: Path, stored: StoredProject) -> None:
         """Show a project from a file, which anyone may have written: without the permissions in it."""
         request = stored.project.request

@@ -246,8 +246,6 @@ class RegistryDocument(QObject):
         if state.problems != old.problems:
             self.problemsChanged.emit(state.problems)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _put_text(self, tool: Tool, text: str, label: str, key: str, *, keep_text: bool) -> None:
         parameters, problems = _check(tool, text)
         state = self._without_text(tool.name)

@@ -61,8 +61,6 @@ class PromptChanges(QWidget):
         self._write(changes, shown.loss.char if shown is not None and shown.loss is not None else None)
         self.view.setAccessibleDescription(self.words.text())
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _changes_words(self, shown: ShownPrompt | None, changes: Changes | None) -> str:
         if shown is None or changes is None:
             if shown is not None and shown.origin == "record":

@@ -88,8 +88,6 @@ class ConversationEditor(QWidget):
         self._document.set_conversation(())
         self.choose(0)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _connect(self, document: PromptDocument) -> None:
         self.system_edit.textChanged.connect(
             lambda: document.set_system_prompt(self.system_edit.toPlainText())

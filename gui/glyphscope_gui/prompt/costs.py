@@ -110,8 +110,6 @@ class PromptCosts(QTreeView):
     def minimumSizeHint(self) -> QSize:
         return QSize(120, 4 * self.fontMetrics().height())
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         self.partChosen.emit(self._costs.cost(current))
 

@@ -106,8 +106,6 @@ class PromptCostsModel(TreeModel):
             return plain_tip(self._row_words(row))
         return None
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _row_words(self, row: Cost) -> str:
         kind = "" if not row.of else f", {KINDS.get(row.kind, row.kind)}"
         tokens = ": " + tr("%n token(s)", "", row.tokens) if self._counted else ""

@@ -211,8 +211,6 @@ class PromptDock(QWidget):
             self.system_edit.centerCursor()
         self.system_edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _connect(self, document: PromptDocument) -> None:
         self.conversation.template_link.clicked.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
         self.preset_combo.activated.connect(

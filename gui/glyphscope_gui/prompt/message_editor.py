@@ -73,8 +73,6 @@ class MessageEditor(QWidget):
         self._showing = False
         show_words(self.words, problem)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _show_calls(self, message: Message) -> None:
         """Show a message's calls; a text being typed stays unchanged as long as it has the same calls."""
         try:

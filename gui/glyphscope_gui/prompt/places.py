@@ -76,8 +76,6 @@ def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: Prompt
     return ""
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
 _ABOVE = tr("Select a row below to edit it.")
 _WHY = {
     "template": tr("Written by the model’s chat template."),

@@ -87,8 +87,6 @@ class RenderedPrompt(CodeEdit):
             return QWidget.event(self, event)  # the tip is that of the part under the mouse
         return super().event(event)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _cursor_moved(self) -> None:
         if self._reports_cursor and self.hasFocus() and not self._showing:
             self.placeChosen.emit(self._character(self.textCursor()))

@@ -100,8 +100,6 @@ class PromptWatch(QObject):
         previous = next(iter((self._last or self._previous).values()), None)
         self._start(_Job(prompt, "now", previous=previous, read=self._read))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _rendered(self, event: PromptRendered, *, is_record: bool) -> None:
         if is_record:
             self._start(_Job(event, "record"))

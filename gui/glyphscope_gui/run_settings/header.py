@@ -148,8 +148,6 @@ class Header(FollowsSize, QFrame):
         hint = super().sizeHint()
         return QSize(hint.width(), self._height(hint))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_pickers(self) -> None:
         self.notation = named(Segmented(NOTATIONS, parent=self), "notationPicker", tr("Notation"))
         self.notation.chosen.connect(self._choose_notation)

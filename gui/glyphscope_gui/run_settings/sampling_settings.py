@@ -133,8 +133,6 @@ class SamplingSettings(SettingsPopup):
         self._show_effect()
         super().show_below(anchor)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_fields(self) -> None:
         self._rows = sampling_fields()
         self._fields = {name: row.field for name, row in self._rows.items()}

@@ -130,8 +130,6 @@ class LoopForm(StructForm):
                 note = tr("{presets}, edited", presets=note)
         self.presets_note.setText(note)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _fill(self) -> None:
         self._add(
             "tool_use",

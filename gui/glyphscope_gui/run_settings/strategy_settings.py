@@ -73,8 +73,6 @@ class StrategySettings(SettingsPopup):
         self.show_options(self._options)
         super().show_below(anchor)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_common(self) -> None:
         self.thinking = named(ChoiceSetting(THINKING), "thinkingPicker")
         self.attempts = NumberSetting(0, 20, tr(" times"))

@@ -92,8 +92,6 @@ class CompareFieldsModel(TableModel[AlignedField]):
             return _parting(row, cell)
         return None
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _standing(self, row: AlignedField) -> str:
         return "first" if self._alignment is not None and row is self._alignment.first else row.agreement
 

@@ -198,8 +198,6 @@ class FieldTableModel(TableModel[Row]):
         inner = path.removeprefix(f"{self._args_path}/") if self._args_path else path.removeprefix("/")
         return readable(f"/{inner}") or path
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _begin_call(self, call: int) -> None:
         if self._registry is not None and self._name_path is not None:
             count = len(self._registry.allowed)

@@ -301,8 +301,6 @@ class RunController(QObject):
         self._worker.deleteLater()
         self._thread.deleteLater()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _id(self) -> int:
         self._next_id += 1
         return self._next_id

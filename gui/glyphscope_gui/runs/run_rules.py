@@ -126,8 +126,6 @@ class RunRules(QObject):
         self._typed = index, text
         self._next()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _drop(self) -> None:
         if self._run is not None:
             self._run.dropped.set()

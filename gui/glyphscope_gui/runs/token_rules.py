@@ -146,8 +146,6 @@ class RuleReader:
                 texts[number] = UNRELATED[found]
         return Refusal(len(before), place if masked else "", tuple(texts), tuple(why))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _read(self, token: Token, cancelled: Callable[[], bool]) -> TokenRule:
         self._count += 1
         if self._count > MOST_TOKENS:

@@ -201,8 +201,6 @@ class CallForm(QStackedWidget):
                 continue
             self._show(row, "impossible" if wrong else "holds" if given else "", wrong)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_rows(self, names: list[str], given: dict[str, Any], words: str) -> None:
         box = QWidget()
         grid = grid_layout(box, spacing=(12, 5), margins=(0, 2, 6, 2), stretch=1)

@@ -75,8 +75,6 @@ class CallPresenter(QObject):
 
         self._background.start("save", lambda: atomic_write(path, data), done, self._error)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _choose_file(self, file: BinaryFile) -> None:
         ask_where_to_save(
             self._panel,

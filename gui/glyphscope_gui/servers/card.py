@@ -174,8 +174,6 @@ class ServerCard(Card):
         self.ping_button.setText(words or tr("Ping"))
         self.ping_button.setToolTip(plain_tip(tip) or tr("Send a ping and show the response time"))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _show_actions(self, known: KnownServer | None) -> None:
         for widget in self._actions:
             widget.setVisible(known is not None)

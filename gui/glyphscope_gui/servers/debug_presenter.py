@@ -81,8 +81,6 @@ class DebugPresenter(QObject):
         dialog.show()
         return dialog
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     @property
     def _source(self) -> ServerSource | None:
         return self._servers.server_source(self._current())

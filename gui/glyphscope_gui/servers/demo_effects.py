@@ -137,8 +137,6 @@ class DemoEffects(Card):
         self.workspace_view.show_text(text)
         self._count("workspace", tr("{size} as text", size=byte_size(len(text.encode("utf-8", "replace")))))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _mail_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
         mail = self.mails.row(current.row())
         if mail is None:
@@ -204,8 +202,6 @@ class DemoEffectsPresenter(QObject):
         context.services.servers.effectsChanged.connect(self._changed)
         context.navigator.shown.connect(self._page_shown)
         effects.fileChosen.connect(self._read)
-
-    # -- inside ------------------------------------------------------------------------------------------------
 
     def _page_shown(self, page: PageId) -> None:
         if page is PageId.SERVERS:

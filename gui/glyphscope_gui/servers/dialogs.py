@@ -210,8 +210,6 @@ class ImportServersDialog(PlainDialog):
     def ticked(self) -> tuple[FoundServer, ...]:
         return tuple(server for box, server in self._boxes if box.isChecked())
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _read_text(self) -> None:
         text = self.text_edit.toPlainText()
         self._background.start("read", lambda: find_servers(text), self._show, self._failed)
@@ -312,8 +310,6 @@ class RootsDialog(PlainDialog):
     def accept(self) -> None:
         self.chosen.emit(tuple(self._roots))
         super().accept()
-
-    # -- inside ------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
         self.list.clear()

@@ -126,8 +126,6 @@ class ServerLog(Card):
         self.model.show(())
         self.printed.clear()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_beside(self) -> QWidget:
         """The chosen message, and what can be done with it."""
         self._beside = QWidget()

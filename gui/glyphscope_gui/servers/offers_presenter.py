@@ -86,8 +86,6 @@ class OffersPresenter(QObject):
         self._say(view.resources, "resources", offers, ready, tr("The server offers no resources."))
         self._say(view.prompts, "prompts", offers, ready, tr("The server offers no prompts."))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _stop(self) -> None:
         self._cancel.set()
         self._completing.set()

@@ -77,8 +77,6 @@ class ServersPage(FollowsSize, QWidget):
         super().showEvent(event)
         self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _lay_out(self) -> None:
         self.list_card = Card(
             tr("Servers"), self.list, actions=(self.add_button, self.import_button), padded=False

@@ -144,8 +144,6 @@ class QuestionCard(Card):
         self.words.setText(words)
         self._show_generating()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _generate(self) -> None:
         if self._generating:
             self.stopRequested.emit()

@@ -46,8 +46,6 @@ class QuestionsPresenter(QObject):
         sources = [known.source for known in self._servers.known if known.source is not None]
         return [question for source in sources for question in source.questions]
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _show(self, _server: str = "") -> None:
         waiting = self.open
         shown = self._card.question

@@ -111,8 +111,6 @@ class RequestDialog(PlainDialog):
         else:
             self.jobs.call(work)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _fill(self, entry: Entry | None) -> None:
         params = params_of(entry) if entry is not None else None
         if entry is not None:

@@ -72,8 +72,6 @@ class Suggestions(QObject):
             return True
         return False
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     @property
     def _is_open(self) -> bool:
         return self.list is not None and self.list.isVisible()

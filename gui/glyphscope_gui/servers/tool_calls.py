@@ -99,8 +99,6 @@ class ToolCalls(QObject):
         if self._cancel is not None:
             self._cancel.set()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _report(self, done: float, total: float | None, message: str) -> None:
         """In the call's thread: the last word counts, and is looked at when it suits the window."""
         self._last_report = (done, total, message)

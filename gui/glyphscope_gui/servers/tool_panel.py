@@ -258,8 +258,6 @@ class ToolPanel(FollowsSize, Card):
         super().showEvent(event)
         QTimer.singleShot(0, self, self._fit)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_buttons(self, body: QWidget) -> None:
         words = self._panel_words
         self.call_button = push_button(

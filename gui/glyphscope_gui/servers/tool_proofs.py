@@ -80,8 +80,6 @@ class ToolProofs(QObject):
             self._cancelled.set()
         self._next()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _stop(self) -> None:
         self._queue = []
         self._cancelled.set()

@@ -58,8 +58,6 @@ class ServerTools(FilteredList[ToolRow]):
         for widget in (self.changes, self.changes_link):
             widget.setVisible(bool(changes))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _lay_out(self) -> None:
         top = hbox(self.filter_edit, margins=(PAD - 5, 8, PAD - 5, 0))
         foot = hbox(

@@ -68,8 +68,6 @@ class SettingsDialog(FollowsSize, QDialog):
         parts = (self.search_edit, self.list, *self.sections, self.buttons)
         return focus_next(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_search(self) -> None:
         self.search_edit = named(LineEdit(self), "settingsSearch", tr("Find a setting"))
         self.search_edit.setPlaceholderText(tr("Find a setting (Ctrl+F)"))

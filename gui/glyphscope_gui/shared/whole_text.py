@@ -166,8 +166,6 @@ class WholeTextDialog(PlainDialog):
             self._failed,
         )
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_parts(self, note: str) -> None:
         self.search = LineEdit(self, placeholderText=tr("Find"), clearButtonEnabled=True)
         named(self.search, "wholeTextSearch", tr("Find in the whole text"))

@@ -280,8 +280,6 @@ class MainWindow(FollowsSize, QMainWindow):
         self._begun = self.size()
         """The initial size: a window that the user resized is not fitted to the screen."""
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _offer(self, words: str, button: str, do: Callable[[], None]) -> None:
         next(iter(self.pages.values())).offer(words, button, do)
 

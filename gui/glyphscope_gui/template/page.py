@@ -180,8 +180,6 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
     def files_dropped(self, paths: list[Path]) -> None:
         self.fileDropped.emit(str(paths[0]))
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _slot_clicked(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
         if index.isValid():
             self.slotChosen.emit(index.row())

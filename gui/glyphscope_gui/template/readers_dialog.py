@@ -107,8 +107,6 @@ class ReadersDialog(PlainDialog):
         """Whether the text is being read."""
         return self._background.is_busy or self._timer.isActive()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _lay_out(self) -> None:
         thinking = PlainLabel(tr("Thinking in the prompt:"), self, role="muted")
         line = hbox(thinking, self.states, STRETCH)

@@ -73,8 +73,6 @@ class ToolActions(QObject):
             self._show_error,
         )
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _action(self, text: str, slot: Callable[[], object], shortcut: str = "") -> QAction:
         action = QAction(text, self)
         action.triggered.connect(lambda _checked=False: slot())

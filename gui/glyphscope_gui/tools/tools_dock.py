@@ -162,8 +162,6 @@ class ToolsDock(TakesFiles, QWidget):
     def files_dropped(self, paths: list[Path]) -> None:
         self.actions_.read_file(paths[0])
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _make_filter(self) -> QLineEdit:
         edit = LineEdit(self, placeholderText=tr("Find tools"), clearButtonEnabled=True)
         named(edit, "toolFilter", tr("Find tools"))

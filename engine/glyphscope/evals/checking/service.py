@@ -93,9 +93,6 @@ def call_function(
     return FunctionVerdict(found.passed, found.reason)
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _ask(question: wire.Question) -> wire.Answer:
     return _answer(_PATHS, question, PATH_SECONDS)
 

@@ -69,9 +69,6 @@ def changes_between(
     )
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _paired(before: Sequence[Arm], after: Sequence[Arm]) -> tuple[list[tuple[Arm, Arm]], list[str]]:
     there = {arm.id: arm for arm in after}
     pairs = [(arm, there[arm.id]) for arm in before if arm.id in there]

@@ -68,9 +68,6 @@ def assert_all(
     return AssertionResult(verdict, tuple(work.judged), tuple(work.runs))
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 class _Work:
     """The assertions of one sample, with the judge's verdicts and runs."""
 

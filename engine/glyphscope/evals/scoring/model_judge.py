@@ -153,9 +153,6 @@ def judge_prompt(rubric: str, result: dict[str, Any]) -> str:
     )
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _run(request: RunRequest, model: Model, cancelled: threading.Event) -> Generator[AnyEvent, None, None]:
     """Every event of the judge's run: a record of it is one like any other."""
     emitter = Emitter()

@@ -106,9 +106,6 @@ def import_bfcl(questions: Path, answers: Path | None = None) -> ImportedSuite:
     return ImportedSuite(_suite(questions.stem, scenarios, left_out), tuple(left_out))
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 class _Entries:
     """Makes scenarios of entries."""
 

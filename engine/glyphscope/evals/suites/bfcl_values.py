@@ -123,9 +123,6 @@ def parsed_call(source: str, tools: dict[str, dict[str, Any]]) -> ExpectedCall:
     return ExpectedCall(tools=(name,), arguments=arguments, match="subset", optional=optional, folded=True)
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _call_of(source: str) -> ast.Call:
     if len(source) > _MAX_SOURCE:
         raise NotReadable(f"A call of an answer has more than {_MAX_SOURCE:,} characters.")

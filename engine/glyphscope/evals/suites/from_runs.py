@@ -118,9 +118,6 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
     )
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _request(request: RunRequest) -> dict[str, Any]:
     """The members of the request that differ from the defaults, among those allowed in a suite."""
     members: dict[str, Any] = {"strategy": request.strategy}

@@ -105,9 +105,6 @@ def suite_registry(suite: Suite, scenario: Scenario | None, folder: FilePath | N
     return only_allowed(open_registry(source, folder), scenario.tools)
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class _Reading:
     """One suite being read. Files that are named more than once are read once: registries as tools with the reasons why

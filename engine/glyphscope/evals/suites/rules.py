@@ -141,9 +141,6 @@ def size_problems(row: SizeRow, tools: KnownTools | None, path: Path) -> Iterato
             yield (*path, "arguments", *steps_of(wrong[0])), wrong[1]
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> Iterator[Found]:
     """Values of the right kind that no run could have."""
     for at, (least, message) in _LEAST.items():

@@ -54,9 +54,6 @@ def no_such(name: str, known: tuple[str, ...], what: str) -> str:
     return f'{what} has no "{shorten(name, _SHOWN)}". {meant}'
 
 
-# -- inside ----------------------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=256)
 def _info(kind: Any) -> inspect.Type:
     return inspect.type_info(kind)

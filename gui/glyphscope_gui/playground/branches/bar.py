@@ -313,8 +313,6 @@ class BranchBar(QWidget):
         menu.addActions(list(self.actions_.values()))
         return menu
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _show(self) -> None:
         able, chosen = self.can_branch, self._chosen
         self.setVisible(self._token is not None)

@@ -222,8 +222,6 @@ class Branches(QObject):
         if run in self.kin:
             self._find(run)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _begin(self, started: RunStarted, *, is_new: bool) -> None:
         parent = _parent(started.request)
         is_known = started.run in self.kin

@@ -116,8 +116,6 @@ class BranchTreeModel(TreeModel):
             self.renamed.emit(self.run(index), name)
         return True
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _of(self, index: Index) -> Kin:
         return self._kin[self.run(index)]
 

@@ -64,8 +64,6 @@ class WindowInteraction:
         with self._condition:
             self._condition.notify_all()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _ask(self, about: ApprovalNeeded | str) -> Decision | str | None:
         with self._condition:
             self._number += 1

@@ -166,8 +166,6 @@ class RunWorker(QObject):
         self._keeper.close()
         QThread.currentThread().quit()
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
     def _set_generating(self, query: Query | None) -> None:
         """Under the lock, so that `interrupt` cannot cancel the run that follows."""
         with self._query_lock:
