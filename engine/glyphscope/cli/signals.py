@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 INTERRUPTED = 130
 """The exit code of a command that was interrupted."""
@@ -19,13 +18,9 @@ def closing_when_ended() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = [(number, signal.signal(number, _interrupt)) for number in _ASKED_TO_END]
+    before = [(number, signal.signal(number, signal.default_int_handler)) for number in _ASKED_TO_END]
     try:
         yield
     finally:
         for number, handler in before:
             signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -191,7 +191,7 @@ class TemplateEnvironment(SandboxedEnvironment):
             "_counted": self._counted,
             "_measured": self._measured,
         }
-        self.globals.update(raise_exception=_raise, strftime_now=_strftime_now)
+        self.globals.update(raise_exception=_raise, strftime_now=lambda form: datetime.now().strftime(form))
         del self.globals["lipsum"]
 
     def read(self, source: str) -> tuple[Callable[[Mapping[str, Any]], str], frozenset[str]]:
@@ -371,7 +371,3 @@ def copied(value: Any) -> Any:
 
 def _raise(message: str) -> None:
     raise TemplateError(message)
-
-
-def _strftime_now(form: str) -> str:
-    return datetime.now().strftime(form)

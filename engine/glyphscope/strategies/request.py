@@ -74,11 +74,11 @@ def priced_prompt(
             tokens += model.count_tokens(text + begun) - model.count_tokens(text)
         text += begun
     lengths = token_lengths(text, tokens, model)
-    parts = (
-        priced_by_tokens(spans, lengths)
-        if lengths
-        else priced_by_counting(text, tokens, spans, model.count_tokens if tokens or not text else _unpriced)
-    )
+    if lengths:
+        parts = priced_by_tokens(spans, lengths)
+    else:  # an endpoint may not count tokens before the answer
+        count = model.count_tokens if tokens or not text else lambda _text: 0
+        parts = priced_by_counting(text, tokens, spans, count)
     return PromptRendered(text=text, tokens=tokens, cached=0, parts=parts, note=prompt.note, lengths=lengths)
 
 
@@ -142,11 +142,6 @@ def _generation(
 def special_tokens(request: RunRequest, model: Model) -> Mapping[str, int]:
     """The ids of the model's special tokens by their texts; empty for a request whose grammar names none."""
     return model.vocabulary().names if request.form else {}
-
-
-def _unpriced(text: str) -> int:
-    """For an endpoint that does not count tokens before the answer."""
-    return 0
 
 
 def _with_tools(

@@ -153,7 +153,7 @@ class EvalReading(QObject):
     def plan_again(self, result: EvalResult, then: Callable[[EvalJob], object]) -> None:
         """Plan a result again, to make its missing samples."""
         folder = ResultFolder(result.path, result.manifest)
-        self._start("plan", lambda: _job_of(folder), then)
+        self._start("plan", lambda: EvalJob(saved_plan(folder), result.path.parent, result.path), then)
 
     def _start(self, slot: str, work: Callable[[], _Outcome], done: Callable[[_Outcome], object]) -> None:
         self._background.start(slot, work, done, self.failed.emit)
@@ -195,10 +195,6 @@ def _report(path: Path) -> Path:
     if not report.is_file():
         publish(path)
     return report
-
-
-def _job_of(folder: ResultFolder) -> EvalJob:
-    return EvalJob(saved_plan(folder), folder.path.parent, folder.path)
 
 
 def _priced(matrix: Matrix) -> Priced:

@@ -267,7 +267,7 @@ class RouterForm(StructForm):
             tr("Maximum number of questions from the router"),
         )
         for name, title in (("router", tr("Router prompt")), ("executor", tr("Executor prompt"))):
-            field = LinesSetting(_template, _template_text, tr("the preset “{preset}”", preset=name))
+            field = LinesSetting(_template, lambda own: own or "", tr("the preset “{preset}”", preset=name))
             field.document().setDocumentMargin(4)
             tip = tr(
                 "A custom template that replaces the preset:\n\n{template}",
@@ -283,10 +283,6 @@ def _lines(text: str) -> tuple[str, ...]:
 def _template(text: str) -> str | None:
     """The custom template; None for the preset's."""
     return text if text.strip() else None
-
-
-def _template_text(value: str | None) -> str:
-    return value or ""
 
 
 _CHOICES = (

@@ -213,7 +213,7 @@ class Navigation(QObject):
         self.pages: dict[PageId, Page] = {}
         self._states: dict[PageId, QByteArray] = {}
         self._focus: dict[PageId, QWidget] = {}
-        self._current = next(iter(PageId))
+        self.current = next(iter(PageId))
 
     def fill(self, pages: Sequence[Page], presentation: Presentation) -> PageRail:
         """Take the pages, of which the first is shown. Returns the rail to choose them with."""
@@ -223,17 +223,13 @@ class Navigation(QObject):
             self.stack.addWidget(_Scrolled(page.widget))
         self.rail = PageRail(pages, self._window)
         self.rail.chosen.connect(self.show)
-        self.rail.show_page(self._current)
+        self.rail.show_page(self.current)
         return self.rail
-
-    @property
-    def current(self) -> PageId:
-        return self._current
 
     @property
     def page(self) -> Page:
         """The page that is shown."""
-        return self.pages[self._current]
+        return self.pages[self.current]
 
     @property
     def is_cut_off(self) -> bool:
@@ -244,7 +240,7 @@ class Navigation(QObject):
     def first_state(self) -> QByteArray:
         """The arrangement of the docks beside the first page, which the settings keep."""
         first = next(iter(self.pages))
-        return self._window.saveState() if self._current == first else self._states[first]
+        return self._window.saveState() if self.current == first else self._states[first]
 
     def begin_presentation(self) -> None:
         self._presentation.begin()
@@ -254,14 +250,14 @@ class Navigation(QObject):
 
     def show(self, page: PageId, place: Place | None = None) -> None:
         """Show a page as it was left, with the keyboard where it was, or at a place on it."""
-        if page != self._current:
+        if page != self.current:
             self._switch(page)
         self.rail.show_page(page)
         if place is not None:
             self.page.go_to(place)
 
     def _switch(self, page: PageId) -> None:
-        before, window = self._current, self._window
+        before, window = self.current, self._window
         self.leaving.emit(before)
         focused = window.focusWidget()
         if focused is not None and self.stack.isAncestorOf(focused):
@@ -276,7 +272,7 @@ class Navigation(QObject):
             else:
                 for dock in self._docks():
                     dock.hide()
-            self._current = page
+            self.current = page
             self.stack.setCurrentIndex(list(self.pages).index(page))
         finally:
             window.setUpdatesEnabled(painted)

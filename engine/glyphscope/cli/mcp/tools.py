@@ -30,7 +30,7 @@ from glyphscope.grammar.builder.contradictions import registry_contradictions
 from glyphscope.registry import Tool, ToolRegistry, to_json
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
-from glyphscope.tools.mcp import McpServer, ServerConfig
+from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
 
@@ -57,7 +57,7 @@ def list_servers(
     request.allow(yes=chosen.yes)
     with started([with_roots(each, chosen.root) for each in request.servers], seconds) as servers:
         if as_json:
-            off = [_entry_off(config) for config in request.disabled]
+            off = [{"name": c.name, "identity": c.identity, "state": "disabled"} for c in request.disabled]
             problems = [problem._asdict() for problem in request.problems]
             print_json({"servers": [*map(_entry, servers), *off], "problems": problems})
         else:
@@ -112,10 +112,6 @@ def _entry(server: McpServer) -> dict[str, Any]:
         "list_problem": server.list_problem,
         "error": None if error is None else {"message": error.message, "hint": error.hint, "log": error.log},
     }
-
-
-def _entry_off(config: ServerConfig) -> dict[str, Any]:
-    return {"name": config.name, "identity": config.identity, "state": "disabled"}
 
 
 @with_groups(only=("server", "yes"))

@@ -136,7 +136,7 @@ class _Entries:
         expected = self._expected(name, entry, tools, len(prompts))
         scenario = Scenario(
             id=name,
-            group=_category(name),
+            group=name.rpartition("_")[0] or name,
             prompt=prompts[0],
             expect=expected[0],
             turns=tuple(Turn(prompt=p, expect=e) for p, e in zip(prompts[1:], expected[1:], strict=True)),
@@ -321,10 +321,6 @@ def _parsed_object(value: Any, where: str) -> dict[str, Any]:
         message = problems[0].message if problems else "Each entry is a JSON object."
         raise SuiteError(message, where=where)
     return copy
-
-
-def _category(name: str) -> str:
-    return name.rpartition("_")[0] or name
 
 
 def _slug(name: str) -> str:

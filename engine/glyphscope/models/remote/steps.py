@@ -19,14 +19,10 @@ class StepMaker:
 
     def __init__(self, alternatives: int) -> None:
         self._alternatives = alternatives
-        self._index = 0
+        self.count = 0
+        """The steps so far."""
         self._decoder = text_decoder()
         self._half = ""
-
-    @property
-    def count(self) -> int:
-        """The steps so far."""
-        return self._index
 
     def written(self, written: Sequence[PrefixPart]) -> tuple[TokenStep, ...]:
         """The pieces that the answer begins with. They count with the others."""
@@ -87,8 +83,8 @@ class StepMaker:
 
     def _next(self) -> int:
         """The number of the next step."""
-        self._index += 1
-        return self._index - 1
+        self.count += 1
+        return self.count - 1
 
 
 def _alternative(token: Likely) -> Alternative:

@@ -38,12 +38,8 @@ class Outbox:
     """Mails in the order in which they came; from any thread."""
 
     def __init__(self) -> None:
-        self._mails: tuple[Mail, ...] = ()
+        self.mails: tuple[Mail, ...] = ()
         self._lock = threading.Lock()
-
-    @property
-    def mails(self) -> tuple[Mail, ...]:
-        return self._mails
 
     def put(self, to: str, subject: str, body: str, cc: Sequence[str] = ()) -> Mail:
         """Raises ToolError for an invalid address, a subject of several lines, or too much of anything."""
@@ -59,10 +55,10 @@ class Outbox:
             raise ToolError(f"The body has {len(body):,} characters; at most {MAX_BODY:,}.")
         at = datetime.now(UTC).isoformat(timespec="seconds")
         with self._lock:
-            if len(self._mails) >= MAX_MAILS:
+            if len(self.mails) >= MAX_MAILS:
                 raise ToolError(f"The outbox is full: it holds {MAX_MAILS:,} e-mails.")
-            mail = Mail(number=len(self._mails) + 1, to=to, cc=tuple(cc), subject=subject, body=body, at=at)
-            self._mails = (*self._mails, mail)
+            mail = Mail(number=len(self.mails) + 1, to=to, cc=tuple(cc), subject=subject, body=body, at=at)
+            self.mails = (*self.mails, mail)
         return mail
 
 

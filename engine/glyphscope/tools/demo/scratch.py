@@ -42,22 +42,18 @@ class Scratch:
     """The folder is made when the first file is written; by default it is a temporary one."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
+        self.folder = folder
+        """Where the files are; None as long as there is no folder."""
         self._own = folder is None
         self._lock = threading.RLock()
-
-    @property
-    def folder(self) -> Path | None:
-        """Where the files are; None as long as there is no folder."""
-        return self._folder
 
     def files(self) -> tuple[ScratchFile, ...]:
         """The plain files in it, in order of their paths; at most one more than may be written."""
         found: list[ScratchFile] = []
         with self._lock:
-            if self._folder is None:
+            if self.folder is None:
                 return ()
-            for place, folders, names in os.walk(self._folder):
+            for place, folders, names in os.walk(self.folder):
                 folders.sort()
                 for name in sorted(names):
                     full = Path(place, name)
@@ -66,7 +62,7 @@ class Scratch:
                     except OSError:  # gone in between
                         continue
                     if stat.S_ISREG(known.st_mode):
-                        found.append(ScratchFile(full.relative_to(self._folder).as_posix(), known.st_size))
+                        found.append(ScratchFile(full.relative_to(self.folder).as_posix(), known.st_size))
                 if len(found) > MAX_FILES:
                     break
         return tuple(sorted(found, key=lambda file: file.path))
@@ -75,7 +71,7 @@ class Scratch:
         """The bytes of a file. Raises ToolError: no such file, not a file, outside, too large."""
         with self._lock:
             parts = _parts(path)
-            full = self._inside(parts) if self._folder is not None else None
+            full = self._inside(parts) if self.folder is not None else None
             if full is None or not os.path.lexists(full):
                 raise ToolError(f"There is no file {_shown(path)}.", hint=self._listing())
             if full.is_dir():
@@ -109,23 +105,23 @@ class Scratch:
     def close(self) -> None:
         """Remove a temporary folder; a given one stays."""
         with self._lock:
-            if self._own and self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
-                self._folder = None
+            if self._own and self.folder is not None:
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self.folder = None
 
     def _made(self) -> None:
         try:
-            if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="glyphscope-scratch-"))
-            self._folder.mkdir(parents=True, exist_ok=True)
+            if self.folder is None:
+                self.folder = Path(tempfile.mkdtemp(prefix="glyphscope-scratch-"))
+            self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ToolError(f"The scratch folder cannot be made: {error.strerror}.") from error
 
     def _inside(self, parts: tuple[str, ...]) -> Path:
         """Where the path leads, links followed. Raises ToolError unless that is in the folder."""
-        assert self._folder is not None
+        assert self.folder is not None
         try:
-            root = self._folder.resolve()
+            root = self.folder.resolve()
             full = root.joinpath(*parts).resolve()
         except (OSError, RuntimeError):  # a loop of links
             raise ToolError(f"{_shown('/'.join(parts))} cannot be followed: its links form a loop.") from None
@@ -138,8 +134,8 @@ class Scratch:
             raise ToolError(
                 f"{_shown(path)} would have {size:,} bytes; a file holds at most {MAX_FILE_BYTES:,}."
             )
-        assert self._folder is not None
-        others = [file for file in self.files() if self._folder.resolve() / file.path != full]
+        assert self.folder is not None
+        others = [file for file in self.files() if self.folder.resolve() / file.path != full]
         if len(others) >= MAX_FILES:
             raise ToolError(f"The scratch folder is full: it holds {MAX_FILES} files.")
         if sum(file.bytes for file in others) + size > MAX_TOTAL_BYTES:

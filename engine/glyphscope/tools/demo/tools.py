@@ -54,7 +54,8 @@ class DemoTools:
     ) -> None:
         """`scratch` is made when a file is written, and stays; without it a temporary folder is, until `close`."""
         self.changed = changed
-        self._scratch = Scratch(scratch)
+        self.scratch = Scratch(scratch)
+        """The files: `scratch.files()` and `scratch.read(path)` for a view of them."""
         self._outbox = Outbox()
         self._workspace = Workspace(workspace)
         self._tools = {tool.name: tool for tool in demo_tools()}
@@ -75,11 +76,6 @@ class DemoTools:
     def outbox(self) -> tuple[Mail, ...]:
         """The e-mails of send_email, the oldest first."""
         return self._outbox.mails
-
-    @property
-    def scratch(self) -> Scratch:
-        """The files: `scratch.files()` and `scratch.read(path)` for a view of them."""
-        return self._scratch
 
     @property
     def workspace(self) -> dict[str, Any]:
@@ -111,7 +107,7 @@ class DemoTools:
             return Outcome(fault="tool", message=str(error))
 
     def close(self) -> None:
-        self._scratch.close()
+        self.scratch.close()
 
     def _report(self, place: Place) -> None:
         if (changed := self.changed) is not None:
@@ -149,7 +145,7 @@ class DemoTools:
 
     def _read_file(self, given: Arguments) -> Outcome:
         path, encoding = given["path"], given.get("encoding", "utf8")
-        data = self._scratch.read(path)
+        data = self.scratch.read(path)
         if encoding == "base64":
             return _said(base64.b64encode(data).decode("ascii"))
         if encoding == "binary":
@@ -174,7 +170,7 @@ class DemoTools:
                 f"The content is not valid Unicode: character {error.start + 1} is half of a pair.",
                 hint="Leave the escape of a lone surrogate out.",
             ) from None
-        size = self._scratch.write(path, data, mode)
+        size = self.scratch.write(path, data, mode)
         self._report("scratch")
         verb = "Added to" if mode == "append" else "Wrote"
         return _said(f"{verb} {path}: it has {size:,} bytes.", {"path": path, "bytes": size})

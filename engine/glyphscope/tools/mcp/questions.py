@@ -70,11 +70,7 @@ class Question:
     params: dict[str, Any]
     deliver: Callable[[Answer], None]
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _open: bool = True
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
+    is_open: bool = True
 
     @property
     def message(self) -> str:
@@ -137,7 +133,7 @@ class Question:
     def close(self) -> bool:
         """Withdraw the question; returns False where it was closed before."""
         with self._lock:
-            was, self._open = self._open, False
+            was, self.is_open = self.is_open, False
         return was
 
 

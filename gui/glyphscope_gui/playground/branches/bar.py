@@ -15,7 +15,7 @@ from glyphscope.events import Alternative, Token
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import unseen
 from glyphscope_gui.playground.branches.refusal_text import LOOKING, MaskReason
-from glyphscope_gui.playground.branches.words import visible_alternative
+from glyphscope_gui.playground.branches.words import visible_token
 from glyphscope_gui.shared.labels import link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Flow, hbox, vbox
@@ -333,7 +333,7 @@ class BranchBar(QWidget):
             self.take_button.setToolTip(tr("Replace the token with it, and let the model continue (Enter)"))
 
     def _name(self, one: Alternative) -> str:
-        name = visible_alternative(one, self._special)
+        name = visible_token(one.data, one.text, special=one.id in self._special)
         return shorten(name, _LONGEST)
 
     def _alternatives(self) -> tuple[Alternative, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from glyphscope.events import Alternative, PrefixPart, Relaxed, RunRequest
+from glyphscope.events import PrefixPart, Relaxed, RunRequest
 from glyphscope.runs import RunState
 from glyphscope.runs.relaxation import parts_of
 from glyphscope.sessions import Kin
@@ -26,10 +26,6 @@ def visible_token(data: bytes, text: str = "", *, special: bool = False) -> str:
     """
     words = visible(token_text(data, text), lines=True)
     return f"⟨{words}⟩" if special else words
-
-
-def visible_alternative(one: Alternative, special: Container[int] = ()) -> str:
-    return visible_token(one.data, one.text, special=one.id in special)
 
 
 def replacement_of(request: RunRequest) -> list[PrefixPart]:

@@ -26,17 +26,13 @@ class WindowInteraction:
         self.job = job
         self._sources = sources
         self._post = post
-        self._cancelled = threading.Event()
+        self.cancelled = threading.Event()
         self._condition = threading.Condition()
         self._number = 0  # of the last question
         self._reply: Decision | str | None = None
         self._replied_to = 0  # the number of the question that `_reply` answers
 
     # -- from the run's thread ---------------------------------------------------------------------------------
-
-    @property
-    def cancelled(self) -> threading.Event:
-        return self._cancelled
 
     def source(self, name: str) -> ToolSource | None:
         return self._sources().get(name)
@@ -60,7 +56,7 @@ class WindowInteraction:
 
     def end(self) -> None:
         """End all waiting, now and later."""
-        self._cancelled.set()
+        self.cancelled.set()
         with self._condition:
             self._condition.notify_all()
 
@@ -68,9 +64,9 @@ class WindowInteraction:
         with self._condition:
             self._number += 1
             number, self._reply = self._number, None
-        if self._cancelled.is_set():
+        if self.cancelled.is_set():
             return None
         self._post(Asked(self.job, number, about))
         with self._condition:
-            self._condition.wait_for(lambda: self._replied_to == number or self._cancelled.is_set())
+            self._condition.wait_for(lambda: self._replied_to == number or self.cancelled.is_set())
             return self._reply if self._replied_to == number else None

@@ -28,18 +28,14 @@ class ModelKeeper:
         self._notify = notify
         self._lock = threading.Lock()
         self._key: tuple[str, LoadOptions] | None = None
-        self._model: Model | None = None
-        self._opening: Opening | None = None
-
-    @property
-    def model(self) -> Model | None:
+        self.model: Model | None = None
         """The open model, if one is."""
-        return self._model
+        self._opening: Opening | None = None
 
     def get(self, name: str, options: LoadOptions) -> Model:
         """The model of that name, opened now if it was not. Raises ModelError."""
-        if self._model is not None and self._key == (name, options):
-            return self._model
+        if self.model is not None and self._key == (name, options):
+            return self.model
         opening = Opening(lambda done: self._notify(ModelStatus("opening", name, progress=done)))
         with self._lock:
             self._opening = opening
@@ -55,7 +51,7 @@ class ModelKeeper:
             with self._lock:
                 self._opening = None
         with self._lock:
-            self._key, self._model = (name, options), model
+            self._key, self.model = (name, options), model
         self._notify(ModelStatus("ready", name, info=model.info))
         return model
 
@@ -64,11 +60,11 @@ class ModelKeeper:
         with self._lock:
             if self._opening is not None:
                 self._opening.cancel()
-            if self._model is not None:
-                self._model.cancel()
+            if self.model is not None:
+                self.model.cancel()
 
     def close(self) -> None:
         with self._lock:
-            model, self._key, self._model = self._model, None, None
+            model, self._key, self.model = self.model, None, None
         if model is not None:
             model.close()
