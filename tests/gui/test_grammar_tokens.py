@@ -14,7 +14,7 @@ from glyphscope.runs import prepare
 from glyphscope.runs.relaxation import relaxed
 from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace
-from glyphscope_gui.grammar.rule_costs import EMPTY
+from glyphscope_gui.grammar.page import EMPTY
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, TokenTable

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QSplitter, QWidget
 
+from glyphscope.text.figures import duration_ms, plain_ms
 from glyphscope_gui.enforcement.table import EnforcementTable
 from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
 from glyphscope_gui.grammar.edit import GrammarEdit
@@ -14,20 +15,81 @@ from glyphscope_gui.grammar.examples import GrammarExamples
 from glyphscope_gui.grammar.examples_model import GrammarExamplesModel
 from glyphscope_gui.grammar.help import GrammarHelp
 from glyphscope_gui.grammar.railroad_view import RailroadView
-from glyphscope_gui.grammar.rule_costs import RuleCosts
 from glyphscope_gui.grammar.step import GrammarStep
 from glyphscope_gui.grammar.texts import GrammarTexts
+from glyphscope_gui.runs.token_rules import RuleCost
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.file_drops import TakesFiles
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, link, named
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 WIDE = 1180
 """Pixels of width from which on samples and differences have a separate column."""
+
+
+EMPTY = tr("Run the model to see the cost of each rule.")
+FREE = tr("The last run computed no masks.")
+RULE, SUM, MEAN = range(3)
+_COLUMNS = (
+    (tr("rule"), tr("The rule that the tokens belong to. Click to show it.")),
+    (tr("mask ms"), tr("Total time of the masks for its tokens, in milliseconds")),
+    (tr("per token"), tr("Mean time per mask, in milliseconds. Forced tokens need no mask.")),
+)
+
+
+class _Costs(TableModel[RuleCost]):
+    titles = tuple(title for title, _ in _COLUMNS)
+    tips = tuple(tip for _, tip in _COLUMNS)
+    figures = frozenset({SUM, MEAN})
+
+    def words(self, row: RuleCost, column: int) -> str:
+        return (row.rule, plain_ms(row.ms), plain_ms(row.ms / row.masks))[column]
+
+    def tip(self, row: RuleCost, column: int) -> str:
+        masks = tr("%n mask(s)", "", row.masks)
+        return tr("{rule}: {masks}, {time} together", rule=row.rule, masks=masks, time=duration_ms(row.ms))
+
+    def color(self, row: RuleCost, column: int) -> str:
+        return "" if column == RULE else "text-muted"
+
+
+class RuleCosts(QWidget):
+    """The mask's cost by rule in the last run, measured: a short table, or a sentence where there is nothing.
+
+    `ruleChosen` carries a rule's name.
+    """
+
+    ruleChosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = _Costs(self)
+        self.table = named(PlainTable(self._model, stretch=RULE, parent=self), "ruleCosts")
+        self.table.setAccessibleName(tr("Mask cost by rule"))
+        self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        for column, widest in ((SUM, "00 000.00"), (MEAN, "000.00")):
+            self.table.fit_column(column, widest)
+        self.words = PlainLabel(EMPTY, self, role="hint", wordWrap=True)
+        self.words.setContentsMargins(8, 4, 8, 4)
+        layout = vbox(self.words, (self.table, 1), parent=self)
+        layout.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.table.hide()
+        for signal in (self.table.clicked, self.table.activated):
+            signal.connect(lambda index: self.ruleChosen.emit(index.siblingAtColumn(RULE).data()))
+
+    def show_costs(self, costs: tuple[RuleCost, ...] | None) -> None:
+        """Show the costs, the highest first; None while no run was measured."""
+        self._model.show_rows(costs or ())
+        self.table.setVisible(bool(costs))
+        self.words.setVisible(not costs)
+        self.words.setText(EMPTY if costs is None else FREE)
 
 
 class GrammarPage(FollowsSize, TakesFiles, QWidget):

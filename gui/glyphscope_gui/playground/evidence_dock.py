@@ -17,7 +17,7 @@ from glyphscope.text.figures import count, percent
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
-from glyphscope_gui.playground.size_words import LEGEND, summary
+from glyphscope_gui.playground.size_chart import LEGEND, summary
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable

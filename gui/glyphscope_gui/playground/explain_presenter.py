@@ -1,5 +1,5 @@
-"""The presenter of the explanations of a run that ended: the effect of the mask by field, and its token
-boundaries.
+"""The presenters of explanations: of a run that ended, the effect of the mask by field and its token boundaries; and of
+its rules.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from PySide6.QtCore import QObject
 from glyphscope.explain.mask_impact import MaskImpact, mask_impact
 from glyphscope.explain.retokenization import Boundaries
 from glyphscope.runs.run_state import StageState
-from glyphscope_gui.context import AppContext
+from glyphscope_gui.context import AppContext, RulePlace
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.runs.model_queries import Answered, token_boundaries
 from glyphscope_gui.runs.stage_choice import StageChoice
+from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.page_ids import PanelId
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 
 
 class ExplainPresenter(QObject):
@@ -118,3 +119,34 @@ class ExplainPresenter(QObject):
             stage = self._choice.stage
             if stage.tokens and self._runs.state.started is not None:
                 self._ask_boundaries(stage)
+
+
+class RulesPresenter(QObject):
+    """Shows which rule of the grammar read each token, and why others were masked."""
+
+    def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
+        super().__init__(view)
+        self._context = context
+        self._view = view
+        self._evidence = evidence
+        self._rules = rules = context.rules
+        rules.began.connect(view.tokens.show_rules)
+        rules.found.connect(self._show_rules)
+        rules.refused.connect(evidence.show_refusal)
+        view.tokens.ruleChosen.connect(self.show_rule)
+        evidence.rule_line.chosen.connect(self.show_rule)
+
+    def show_rule(self, name: str) -> None:
+        """Go to a rule on the grammar page."""
+        self._context.navigator.show(PageId.GRAMMAR, RulePlace(name, self._rules.grammar))
+
+    def show_token(self, index: int | None) -> None:
+        """Show the rule of that token, and request the reasons of its masked alternatives."""
+        self._evidence.rule_line.show_rule(None if index is None else self._view.tokens_model.rule(index))
+        self._rules.ask(index)
+
+    def _show_rules(self, first: int, rules: list[TokenRule]) -> None:
+        self._view.tokens_model.set_rules(first, rules)
+        row = self._view.tokens.currentIndex().row()
+        if first <= row < first + len(rules):
+            self._evidence.rule_line.show_rule(rules[row - first])

@@ -20,8 +20,7 @@ from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.conversation_presenter import ConversationPresenter
 from glyphscope_gui.playground.evidence_dock import EvidenceDock, load_charts
-from glyphscope_gui.playground.explain_presenter import ExplainPresenter
-from glyphscope_gui.playground.rules_presenter import RulesPresenter
+from glyphscope_gui.playground.explain_presenter import ExplainPresenter, RulesPresenter
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import StagePresenter
 from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs

@@ -1,4 +1,4 @@
-"""Charts of an answer's size: in each notation, and the savings of early stops."""
+"""An answer's size in words, charts of it in each notation, and of the savings of early stops."""
 
 from __future__ import annotations
 
@@ -6,14 +6,69 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
+from glyphscope.events import Notation
 from glyphscope.notation.write import Sizes
-from glyphscope_gui.playground.size_words import STYLES
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.language import tr
 
 NEWEST = 5
 """Measurements that fit side by side."""
+
+
+STYLES = {
+    "openai": (tr("OpenAI wrapper"), "chart-faint"),
+    "json-spaced": (tr("JSON spaced"), "chart-soft"),
+    "json": (tr("JSON compact"), "chart-other"),
+    "glyph": ("GLYPH", "chart-main"),
+    "glyph-canonical": (tr("GLYPH canonical"), "chart-main-soft"),
+}
+LEGEND = [(words, role) for words, role in STYLES.values()]
+
+
+def summary(sizes: tuple[Sizes, ...], instructions: dict[Notation, int]) -> str:
+    """GLYPH against the smallest JSON, and the cost of instructing the model in the notation."""
+    by_style = {size.style: size for size in sizes}
+    glyph, json_ = by_style["glyph"], by_style["json"]
+    lines = []
+    if glyph.tokens is not None and json_.tokens is not None:
+        lines.append(
+            tr(
+                "Compared with compact JSON, GLYPH needs {bytes} and {tokens} of this model.",
+                bytes=_bytes(glyph.bytes, json_.bytes),
+                tokens=_tokens(glyph.tokens, json_.tokens),
+            )
+        )
+    else:
+        lines.append(
+            tr(
+                "Compared with compact JSON, GLYPH needs {bytes}. Open the model of the run to count tokens.",
+                bytes=_bytes(glyph.bytes, json_.bytes),
+            )
+        )
+    if instructions:
+        lines.append(
+            tr(
+                "Instructions cost {glyph:,} tokens in GLYPH, {json:,} in JSON.",
+                glyph=instructions["glyph"],
+                json=instructions["json"],
+            )
+        )
+    return " ".join(lines)
+
+
+def _bytes(ours: int, theirs: int) -> str:
+    if ours == theirs:
+        return tr("the same number of bytes")
+    by = abs(ours - theirs)
+    return tr("%n byte(s) fewer", "", by) if ours < theirs else tr("%n byte(s) more", "", by)
+
+
+def _tokens(ours: int, theirs: int) -> str:
+    if ours == theirs:
+        return tr("the same number of tokens")
+    by = abs(ours - theirs)
+    return tr("%n token(s) fewer", "", by) if ours < theirs else tr("%n token(s) more", "", by)
 
 
 class SavingsChart(BarChart):

@@ -103,15 +103,7 @@ class Header(FollowsSize, QFrame):
         self._is_editable = editable
         self.picker.setEnabled(editable)
         editable = editable and not self._is_record
-        for widget in (
-            self.notation,
-            self.constraint,
-            self.strategy,
-            self.settings_button,
-            self.seed,
-            self.temperature,
-            self.sampling_button,
-        ):
+        for widget in (self.notation, self.constraint, *self._lower):
             widget.setEnabled(editable)
         self.shape.setEnabled(editable and not self._native)
 
@@ -120,14 +112,7 @@ class Header(FollowsSize, QFrame):
         scale = self.devicePixelRatioF()
         size = self._icon_size
         height = self.notation.sizeHint().height()
-        for field in (
-            self.shape,
-            self.strategy,
-            self.settings_button,
-            self.seed,
-            self.temperature,
-            self.sampling_button,
-        ):
+        for field in (self.shape, *self._lower):
             field.setFixedHeight(height)
         self._fit()
         self.logo.setPixmap(theme().pixmap("logo", "accent", round(size * 1.25), scale))

@@ -19,8 +19,7 @@ from glyphscope_gui.servers.import_file import FoundServer
 from glyphscope_gui.servers.list_view import ServersListModel
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
 from glyphscope_gui.servers.page import ServersPage
-from glyphscope_gui.servers.questions_presenter import QuestionsPresenter
-from glyphscope_gui.servers.sign_in_presenter import SignInPresenter
+from glyphscope_gui.servers.questions_presenter import QuestionsPresenter, SignInPresenter
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_import import clashes, plan_import, registry_words
 from glyphscope_gui.servers.tool_model import ToolRow, enforcement_words

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QAction, QCloseEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QMenu,
+    QTabWidget,
+    QToolButton,
+    QWidget,
+)
 
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import named, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.menus import pop_up
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.tools.actions import ToolActions
-from glyphscope_gui.tools.form import ToolForm
+from glyphscope_gui.tools.form import NOT_APPLIED, ToolForm
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
-from glyphscope_gui.tools.schema_panel import SchemaPanel
 from glyphscope_gui.tools.tree import ToolTree
 
 FILTER_FROM = 13
@@ -80,6 +90,80 @@ class RecordedTools(QWidget):
         parts = splitter(Qt.Orientation.Vertical, (upper, lower), (0, 1), of_cards=False)
         parts.setSizes([320, 480])
         vbox(parts, parent=self)
+
+
+MAX_SHOWN = 50
+MAX_HEIGHT = 120
+"""Of the list of problems, so that the text keeps its room."""
+ROW_MARGINS = 36
+"""Pixels to the left and right of the words in the list, with the scroll bar."""
+
+
+class SchemaPanel(FollowsSize, QWidget):
+    """Edits the raw JSON Schema of one tool, with its problems below, each of which leads to its place; every key press
+    updates the document.
+    """
+
+    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._tool = ""
+        self.editor = named(JsonEditor(self, own_undo=False), "toolSchemaEdit")
+        self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
+        named(self.editor, words=tr("JSON Schema of the tool's arguments"), description=TAB_WORDS)
+        self.notice = words_label(NOT_APPLIED, "problem", self)
+        self.notice.setContentsMargins(14, 6, 14, 0)
+        self.list = named(QListWidget(self), "toolSchemaProblems", tr("Errors in the schema"), wordWrap=True)
+        self.list.setFrameShape(QListWidget.Shape.NoFrame)
+        vbox((self.editor, 1), self.notice, self.list, parent=self, spacing=0)
+        self.editor.textEdited.connect(self._edited)
+        self.list.itemActivated.connect(self._go_to)
+        self.list.itemClicked.connect(self._go_to)
+        document.changed.connect(self._refresh)
+        document.textChanged.connect(self._refresh)
+        document.problemsChanged.connect(self._show_problems)
+        self.show_tool("")
+
+    def show_tool(self, name: str) -> None:
+        """The tool whose schema is shown; "" for none."""
+        self._tool = name
+        self.editor.setReadOnly(not name)
+        self._refresh()
+
+    def _refresh(self, _change: object = None) -> None:
+        self.editor.show_text(self._document.schema_text(self._tool))
+        self._show_problems()
+
+    def _show_problems(self, _problems: object = None) -> None:
+        found = self._document.problems.get(self._tool, ())[:MAX_SHOWN]
+        self.editor.set_problems(found)
+        self.list.clear()
+        for problem in found:
+            place = f"{problem.pointer}\n" if problem.pointer else ""
+            entry = QListWidgetItem(f"{problem.line}:{problem.column}  {problem.message}", self.list)
+            entry.setToolTip(plain_tip(f"{place}{problem.message}"))
+            entry.setData(Qt.ItemDataRole.UserRole, problem)
+        self._fit()
+        self.list.setVisible(bool(found))
+        self.notice.setVisible(bool(found))
+
+    def _fit(self) -> None:
+        """Fit the list's height to its problems at the panel's width; its own width is known only once it is shown."""
+        room = QRect(0, 0, max(self.width() - ROW_MARGINS, 50), 1000)
+        height = sum(
+            self.fontMetrics()
+            .boundingRect(room, Qt.TextFlag.TextWordWrap, self.list.item(row).text())
+            .height()
+            + 9
+            for row in range(self.list.count())
+        )
+        self.list.setFixedHeight(min(height + 6, MAX_HEIGHT))
+
+    def _edited(self, text: str) -> None:
+        self._document.set_schema_text(self._tool, text)
+
+    def _go_to(self, entry: QListWidgetItem) -> None:
+        self.editor.go_to(entry.data(Qt.ItemDataRole.UserRole))
 
 
 class ToolsDock(TakesFiles, QWidget):
