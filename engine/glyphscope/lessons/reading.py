@@ -31,15 +31,8 @@ from glyphscope.lessons.lesson import (
     Watch,
 )
 from glyphscope.lessons.run_settings import NAMES, bound_problems, merged, request_of, value_at
-from glyphscope.lessons.toml import (
-    QUESTIONS,
-    ChoiceTable,
-    LessonExperiment,
-    LessonHead,
-    LessonRun,
-    place,
-    read_toml,
-)
+from glyphscope.lessons.tables import QUESTIONS, ChoiceTable, LessonExperiment, LessonHead, LessonRun
+from glyphscope.lessons.toml import place, read_toml
 from glyphscope.text.figures import byte_size
 
 MAX_BYTES = 1_000_000
