@@ -1,6 +1,6 @@
-"""The model's own chat template, rendered as llama.cpp and transformers do; and the plain form for want of one.
+"""A model's chat template, rendered as llama.cpp and transformers do; and a plain form for models without one.
 
-`render_chat` is what a run asks for; tools and thinking need a template that has a place for them.
+Runs call `render_chat`. Tools and thinking need a template that supports them.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ _SWITCHES = {
 }
 """The variables by which templates switch reasoning, with their values for off and on."""
 _OFTEN_LEFT_OUT = ("system", "tool")
-"""Roles whose messages templates leave out without an error."""
+"""Roles whose messages some templates leave out without an error."""
 
 _HINT = "Use another model, or a prompt with a user's message only."
 
 
 def render_plain(messages: Sequence[Message]) -> str:
-    """A paragraph a message with its role as a word, then `Assistant:`, where the answer is to continue."""
+    """One paragraph per message, beginning with its role; then `Assistant:`, where the answer begins."""
     turns = [f"{message.role.capitalize()}: {message.content}\n\n" for message in messages]
     return "".join(turns) + "Assistant:"
 
 
 class ChatTemplate:
-    """A GGUF's `tokenizer.chat_template`. It came with a download: it runs in a sandbox, and within limits.
+    """A GGUF's `tokenizer.chat_template`. It is downloaded code, so it runs in a sandbox and within limits.
 
-    `reads` are the variables that it looks at; no others are given to it.
+    `reads` are the variables that it uses; no others are passed to it.
     """
 
     def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
@@ -77,7 +77,7 @@ class ChatTemplate:
             self._template, self.reads = environment.read(source)
         except TemplateSyntaxError as error:
             raise _unusable(f"is damaged: {error.message}", f"line {error.lineno}") from error
-        except Exception as error:  # what deep nesting raises differs between versions of Python
+        except Exception as error:  # the exception for deep nesting depends on the Python version
             raise _unusable(f"cannot be compiled: {_reason(error)}") from error
 
     def render(
@@ -88,11 +88,11 @@ class ChatTemplate:
         thinking: bool | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> tuple[str, str]:
-        """The prompt, open for the assistant's answer, and a note. Raises PromptError.
+        """The prompt, which ends where the assistant's answer begins, and a note. Raises PromptError.
 
-        `tools`, in OpenAI's form, are the template's to write. `thinking` None leaves it to the template.
-        A template that rejects a system message, or omits it silently, gets it in the user's first one; one that does
-        so with a tool's message gets that as the user's. Calls have the form that the template accepts.
+        The template writes `tools`, given in OpenAI's form. If `thinking` is None, the template decides.
+        If the template rejects or silently omits system messages, their content goes into the first user message; tool
+        messages are then passed as user messages. Calls have the form that the template accepts.
         """
         given_variables = self.variables(tools, thinking=thinking, variables=variables)
         refusal: PromptError | None = None
@@ -110,7 +110,7 @@ class ChatTemplate:
         raise refusal or _unusable(f"leaves the {roles} message out.", "")
 
     def write(self, variables: Mapping[str, Any]) -> str:
-        """The rendering of the template with exactly these variables. Raises any exception."""
+        """The text rendered with exactly these variables. May raise any exception."""
         return self._template(variables)
 
     def variables(
@@ -120,7 +120,7 @@ class ChatTemplate:
         thinking: bool | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """The variables beside the messages: the available ones that the template uses."""
+        """The variables other than the messages: the available ones that the template uses."""
         today = datetime.now()
         offered: dict[str, Any] = {
             **self._tokens,
@@ -140,12 +140,12 @@ class ChatTemplate:
 
     @property
     def reads_thinking(self) -> bool:
-        """Whether it reads a switch for thinking: without one it writes the same in each of the three states."""
+        """Whether the template has a switch for thinking; without one, all three states render the same text."""
         return not self.reads.isdisjoint(_SWITCHES)
 
     @cached_property
     def call_style(self) -> CallStyle:
-        """How an assistant's calls are given to the template. Raises PromptError for one that has no end."""
+        """The form in which the template accepts calls. Raises PromptError for a template that exceeds its limits."""
         return find_style(self._probe(PROBE_TOOLS))
 
     def drops(self) -> Drops:
@@ -178,13 +178,13 @@ class ChatTemplate:
                 return self._same_twice(messages, style, _with_defaults(variables))
         except LimitReached as error:
             raise _unusable(f"was stopped: {error.message}.") from error
-        except Exception as error:  # any: RecursionError, MemoryError, what a filter raises
+        except Exception as error:  # any: RecursionError, MemoryError, an error in a filter
             raise _unusable(f"cannot take these messages: {_reason(error)}") from error
 
     def _same_twice(self, messages: Sequence[Message], style: CallStyle, variables: Mapping[str, Any]) -> str:
-        """The text, once it came out the same twice in a row; a clock's next second may come between."""
+        """The text, once two renderings in a row are equal; a clock may advance by a second between two of them."""
         texts: list[str] = []
-        given = []  # kept, or the next copies could have the addresses of these
+        given = []  # kept alive, or the next copies could reuse their addresses
         while len(texts) < 2 or texts[-1] != texts[-2]:
             if len(texts) == 3:
                 raise TemplateError("it renders differently each time")
@@ -204,17 +204,17 @@ def _unusable(why: str, where: str = "chat template") -> PromptError:
 
 
 def _reason(error: Exception) -> str:
-    """The text of an exception, or its type where it has none."""
+    """The exception's text, or its type if it has none."""
     return str(error) or type(error).__name__
 
 
 def _written(content: str, text: str) -> bool:
-    """Whether the content is in the text, as it is or as JSON, in which Llama's template writes a tool's."""
+    """Whether the text contains the content, verbatim or as JSON, as Llama's template writes a tool's."""
     return content in text or json.dumps(content, ensure_ascii=False)[1:-1] in text
 
 
 def _forms(messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
-    """The messages as given, then in the forms that templates take which know fewer roles, each with its note."""
+    """The messages as given, then in forms for templates that support fewer roles, each with its note."""
     forms: list[tuple[Sequence[Message], str]] = [(messages, "")]
     if any(message.role == "tool" for message in messages):
         forms.append((results_as_user(messages), RESULTS_AS_USER))
@@ -225,7 +225,7 @@ def _forms(messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str
 
 
 def results_as_user(messages: Sequence[Message]) -> list[Message]:
-    """The messages with each tool's as the user's; the user's that then follow each other are one."""
+    """The messages with tool messages changed to user messages; consecutive user messages are merged."""
     changed: list[Message] = []
     for message in messages:
         if message.role == "tool":
@@ -237,7 +237,7 @@ def results_as_user(messages: Sequence[Message]) -> list[Message]:
 
 
 def merge_system(messages: Sequence[Message]) -> list[Message] | None:
-    """The messages with the system's content before the user's first; None where one of the two is missing."""
+    """The messages with the system content before the first user message's; None if either is missing."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
     place = next((i for i, message in enumerate(rest) if message.role == "user"), None)
@@ -255,10 +255,10 @@ def render_chat(
     *,
     no_template: str = "",
 ) -> tuple[str, str, str]:
-    """The prompt, a note, and the template's text for the tools: the one piece in which it differs without them.
+    """The prompt, a note, and the template's text for the tools: the one piece of the prompt that is due to them.
 
-    Without a template it is the plain form, and `no_template` the note. Raises PromptError, also for tools without a
-    template, or with one that ignores them.
+    Without a template, the prompt has the plain form and `no_template` is the note. Raises PromptError, also for tools
+    without a template, or with one that ignores them.
     """
     switch, added = THINKING[thinking], ""
     if template is None:
@@ -276,7 +276,7 @@ def render_chat(
 
 
 def _no_switch(template: ChatTemplate | None, thinking: Thinking) -> str:
-    """The note on a state of thinking that was asked for and changed nothing."""
+    """The note on a requested state of thinking that has no effect."""
     if thinking == "auto" or (template is not None and template.reads_thinking):
         return ""
     why = "it has no chat template" if template is None else "its chat template has no switch for that"

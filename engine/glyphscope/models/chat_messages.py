@@ -1,4 +1,4 @@
-"""Messages and tools as templates take them: with ids, with defaults, and each template's own way to be given calls."""
+"""Messages and tools in the form that templates accept: with ids, defaults, and calls as each template expects them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT_AS_REASONING = (
 )
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought", "tool_plan")
-"""Where templates look for an assistant's reasoning."""
+"""The keys under which templates look for an assistant's reasoning."""
 
 _replace = msgspec.structs.replace
 
@@ -29,9 +29,9 @@ _replace = msgspec.structs.replace
 class CallStyle(NamedTuple):
     """The form in which a template accepts an assistant's calls; found by rendering (`chat_probe.py`).
 
-    `empty` is the content of a message without text. With `single`, a message may have one call. `text` beside calls
-    may go into a message before them, or is left out; with `joined`, it goes into the reasoning where there is one.
-    With `as_text`, calls go into the text.
+    `empty` is the content of a message without text. With `single`, a message has at most one call. `text` next to
+    calls stays there, goes into a message before them, or is left out; with `joined`, it goes into the reasoning if
+    there is any. With `as_text`, calls go into the text.
     """
 
     arguments: Literal["object", "string"] = "object"
@@ -43,7 +43,7 @@ class CallStyle(NamedTuple):
 
 
 def template_message(message: Message, style: CallStyle, reasoning_keys: Sequence[str]) -> dict[str, Any]:
-    """The message with the keys that OpenAI's API gives it, in containers that a template may change."""
+    """The message with the keys of OpenAI's API, in containers that a template may change."""
     given: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         given["content"] = message.content or style.empty
@@ -66,10 +66,10 @@ def _template_call(call: ToolCall, style: CallStyle) -> dict[str, Any]:
 def link_results(messages: Sequence[Message], *, rename: bool = False) -> list[Message]:
     """Give each call an id, and each result the id and name of its call.
 
-    With `rename`, all ids become such as the strictest templates take: nine letters and digits.
+    With `rename`, all ids have the form that the strictest templates require: nine letters and digits.
     """
     made: list[Message] = []
-    waiting: list[tuple[str, ToolCall]] = []  # calls without a result, by the ids that they came with
+    waiting: list[tuple[str, ToolCall]] = []  # calls without a result, each with its original id
     count = 0
     for message in messages:
         if message.tool_calls:
@@ -89,7 +89,7 @@ def link_results(messages: Sequence[Message], *, rename: bool = False) -> list[M
 
 
 def fit_calls(messages: Sequence[Message], style: CallStyle) -> tuple[list[Message], str]:
-    """The linked messages as a template of that style takes them, and a note on each thing changed."""
+    """The linked messages as a template of that style accepts them, and a note on each change."""
     steps = (
         (style.joined, _join_text, TEXT_AS_REASONING),
         (style.as_text, _calls_as_text, CALLS_AS_TEXT),
@@ -107,7 +107,7 @@ def fit_calls(messages: Sequence[Message], style: CallStyle) -> tuple[list[Messa
 
 
 def one_call_each(messages: Sequence[Message]) -> Iterator[Message]:
-    """The linked messages with one call in each, its result behind it."""
+    """The linked messages with at most one call in each, followed by its result."""
     rest = list(messages)
     while rest:
         message = rest.pop(0)
@@ -132,7 +132,7 @@ def _calls_as_text(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def with_calls_as_text(message: Message) -> str:
-    """The message's text, then each of its calls as JSON on a line."""
+    """The message's text, then each of its calls as a line of JSON."""
     calls = [
         json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
         for call in message.tool_calls
@@ -161,7 +161,7 @@ def _join_text(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def with_defaults(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """The tool, in OpenAI's form, with what some templates read without looking whether it is there."""
+    """The tool, in OpenAI's form, with defaults for keys that some templates read without a check."""
     function = {"description": "", **tool.get("function", {})}
     function["parameters"] = _schema_with_defaults(function.get("parameters", {}))
     return {**tool, "function": function}

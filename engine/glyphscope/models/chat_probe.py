@@ -14,7 +14,7 @@ from glyphscope.models.chat_messages import CallStyle, fit_calls, link_results
 from glyphscope.models.template_environment import LimitReached
 
 Loss: TypeAlias = Literal["", "left out", "refused"]
-"""Empty for what a template writes."""
+"""Empty if the template writes the part."""
 Render: TypeAlias = Callable[[Sequence[Message], CallStyle], str]
 """A rendering of linked messages with `PROBE_TOOLS`. Raises PromptError."""
 
@@ -22,8 +22,8 @@ Render: TypeAlias = Callable[[Sequence[Message], CallStyle], str]
 class Drops(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a conversation that a template omits, or rejects by raising an error.
 
-    `text` is the text beside a call. `reasoning` is that of the present turn, which ends in a tool's result;
-    `earlier_reasoning` that of an answer before the user's last message. `second_call` is in the same message.
+    `text` is the text next to a call. `reasoning` belongs to the current turn, which ends with a tool's result,
+    `earlier_reasoning` to an answer before the last user message. `second_call` is in the same message as the first.
     """
 
     system: Loss
@@ -58,17 +58,17 @@ _STYLES = (
     CallStyle("string", None),
 )
 _SPOILT = re.compile(r"""\\"zqkey|\{\s*'zqkey|\{\{\s*"zqkey""")
-"""The arguments as JSON in a JSON string, as Python writes a dictionary, or in braces of the template's own."""
+"""Arguments as JSON in a JSON string, as a Python dictionary, or in extra braces that the template adds."""
 
 
 def _talks(message: Message, ends: Sequence[Sequence[Message]] = ()) -> list[list[Message]]:
-    """Conversations with that message: templates differ in what may come last, and in which order roles may be."""
+    """Conversations with that message: templates differ in the last role and the order of roles that they accept."""
     results = list(_RESULTS[: len(message.tool_calls)])
     return [[_USER, message, *end] for end in ends or ([*results], [*results, _NEXT], [], [_NEXT])]
 
 
 def find_style(render: Render) -> CallStyle:
-    """How the template takes calls."""
+    """The form in which the template accepts calls."""
     style, calls = _call_style(render)
     if calls:
         return style._replace(as_text=True)
@@ -80,7 +80,7 @@ def find_style(render: Render) -> CallStyle:
         style = single
     beside = Message("assistant", "zqtext", _CALLS[:1])
     if _loss(render, _talks(beside), style, "zqtext", "zqvalue1"):
-        # with an answer, or the order of roles would not be looked at
+        # with an answer, or the order of roles would not be checked
         whole = _talks(beside, [[_RESULTS[0], Message("assistant", "zqanswer"), _NEXT]])
         apart = style._replace(text="apart")
         lost = _loss(render, whole, apart, "zqtext", "zqvalue1")
@@ -117,7 +117,7 @@ def find_drops(render: Render, render_bare: Render) -> Drops:
 
 
 def _call_style(render: Render) -> tuple[CallStyle, Loss]:
-    """The way to give calls in which the template writes them best, and whether it writes them at all."""
+    """The form of calls that the template writes best, and whether it writes calls at all."""
     talks = _talks(Message("assistant", "", _CALLS[:1]))
     spoilt: CallStyle | None = None
     losses: list[Loss] = []
@@ -135,7 +135,7 @@ def _call_style(render: Render) -> tuple[CallStyle, Loss]:
 
 
 def _loss(render: Render, talks: Sequence[Sequence[Message]], style: CallStyle, *marks: str) -> Loss:
-    """Nothing where one of the conversations is rendered with all the marks."""
+    """Empty if one of the conversations is rendered with all the marks."""
     loss: Loss = "refused"
     for text in _texts(render, talks, style):
         if text is not None:
@@ -150,7 +150,7 @@ def _texts(render: Render, talks: Sequence[Sequence[Message]], style: CallStyle)
 
 
 def _text(render: Render, talk: Sequence[Message], style: CallStyle) -> str | None:
-    """The rendered conversation; None where the template rejects it. Raises PromptError where it does not end."""
+    """The rendered conversation; None if the template rejects it. Raises PromptError if it exceeds its limits."""
     try:
         return render(fit_calls(link_results(talk), style)[0], style)
     except PromptError as error:

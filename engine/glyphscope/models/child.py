@@ -1,7 +1,7 @@
 """The model's process: `python -m glyphscope.models.child`, frames in on stdin, frames out on stdout.
 
-Two threads. One reads frames: it cancels, and answers what needs the vocabulary only. The other loads and computes.
-When stdin closes, because the parent closed it or died, the process ends at once, whatever it is computing.
+Two threads. One reads frames: it cancels, and answers requests that need no evaluation. The other loads and computes.
+When stdin closes, because the parent closed it or died, the process ends, even in the middle of a computation.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from glyphscope.models.llama_engine import Interrupted
 from glyphscope.models.session import Session
 from glyphscope.processes.pipe import Pipe, parent_pipe
 
-_WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 continues the line before
+_WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 continues the previous line
 _CONTINUED = 5
 _MOST_WRITING = 0.6
 """Seconds after its last generation in which the process may write the prompt to disk before it ends."""
 
 
 class Child:
-    """Both threads, and what they share: the queue of work, and the number of the generation that was cancelled."""
+    """Both threads and their shared state: the queue of work, and the number of the last cancelled generation."""
 
     def __init__(self, pipe: Pipe[wire.Envelope], log: deque[str]) -> None:
         self._pipe = pipe
@@ -47,7 +47,7 @@ class Child:
         self._kept.set()
 
     def compute(self) -> None:
-        """The main thread: one frame of work after the other."""
+        """The main thread: handles one frame of work after another."""
         threading.Thread(target=self._read, daemon=True).start()
         while True:
             frame = self._work.get()
@@ -88,7 +88,7 @@ class Child:
                 self._session.engine.interrupt(True)
 
     def _begin(self, number: int) -> None:
-        """From here on the generation's evaluations can be interrupted. Raises Interrupted if it was already."""
+        """Make the generation's evaluations interruptible. Raises Interrupted if it was already cancelled."""
         with self._lock:
             self._running = number
             interrupted = number <= self._cancelled
@@ -136,7 +136,7 @@ class Child:
                     raise ModelError("There is no generation to continue.")
                 steps = self._generation.step()
                 self._reply(number, wire.Steps(steps, self._generation.ended))
-                # while the parent reads, judges and shows them: no token more is chosen than it asks for
+                # while the parent reads, judges and shows them; no token is chosen before it is requested
                 self._generation.look_ahead()
             case wire.Cancel():  # every generation ends with one
                 self._keep_prompt()
@@ -179,7 +179,7 @@ def _failure(error: Exception) -> wire.Failed:
 
 
 def _listen(log: deque[str]) -> Any:
-    """Keeps llama.cpp's warnings and errors in `log` and on stderr; the function must be kept as long as it is used."""
+    """Writes llama.cpp's warnings and errors to `log` and stderr. Keep the returned callback alive while it is used."""
     last = [0]
 
     @llama.llama_log_callback  # type: ignore[untyped-decorator]

@@ -1,4 +1,4 @@
-"""The processor's cores, and the threads that models which compute at the same time have of them."""
+"""The processor's cores, and the threads of each of several models that compute at the same time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glyphscope.events import LoadOptions
 def share_cores(options: LoadOptions, models: int) -> LoadOptions:
     """The options for each of several models that compute at once: an equal share of the cores, at least one.
 
-    A number of threads that is given stays.
+    An explicit number of threads is unchanged.
     """
     if options.threads or models < 2:
         return options
@@ -20,7 +20,7 @@ def share_cores(options: LoadOptions, models: int) -> LoadOptions:
 
 
 def physical_cores() -> int:
-    """The number of cores to compute with: hyper-threads of one core only get in each other's way."""
+    """The number of physical cores to compute with; hyper-threads of one core only compete with each other."""
     try:
         usable = os.sched_getaffinity(0)
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:

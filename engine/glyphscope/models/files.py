@@ -1,4 +1,4 @@
-"""A model's file before it is loaded: whether it can be, and what is known of it."""
+"""A model's file before it is loaded: its facts, and whether it can be loaded."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LANGUAGE = "Choose a language model; files named mmproj are the image part of o
 def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:
     """The facts in the file's header. With `fits`, a model larger than the free memory is an error.
 
-    Raises ModelError for a file that is missing, a folder, unreadable, empty, no GGUF, damaged, cut off, or no
+    Raises ModelError for a file that is missing, a folder, unreadable, empty, not a GGUF, damaged, cut off, or not a
     language model.
     """
     where = str(path)
     folder = missing = False
-    with contextlib.suppress(OSError):  # too long, or not to be entered: its reader reports that
+    with contextlib.suppress(OSError):  # too long, or in a forbidden folder: the reader reports that
         folder, missing = path.is_dir(), not path.exists()
     if folder:
         raise ModelError(
@@ -66,7 +66,7 @@ def model_info(path: Path, header: Header) -> ModelInfo:
 
 
 def available_memory() -> int | None:
-    """Bytes that can be had without swapping; None where the system does not report it."""
+    """Bytes available without swapping; None if the system does not report them."""
     with (
         contextlib.suppress(OSError, ValueError, IndexError),
         open("/proc/meminfo", encoding="ascii") as file,
@@ -83,7 +83,7 @@ _hashes: dict[tuple[str, int, int], str] = {}
 
 
 class FileHash:
-    """The SHA-256 of a file, computed in the background; known at once for a file that did not change since."""
+    """The SHA-256 of a file, computed in the background and remembered until the file changes."""
 
     def __init__(self, path: Path) -> None:
         status = path.stat()
@@ -95,7 +95,7 @@ class FileHash:
             self._thread.start()
 
     def value(self, wait: float = 0.0) -> str:
-        """The hash in hex; nothing where it is not known after `wait` seconds, or the file cannot be read."""
+        """The hash in hex; empty if it is not known after `wait` seconds, or the file cannot be read."""
         if self._thread is not None and wait > 0:
             self._thread.join(wait)
         return _hashes.get(self._key, "")

@@ -33,7 +33,7 @@ _DEPTH = 8
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's file. `problem` says why it cannot be used; the header's facts are empty then."""
+    """A model's file. `problem` is the reason why it cannot be used; if there is one, the header's facts are empty."""
 
     name: str
     path: str
@@ -47,10 +47,10 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_models(folders: Sequence[Path] = ()) -> list[FoundModel]:
-    """The embedded model, then those of the usual places, then those in `folders`; each file once.
+    """The embedded model, then the models in the usual places, then those in `folders`; each file once.
 
-    Image parts (mmproj) and the later parts of a split model are left out, and folders that cannot be read. Only
-    headers are read.
+    Image parts (mmproj), later parts of a split model and folders that cannot be read are left out. Only headers are
+    read.
     """
     seen: set[Path] = set()
     found: list[FoundModel] = []
@@ -64,7 +64,7 @@ def find_models(folders: Sequence[Path] = ()) -> list[FoundModel]:
 
 
 def _candidates(folders: Sequence[Path]) -> Iterator[tuple[str, Path, str]]:
-    """A name (or nothing), a path, and where it is from."""
+    """A name (may be empty), a path, and its source."""
     if embedded := embedded_path():
         yield "", embedded, EMBEDDED_SOURCE
     home = home_path("~")
@@ -84,7 +84,7 @@ def _candidates(folders: Sequence[Path]) -> Iterator[tuple[str, Path, str]]:
 
 
 def _gguf_files(folders: Iterable[Path]) -> Iterator[Path]:
-    """Sorted. Folders behind a symbolic link are entered, each once, to a depth of 8."""
+    """In sorted order. Symbolic links to folders are followed, each folder once, to a depth of 8."""
     entered: set[Path] = set()
     waiting = [(folder, 0) for folder in folders]
     while waiting:

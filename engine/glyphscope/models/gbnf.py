@@ -21,18 +21,18 @@ _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32
 
 
 class GbnfConstraint:
-    """A constraint in GBNF. It forces nothing, and its grammar is walked for the whole vocabulary at each step.
+    """A constraint in GBNF. It reports no forced tokens, and checks the whole vocabulary at each step.
 
-    It has no budget of tokens: an answer may end cut off.
+    It has no token budget: an answer may be cut off.
 
-    A grammar that llama.cpp's parser rejects is a GrammarError; an invalid one that it accepts can end the process
+    A grammar that llama.cpp's parser rejects is a GrammarError; an invalid one that it accepts can crash the process
     (measured: left recursion), which is why this runs in a separate process.
     """
 
     def __init__(self, engine: LlamaEngine, grammar: str, patterns: Sequence[bytes] = ()) -> None:
-        """With `patterns` (ECMAScript, of the whole text), the grammar is enforced from where the first one matches.
+        """With `patterns` (ECMAScript, matching the whole text), the grammar is enforced once one of them matches.
 
-        Raises GrammarError, with llama.cpp's reason.
+        Raises GrammarError with llama.cpp's reason.
         """
         self._sampler: Any = None
         self._sampler, said = _listening(lambda: _sampler(engine, grammar, patterns))
@@ -68,7 +68,7 @@ class GbnfConstraint:
         return bool(self.allowed()[token])
 
     def commit(self, token: int) -> None:
-        # accepting a token that the grammar does not allow aborts the process: never without asking it first
+        # accepting a token that the grammar does not allow aborts the process, so check first
         if not self.allowed()[token]:
             raise GrammarError(f"The constraint does not allow the token {token}.", where="grammar")
         if self._engine.is_end(token):
@@ -77,13 +77,13 @@ class GbnfConstraint:
         self.accept([token])
 
     def accept(self, tokens: Sequence[int]) -> None:
-        """Takes tokens that are known to be allowed."""
+        """Accept tokens that are known to be allowed."""
         for token in tokens:
             llama.llama_sampler_accept(self._sampler, token)
         self._allowed = None
 
     def _walk(self) -> NDArray[np.bool_]:
-        """The sampler sets the logits of rejected tokens to -inf, and keeps the order of tokens."""
+        """The allowed tokens: the sampler sets the logits of the others to -inf, and keeps the order of tokens."""
         self._candidates["id"] = self._ids
         self._candidates["logit"] = 0.0
         data = self._candidates.ctypes.data_as(llama.llama_token_data_p)
@@ -104,7 +104,7 @@ def _sampler(engine: LlamaEngine, grammar: str, patterns: Sequence[bytes]) -> An
 def _listening(call: Callable[[], Any]) -> tuple[Any, str]:
     """The result of `call`, and the first line that C code in it wrote to stderr.
 
-    Nowhere else does llama.cpp's parser report its reason.
+    llama.cpp's parser reports its reason nowhere else.
     """
     sys.stderr.flush()
     kept = os.dup(2)

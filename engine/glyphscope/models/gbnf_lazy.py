@@ -1,9 +1,9 @@
-"""llama.cpp's grammar sampler from a trigger on: the answer is free until it writes one. Only in the model's process.
+"""llama.cpp's grammar sampler, applied from a trigger on; the answer is free until then. Only in the model's process.
 
-llama.cpp looks for its triggers by regular expressions in all that was written, at each token: with long reasoning that
-exhausts the C++ stack. Here the trigger is looked for in bytes, and the sampler is made when it comes; it gets the last
-tokens only. A token that completes the trigger and continues against the grammar would abort the process when llama.cpp
-accepts it: such tokens are rejected before.
+At each token, llama.cpp searches the whole answer for its triggers with regular expressions, which exhausts the C++
+stack after long reasoning. Here, triggers are searched for in bytes, and the sampler is made when one is found; it
+receives only the last tokens. A token that completes the trigger and continues against the grammar would abort the
+process when llama.cpp accepts it, so such tokens are rejected before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|]")
 
 
 class LazyGbnfConstraint:
-    """Implements `Constraint`: everything is allowed up to a trigger, and from there on what the grammar allows."""
+    """Implements `Constraint`: everything is allowed up to a trigger; from there on, the grammar decides."""
 
     def __init__(self, engine: LlamaEngine, grammar: str, triggers: Sequence[str]) -> None:
         """Raises GrammarError, also for a trigger with which the grammar does not begin."""
@@ -41,10 +41,10 @@ class LazyGbnfConstraint:
                     where="triggers",
                     hint="A lazy grammar begins with the text from which on it holds.",
                 )
-        GbnfConstraint(engine, grammar)  # one that llama.cpp rejects is an error now, not during the run
+        GbnfConstraint(engine, grammar)  # rejected by llama.cpp: an error now, not during the run
         self._begun: GbnfConstraint | None = None
-        self._last: list[int] = []  # the last tokens, as many as a trigger may begin in
-        self._tail = b""  # what they spell
+        self._last: list[int] = []  # the last tokens, in which a trigger may have begun
+        self._tail = b""  # their bytes
         self._ended = False
 
     @property
@@ -90,7 +90,7 @@ class LazyGbnfConstraint:
             self._tail = self._tail[len(self._engine.pieces[self._last.pop(0)]) :]
 
     def _starts(self, token: int) -> bytes | None:
-        """The text from the first trigger on, after the token; None where it completes no trigger."""
+        """The text from the first trigger on, if the token is added; None if it completes no trigger."""
         if self._engine.is_end(token):
             return None
         written = self._tail + self._engine.pieces[token]
@@ -98,7 +98,7 @@ class LazyGbnfConstraint:
         return written[min(found) :] if found else None
 
     def _fits(self, begun: bytes) -> bool:
-        """Whether the grammar allows that beginning; without the bytes of a character that is not complete."""
+        """Whether the grammar allows that beginning, without the bytes of an incomplete character."""
         text = begun.decode("utf-8", errors="ignore")
         try:
             return self._matcher.start().feed(text).failed_at is None
@@ -135,6 +135,6 @@ class LazyGbnfConstraint:
 
 
 def _pattern(trigger: bytes) -> bytes:
-    """The trigger as llama.cpp wants it: the whole text, and the grammar is enforced from its first group on."""
+    """The trigger in llama.cpp's form: it matches the whole text; the grammar is enforced from the first group on."""
     escaped = _SPECIAL.sub(r"\\\g<0>", trigger.decode("utf-8")).encode()
     return rb"[\s\S]*?(" + escaped + rb"[\s\S]*)"

@@ -26,8 +26,8 @@ TOO_FEW = (
 
 
 class Generation:
-    """Everything that can be rejected is rejected when it is made: an invalid grammar, a prompt too long, a prefix with
-    tokens that the constraint excludes.
+    """A generation. Making it rejects everything that can be rejected: an invalid grammar, a prompt that is too long, a
+    prefix with tokens that the constraint excludes.
     """
 
     def __init__(self, session: Session, request: GenerateRequest) -> None:
@@ -66,15 +66,15 @@ class Generation:
 
     @property
     def ended(self) -> bool:
-        """There is no further step."""
+        """Whether there is no further step."""
         return self._decoder.ended
 
     def evaluate_prompt(self) -> Iterator[PromptProgress]:
-        """Evaluates what is not in the context yet, except the last token: that one belongs to the first step.
+        """Evaluate the tokens that are not in the context yet, except the last one, which belongs to the first step.
 
-        What is written and needs no figures is evaluated and counted with it.
+        Prefix tokens that need no figures are evaluated and counted with the prompt.
 
-        The first progress comes before any evaluation: its `done` is what was cached, in memory or on disk.
+        The first progress is yielded before any evaluation; its `done` is the number cached in memory or on disk.
         """
         start = time.perf_counter()
         total = len(self._before)
@@ -95,7 +95,7 @@ class Generation:
         self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000, self._made)
 
     def look_ahead(self) -> None:
-        """Evaluates what the next step needs. That step raises what fails."""
+        """Evaluate the tokens that the next step needs. Errors are raised by that step."""
         with contextlib.suppress(GlyphscopeError):
             self._decoder.evaluate()
 
@@ -105,14 +105,14 @@ class Generation:
 
 
 def _check_room(engine: LlamaEngine, tokens: int) -> None:
-    """One more than those is to come."""
+    """Raise ContextOverflow unless the tokens and one more fit the context."""
     if tokens + 1 > engine.context:
         raise ContextOverflow(tokens, engine.context)
 
 
 def _figures_from(written: list[PrefixToken], evidence: EvidenceKind) -> int:
-    """The first prefix token whose figures are requested. The original run has reported those of kept tokens: `chosen`
-    leaves them out, and a branch then only costs the evaluation of its new tokens.
+    """The first prefix token whose figures are requested. The original run has reported the figures of kept tokens:
+    `chosen` leaves them out, so that a branch costs only the evaluation of its new tokens.
     """
     if evidence == "all":
         return 0
@@ -122,14 +122,14 @@ def _figures_from(written: list[PrefixToken], evidence: EvidenceKind) -> int:
 
 
 def _budget(session: Session, request: GenerateRequest, constraint: Constraint | None) -> Budget | None:
-    """That of a mask; llama.cpp's own sampler has none."""
+    """The budget of a mask; llama.cpp's own sampler has none."""
     if request.constraint != "mask" or constraint is None or not request.rules:
         return None
     return Budget(request.rules, request.near, session.spelling, constraint.takes, request.reasoning_budget)
 
 
 def _too_few(least: int, room: int) -> str:
-    """The message where no text of the grammar fits the limit; empty where one does."""
+    """The message if no text of the grammar fits the limit; empty if one does."""
     if not least:
         return ""
     return TOO_FEW.format(least, "1 token is" if room == 1 else f"{room:,} tokens are")
@@ -155,6 +155,6 @@ def _constraint(
             else GbnfConstraint(session.engine, request.grammar)
         )
         return sampler, ConstraintMade(key, False, (time.perf_counter() - start) * 1000)
-    tokenizer = session.mask_tokenizer  # made once for each model, so not counted as a grammar's time
+    tokenizer = session.mask_tokenizer  # made once per model, so not part of a grammar's time
     mask = TokenMask(tokenizer, request.grammar)
     return mask, ConstraintMade(key, mask.hit, mask.compile_ms)

@@ -1,7 +1,7 @@
-"""A GGUF file's header, read without llama.cpp: what the model is, and whether the file is whole.
+"""A GGUF file's header, read without llama.cpp: the model's facts, and whether the file is complete.
 
 The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The file is a download: no length in it is
-believed before it was compared with what the file has.
+trusted before it is compared with the file's size.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FILE_TYPES = {
     20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M",
     28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
 }  # fmt: skip
-"""llama.cpp's `llama_ftype`: how the greater part of the weights is stored."""
+"""llama.cpp's `llama_ftype`: the storage type of most of the weights."""
 
 TENSOR_TYPES = {
     0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 9: (32, 36),
@@ -53,19 +53,19 @@ TENSOR_TYPES = {
     24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54),
     35: (256, 66), 39: (32, 17),
 }  # fmt: skip
-"""ggml's tensor types by number: elements in a block, and its bytes. Sizes of types not listed are not checked."""
+"""ggml's tensor types by number: elements and bytes of a block. The sizes of other types are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A file's header. `values` are the metadata's numbers and texts; of an array, its length alone."""
+    """A file's header. `values` are the metadata's numbers and texts; an array is represented by its length."""
 
     size: int
     parameters: int
     values: dict[str, Any] = field(default_factory=dict)
 
     def text(self, key: str) -> str:
-        """The metadata's text under that key, or nothing."""
+        """The metadata's text under that key; empty if there is none."""
         value = self.values.get(key)
         return value if isinstance(value, str) else ""
 
@@ -89,7 +89,7 @@ class Header:
 
     @property
     def context(self) -> int:
-        """Tokens, as the model was trained."""
+        """The number of tokens that the model was trained for."""
         return self.number(f"{self.architecture}.context_length")
 
     @property
@@ -113,7 +113,7 @@ def read_header(path: Path) -> Header:
 
 
 def read_token_types(path: Path) -> tuple[int, ...]:
-    """llama.cpp's type of each token as the file has it (1 text, 3 control, 4 defined by the maker); may be empty.
+    """llama.cpp's type of each token, from the file (1 text, 3 control, 4 defined by the maker); may be empty.
 
     Raises ModelError as `read_header` does.
     """
@@ -122,7 +122,7 @@ def read_token_types(path: Path) -> tuple[int, ...]:
 
 
 def read_with_heads(path: Path) -> Header:
-    """The header with the attention heads of each layer, where the layers have different numbers of them.
+    """The header with the attention heads of each layer, if the layers have different numbers of them.
 
     Raises ModelError as `read_header` does.
     """
@@ -130,7 +130,7 @@ def read_with_heads(path: Path) -> Header:
 
 
 class SpecialTexts(NamedTuple):
-    """The texts of the vocabulary's special tokens; empty where the file names none. `ends` end a generation."""
+    """The texts of the vocabulary's special tokens; empty if the file names none. `ends` end a generation."""
 
     bos: str = ""
     eos: str = ""
@@ -138,7 +138,7 @@ class SpecialTexts(NamedTuple):
 
 
 def read_special_texts(path: Path) -> SpecialTexts:
-    """By the file's own metadata; llama.cpp takes more tokens for ends, by their texts.
+    """The special texts that the file's metadata names; llama.cpp adds further ends by the texts of tokens.
 
     Raises ModelError as `read_header` does.
     """
@@ -165,7 +165,7 @@ def _read_file(path: Path, kept: str) -> Header:
 
 
 class _Cursor:
-    """A read position in a file, which never moves beyond its end."""
+    """A read position in a file; it never moves past the end."""
 
     def __init__(self, file: BinaryIO, size: int, where: str) -> None:
         self._file = file
@@ -200,7 +200,7 @@ class _Cursor:
         return data
 
     def skip_texts(self, count: int) -> None:
-        """Move beyond so many texts. A vocabulary has 262,144, so those in memory are not taken one by one."""
+        """Skip `count` texts. A vocabulary may have 262,144, so the ones in memory are not read one by one."""
         while count:
             buffer, at, last = self._buffer, self._at, len(self._buffer) - _LENGTH.size
             while count and at <= last:
@@ -209,7 +209,7 @@ class _Cursor:
                     break
                 at, count = end, count - 1
             self._at = at
-            if count:  # the next one is not there yet, or not as a whole
+            if count:  # the next one is not in memory, or only in part
                 self.take(self.length())
                 count -= 1
 
@@ -217,7 +217,7 @@ class _Cursor:
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
 
     def length(self, unit: int = 1) -> int:
-        """A count of things of at least `unit` bytes each, which must fit in the rest of the file."""
+        """A count of items of at least `unit` bytes each, which must fit in the rest of the file."""
         count: int = self.number("<Q")
         if count * unit > self.size - self.position:
             raise self.damaged(f"it declares {count} entries, and has no room for them")
@@ -225,7 +225,7 @@ class _Cursor:
 
 
 def _read(cursor: _Cursor, kept: str) -> Header:
-    """`kept` is the end of an array's key: such arrays are read whole."""
+    """Read the header. Arrays whose keys end in `kept` are read in full."""
     if cursor.size == 0:
         raise ModelError("The file is empty.", where=cursor.where, hint=_DAMAGED)
     if cursor.size < 4 or cursor.take(4) != b"GGUF":
@@ -270,9 +270,9 @@ def _check_version(cursor: _Cursor) -> None:
 
 
 def _value(cursor: _Cursor, kind: int, depth: int = 0, *, keep: bool = False) -> Any:
-    """A number or a text; of an array its length, or its numbers with `keep`.
+    """A number or a text; an array's length or, with `keep`, its numbers or texts.
 
-    Long texts are cut: only whether they are there matters.
+    Long texts are cut: only their presence matters.
     """
     if form := _SCALARS.get(kind):
         return cursor.number(form)

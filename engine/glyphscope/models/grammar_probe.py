@@ -1,7 +1,7 @@
 """llama.cpp's grammar engine as a judge: in a separate process, with a vocabulary and no model.
 
-Its behaviour cannot be tested in this process, which an invalid grammar may end (left recursion through a group, a
-token accepted past the end). Here that is a verdict, and the next request starts a new process.
+Its behaviour cannot be tested in this process, which an invalid grammar may crash (left recursion through a group, a
+token accepted past the end). Here, a crash is a verdict, and the next request starts a new process.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ SECONDS = 10.0
 
 
 class GrammarMatch(msgspec.Struct, frozen=True):
-    """Whether the text is of the grammar, and how many of its characters (code points) begin one that is."""
+    """Whether the grammar accepts the text, and the length of its longest viable prefix, in code points."""
 
     accepted: bool
     viable: int
 
 
 class GrammarProbe:
-    """A running probe; one question at a time, from any thread. `close` it, or use it in a `with`."""
+    """A running probe; one request at a time, from any thread. `close` it, or use it in a `with` statement."""
 
     def __init__(self, model: Path | str | None = None, *, seconds: float = SECONDS) -> None:
         """`model` is a GGUF whose tokens a grammar may name (default: the embedded one, if it is installed).
 
-        A question that takes longer than `seconds` ends the process. Raises ModelError without llama.cpp.
+        A request that takes longer than `seconds` ends the process. Raises ModelError if llama.cpp is not installed.
         """
         require_llama_cpp()
         self._model = str(model or embedded_path() or "")
@@ -47,13 +47,13 @@ class GrammarProbe:
         )
 
     def match(self, gbnf: str, text: str) -> GrammarMatch:
-        """Reads one text. Raises GrammarError for a grammar that is rejected, ModelDied where llama.cpp crashed."""
+        """Reads one text. Raises GrammarError for a rejected grammar, and ModelDied if llama.cpp crashes."""
         return self.match_all(gbnf, (text,))[0]
 
     def match_all(self, gbnf: str, texts: Sequence[str]) -> list[GrammarMatch]:
-        """Reads each of the texts, by a grammar that is parsed once. Raises as `match` does.
+        """Reads each of the texts with a grammar that is parsed once. Raises the same errors as `match`.
 
-        A lone surrogate has no bytes, and U+0000 no token that llama.cpp would read: no grammar goes past them.
+        No grammar accepts a lone surrogate, which has no bytes, or U+0000, for which llama.cpp reads no token.
         """
         data = _grammar_bytes(gbnf)
         answer = self._ask(probe_wire.ReadTexts(data, [_text_bytes(text) for text in texts]))
@@ -62,21 +62,21 @@ class GrammarProbe:
         return [_in_characters(text, *found) for text, found in zip(texts, answer.matches, strict=True)]
 
     def convert(self, schema: str) -> str:
-        """The GBNF that llama-cpp-python's own converter makes of a JSON Schema. Raises GrammarError, ModelDied."""
+        """The GBNF that llama-cpp-python's converter makes from a JSON Schema. Raises GrammarError and ModelDied."""
         answer = self._ask(probe_wire.ConvertSchema(schema))
         if answer.refused:
             raise GrammarError(f"llama-cpp-python cannot convert the schema: {answer.refused}")
         return answer.gbnf
 
     def tokens(self, texts: Sequence[str]) -> probe_wire.Answer:
-        """The model's tokens of each text, and those that end a generation. Raises ModelError, ModelDied."""
+        """The model's tokens for each text, and the tokens that end a generation. Raises ModelError and ModelDied."""
         answer = self._ask(probe_wire.FindTokens([_text_bytes(text) for text in texts]))
         if answer.refused:
             raise ModelError(f"llama.cpp cannot read the vocabulary: {answer.refused}", where=self._model)
         return answer
 
     def close(self) -> None:
-        """Ends the process. A later question would start it again."""
+        """Ends the process. A later request starts it again."""
         self._worker.close()
 
     def __enter__(self) -> GrammarProbe:
@@ -93,9 +93,9 @@ class GrammarProbe:
 
 
 def _grammar_bytes(gbnf: str) -> bytes:
-    """Raises GrammarError for a text that llama.cpp, which reads C strings of UTF-8, cannot be given."""
+    """Raises GrammarError for a text that cannot be passed to llama.cpp, which reads UTF-8 in C strings."""
     if not gbnf:
-        # measured: it makes a sampler that rejects nothing
+        # measured: llama.cpp makes a sampler that rejects nothing
         raise GrammarError("the grammar is empty, and llama.cpp would run without one", where="grammar")
     nul = gbnf.find("\0")
     if nul >= 0:
@@ -109,7 +109,7 @@ def _grammar_bytes(gbnf: str) -> bytes:
 
 
 def _text_bytes(text: str) -> bytes:
-    """The text up to its first lone surrogate. A byte that no UTF-8 has takes its place: no grammar takes it."""
+    """The text up to its first lone surrogate, which is replaced by a null byte: no grammar accepts it."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -122,5 +122,5 @@ def _in_characters(text: str, accepted: bool, taken: int) -> GrammarMatch:
     data = _text_bytes(text)
     if taken == len(data):
         return GrammarMatch(accepted, len(text))
-    # of a character that was taken in part nothing is viable
+    # a character that was only partly accepted is not viable
     return GrammarMatch(accepted, len(data[:taken].decode("utf-8", "ignore")))

@@ -1,4 +1,4 @@
-"""The form of a model's turns in its chat template, for people: `models inspect` and the window show it."""
+"""The form of a model's turns in its chat template, prepared for display by `models inspect` and the window."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, 
 class Inspection(msgspec.Struct, frozen=True):
     """The output of --json. `form` has every slot; `renderings` are the texts it was derived from.
 
-    `drops` are the parts of a turn that the template omits; `history` those of whole conversations.
-    `markers` and `end_tokens` are of the vocabulary, empty where none was given. `proof` has `proved` and the counts;
-    None where nothing was proved yet.
+    `drops` are the parts of a turn that the template omits; `history` has the same for whole conversations.
+    `markers` and `end_tokens` belong to the vocabulary, and are empty without one. `proof` has `proved` and the counts;
+    it is None if no proof was run yet.
     """
 
     form: TurnForm
@@ -43,10 +43,10 @@ class Inspection(msgspec.Struct, frozen=True):
 
 
 def inspect_template(template: TemplateRenderer, vocabulary: Path | None = None) -> Inspection:
-    """The form of a template with all that explains it, but for the proof.
+    """The form of a template with everything that explains it, except the proof.
 
-    `vocabulary` is a GGUF whose tokens the markers are shown in. One that cannot be read is a warning. Takes some
-    tenths of a second, and about one for the vocabulary: nothing for a window's thread.
+    `vocabulary` is a GGUF in whose tokens the markers are shown. One that cannot be read is a warning. Takes some
+    tenths of a second, and about one second for the vocabulary: too long for a window's thread.
     """
     form, derived = form_of(template, template.ends)
     renderings = derived.renderings | more_renderings(template, derived.dialect)
@@ -78,7 +78,7 @@ def inspect_template(template: TemplateRenderer, vocabulary: Path | None = None)
 
 
 def with_proof(found: Inspection, template: TemplateRenderer, turns: int) -> Inspection:
-    """The same with the proof by so many random turns, and its warnings. About a second for 200 turns."""
+    """The same with a proof by that many random turns, and its warnings. Takes about a second for 200 turns."""
     form, derived = form_of(template, template.ends)
     proof = prove(template, derived, form, turns=turns)
     warnings = _proof_warnings(proof)
@@ -147,7 +147,7 @@ def _proof_warnings(proof: Proof) -> list[str]:
 
 
 def _history(source: str) -> Drops | None:
-    """The lost parts of a conversation; None for a template that does not end."""
+    """The omitted parts of a conversation; None for a template that cannot be rendered within its limits."""
     try:
         return ChatTemplate(source).drops()
     except PromptError:

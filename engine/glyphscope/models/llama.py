@@ -35,7 +35,7 @@ _HASH_WAIT = 1.0
 
 
 class LlamaModel:
-    """Implements `Model`. One generation at a time: another thread's waits for the end of the one that runs."""
+    """Implements `Model`. One generation at a time: another thread's generation waits until the running one ends."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class LlamaModel:
         progress: Callable[[float], None] | None = None,
         prompts: PromptCaches = lambda: None,
     ) -> None:
-        """Loads the file; `progress` gets the share from 0 to 1. Raises ModelError.
+        """Loads the file; `progress` receives the loaded share, from 0 to 1. Raises ModelError.
 
         An `Opening` as `progress` can end the loading. A model that is larger than the free memory is rejected.
         """
@@ -78,12 +78,12 @@ class LlamaModel:
 
     @property
     def info(self) -> ModelInfo:
-        """The model as it was loaded. `sha256` is empty while the hash of a large file is still computed."""
+        """The model as loaded. `sha256` is empty while the hash of a large file is still being computed."""
         return msgspec.structs.replace(self._info, sha256=self._hash.value())
 
     @property
     def pid(self) -> int | None:
-        """The process's number, while there is one."""
+        """The process's id; None if no process is alive."""
         return self._process.pid if self._process is not None and self._process.alive else None
 
     def count_tokens(self, text: str) -> int:
@@ -151,7 +151,7 @@ class LlamaModel:
         return reply
 
     def _started(self, progress: Callable[[float], None] | None = None) -> ModelProcess:
-        """The process with the model loaded; a new one where there is none, or the old one died."""
+        """The process with the model loaded; a new one if there is none or the old one died."""
         with self._starting:
             if self._process is not None and self._process.alive:
                 return self._process
@@ -190,7 +190,7 @@ class LlamaModel:
 
 
 def _last_line(stderr: str) -> str:
-    """The last line that llama.cpp printed, without the folder it was built in."""
+    """The last line that llama.cpp printed, without the path of its build folder."""
     line = stderr.splitlines()[-1] if stderr else ""
     return re.sub(r"^/\S*/(?=[^/\s]+:\d+: )", "", line)
 
@@ -216,7 +216,7 @@ def _outputs(process: ModelProcess, number: int) -> Generator[Output, None, None
 
 
 def _good(reply: wire.Reply | Interrupt) -> wire.Reply | Interrupt:
-    """The reply, or the error that it is."""
+    """The reply. Raises the error that a `Failed` describes."""
     if not isinstance(reply, wire.Failed):
         return reply
     if reply.error == "ContextOverflow":

@@ -1,4 +1,4 @@
-"""llama.cpp: a model and its context, by the low-level functions of llama-cpp-python. Only in the model's process."""
+"""llama.cpp: a model and its context, through llama-cpp-python's low-level functions. Only in the model's process."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from glyphscope.models.tokens import read_ends, read_pieces
 from glyphscope.text.lines import common_length
 
 CHUNK = 64
-"""The most tokens of a batch of a prompt: progress is reported after each; larger ones are not faster on a CPU."""
+"""The most tokens in a batch of a prompt. Progress is reported after each; larger ones are not faster on a CPU."""
 LEAST = 8
-"""The fewest tokens of a batch that ends before a control token: one batch more costs as much as two tokens."""
+"""The fewest tokens in a batch that ends before a control token: another batch costs as much as two tokens."""
 LEAST_LINES = 32
-"""The fewest tokens of a batch that ends at the end of a line."""
+"""The fewest tokens in a batch that ends at the end of a line."""
 
 _ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
 
@@ -35,15 +35,15 @@ class Interrupted(Exception):
 
 
 class LlamaEngine:
-    """A loaded model with one sequence in its context. It evaluates and tokenizes; it chooses nothing.
+    """A loaded model with one sequence in its context. It evaluates and tokenizes, but does not sample.
 
-    `tokens` are those in the context (its KV cache). Tokenizing may run in another thread during an evaluation.
+    `tokens` are the tokens in the context (its KV cache). Another thread may tokenize during an evaluation.
     """
 
     def __init__(
         self, path: str, options: LoadOptions, *, progress: Callable[[float], None], log: Iterable[str]
     ) -> None:
-        """Raises ModelError, with llama.cpp's last words from `log`, for a file that it cannot load."""
+        """Raises ModelError, with the last lines of llama.cpp's `log`, for a file that it cannot load."""
         llama.llama_backend_init()
         parameters = model_parameters()
         gpu_layers = _usable_gpu_layers(options.gpu_layers, path)
@@ -67,12 +67,12 @@ class LlamaEngine:
         if not self.vocabulary or not llama.llama_model_has_decoder(self._model):
             raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
         self.options = self._open_context(path, options, log)
-        """As they are in use."""
+        """The options in use."""
         self.pieces = read_pieces(self.vocab, self.vocabulary)
         self.ends = read_ends(self.vocab, self.vocabulary)
         self._is_end = frozenset(self.ends)
         self.tokens: list[int] = []
-        self._ends: list[int] = []  # of the first batches of `tokens`, none of which gave logits
+        self._ends: list[int] = []  # ends of the first batches of `tokens`, none of which gave logits
 
     def _open_context(self, path: str, options: LoadOptions, log: Iterable[str]) -> LoadOptions:
         trained = llama.llama_model_n_ctx_train(self._model)
@@ -100,7 +100,7 @@ class LlamaEngine:
         self._memory = llama.llama_get_memory(self._context)
         if not self._memory:
             raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
-        # llama.cpp rounds the size up; what was asked for is the limit
+        # llama.cpp rounds the size up; the requested size is the limit
         self.context: int = parameters.n_ctx
         self._batch = llama.llama_batch_init(CHUNK, 0, 1)
         return msgspec.structs.replace(
@@ -117,12 +117,12 @@ class LlamaEngine:
 
     @property
     def chat_template(self) -> str | None:
-        """The source of the model's own chat template."""
+        """The source of the model's chat template."""
         return self._template(None)
 
     @property
     def tool_template(self) -> str | None:
-        """The source of the template for prompts with tools: some files have one beside the other."""
+        """The source of the template for prompts with tools: some files have a separate one."""
         return self._template(b"tool_use") or self.chat_template
 
     def _template(self, name: bytes | None) -> str | None:
@@ -131,16 +131,16 @@ class LlamaEngine:
 
     @property
     def room(self) -> int:
-        """How many more tokens fit the context."""
+        """The number of tokens for which there is still room in the context."""
         return self.context - len(self.tokens)
 
     @property
     def tokenize_address(self) -> int:
-        """The address of `llama_tokenize`, for a tokenizer that calls it by itself."""
+        """The address of `llama_tokenize`, for a tokenizer that calls it directly."""
         return ctypes.cast(llama.llama_cpp._lib.llama_tokenize, ctypes.c_void_p).value or 0
 
     def special(self, which: str) -> str:
-        """The text of the token `bos` or `eos`; empty where the model has none."""
+        """The text of the token `bos` or `eos`; empty if the model has none."""
         token = getattr(llama, f"llama_vocab_{which}")(self.vocab)
         return "" if token < 0 else self.pieces[token].decode("utf-8", errors="replace")
 
@@ -149,9 +149,9 @@ class LlamaEngine:
         return token in self._is_end
 
     def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
-        """The token ids; special tokens are read where they are written, or are text like any other.
+        """The token ids. With `special`, texts of special tokens become these tokens; otherwise they are plain text.
 
-        With `begin`, the token that begins a sequence comes first where the model needs one and the text has none.
+        With `begin`, the token that begins a sequence is put first if the model needs one and the text has none.
         """
         if begin:
             bos = self.special("bos")
@@ -166,9 +166,9 @@ class LlamaEngine:
         return [llama.llama_vocab_bos(self.vocab), *found] if begin else found
 
     def batch_ends(self, prompt: Sequence[int]) -> list[int]:
-        """Where the batches of a prompt end that is evaluated from its start: after each `CHUNK` tokens, before control
-        tokens, where messages begin and end, and at some ends of lines, so that prompts that begin alike have the same
-        first batches. Those before a token are decided by the tokens up to it.
+        """The ends of the batches of a prompt that is evaluated from its start: after each `CHUNK` tokens, before
+        control tokens, with which messages begin and end, and at some ends of lines, so that prompts with a common
+        beginning have the same first batches. The ends up to a token depend only on the tokens up to it.
         """
         control = {token for token in set(prompt) if llama.llama_vocab_is_control(self.vocab, token)}
         ends = [0]
@@ -180,12 +180,12 @@ class LlamaEngine:
         return [*ends[1:], len(prompt)] if prompt else []
 
     def keep(self, prompt: Sequence[int], *, repeatable: bool = False) -> int:
-        """Keeps the longest prefix that the context and all but the last token of `prompt` share; its length.
+        """Keep the longest prefix that the context shares with all but the last token of `prompt`. Returns its length.
 
-        The last token always stays to be evaluated, for its logits. A model whose memory cannot be cut in the middle
-        (recurrent ones) starts over.
+        The last token is always evaluated, for its logits. A model whose memory cannot be cut in the middle (a
+        recurrent one) starts over.
 
-        In batches of other sizes the same token gets other last digits. With `repeatable`, only batches are kept that
+        Batches of other sizes change the last digits of a token's logits. With `repeatable`, only batches are kept that
         are the same when the prompt is evaluated from its start.
         """
         same = common_length(self.tokens, prompt[:-1])
@@ -197,7 +197,7 @@ class LlamaEngine:
 
     @property
     def has_cells(self) -> bool:
-        """Whether the memory has a cell for each token, so that the state of a prompt's beginning can be taken out."""
+        """Whether the memory has a cell for each token, so that the state of a prompt's beginning can be copied."""
         return not (llama.llama_model_is_recurrent(self._model) or llama.llama_model_is_hybrid(self._model))
 
     @property
@@ -207,9 +207,9 @@ class LlamaEngine:
         return self.tokens[: length - length % CHUNK]
 
     def copy_state(self, length: int, most: int) -> memoryview | None:
-        """The KV state of the first tokens in the context, which stays as it is; for models that have cells.
+        """A copy of the KV state of the first `length` tokens in the context; for models that have cells.
 
-        None where it has more than `most` bytes.
+        None if it has more than `most` bytes.
         """
         llama.llama_memory_seq_cp(self._memory, 0, 1, 0, length)
         try:
@@ -222,9 +222,9 @@ class LlamaEngine:
             llama.llama_memory_seq_rm(self._memory, 1, 0, -1)
 
     def restore(self, tokens: Sequence[int], state: bytes, length: int) -> bool:
-        """Puts the state of `tokens`, evaluated in whole chunks, into the context, and keeps `length` of them.
+        """Put the state of `tokens`, evaluated in whole chunks, into the context, and keep `length` of them.
 
-        False, with nothing in the context, where llama.cpp rejects it.
+        Returns False, with an empty context, if llama.cpp rejects it.
         """
         self._cut(0)
         data = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
@@ -237,11 +237,11 @@ class LlamaEngine:
         return True
 
     def evaluate(self, tokens: Sequence[int]) -> None:
-        """Evaluates at most `CHUNK` tokens without asking for logits. Raises Interrupted and ModelError."""
+        """Evaluate at most `CHUNK` tokens without logits. Raises Interrupted and ModelError."""
         self._decode(tokens, outputs=0)
 
     def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
-        """Evaluates the tokens; the logits after each of the last `outputs`, which the next evaluation writes over.
+        """Evaluate the tokens. Returns the logits after the last `outputs`; the next evaluation overwrites them.
 
         Raises Interrupted and ModelError.
         """
@@ -255,11 +255,11 @@ class LlamaEngine:
         return rows
 
     def interrupt(self, on: bool) -> None:
-        """Ends a running evaluation, and any later one, until it is taken back. From any thread."""
+        """End a running evaluation and any later one until called with False. From any thread."""
         self._flag[0] = b"\1" if on else b"\0"
 
     def raise_if_interrupted(self) -> None:
-        """For what takes long without an evaluation. Raises Interrupted."""
+        """Raise Interrupted after `interrupt`; for long work without an evaluation."""
         if self._flag[0] != b"\0":
             raise Interrupted
 
@@ -286,13 +286,13 @@ class LlamaEngine:
         return [self._row(i) for i in range(count - outputs, count)]
 
     def _add(self, tokens: Sequence[int], outputs: int) -> None:
-        """A batch was evaluated."""
+        """Record an evaluated batch."""
         if not outputs and len(self.tokens) == (self._ends[-1] if self._ends else 0):
             self._ends.append(len(self.tokens) + len(tokens))
         self.tokens += tokens
 
     def _row(self, place: int) -> Logits:
-        """llama.cpp's own memory, not a copy of it."""
+        """A view of llama.cpp's memory, not a copy."""
         pointer = llama.llama_get_logits_ith(self._context, place)
         address = ctypes.cast(pointer, ctypes.c_void_p).value
         if address is None:
@@ -310,7 +310,7 @@ class LlamaEngine:
 
 
 def model_parameters() -> Any:
-    """llama.cpp's own (a `llama_model_params`), but weights are never laid out for AMX.
+    """llama.cpp's defaults (a `llama_model_params`), except that weights are never laid out for AMX.
 
     Its code for AMX crashes at the first prompt on many machines: https://github.com/ggml-org/llama.cpp/pull/26954.
     """
@@ -328,10 +328,10 @@ ATTENTION: dict[FlashAttention, int] = {
 
 
 def attention_of(options: LoadOptions) -> FlashAttention:
-    """Flash attention where llama.cpp thinks it good on an accelerator, never on a processor.
+    """The value for `auto`: llama.cpp's choice with an accelerator; without one, off unless the KV type requires it.
 
-    Measured on 2 cores, SmolLM2-135M: a batch of 4 after 3,072 tokens takes 41 ms with it and 28 without, one of 64
-    355 and 259; a single token takes the same.
+    Measured on 2 cores with SmolLM2-135M: after 3,072 tokens, a batch of 4 takes 41 ms with it and 28 without, a batch
+    of 64 takes 355 and 259; a single token takes the same time.
     """
     if options.flash_attention != "auto":
         return options.flash_attention
@@ -341,7 +341,7 @@ def attention_of(options: LoadOptions) -> FlashAttention:
 
 
 def _usable_gpu_layers(layers: int, path: str) -> int:
-    """Raises ModelError for a number of layers where llama.cpp was built without a GPU."""
+    """The number of layers. Raises ModelError if there are any and llama.cpp was built without GPU support."""
     if layers > 0 and not llama.llama_supports_gpu_offload():
         raise ModelError(
             f"llama.cpp was built without GPU support; {layers} layers cannot be put on one.",
@@ -352,15 +352,15 @@ def _usable_gpu_layers(layers: int, path: str) -> int:
 
 
 def last_words(log: Iterable[str]) -> str:
-    """The last three lines of llama.cpp's log, as one."""
+    """The last three lines of llama.cpp's log, joined into one."""
     return " ".join(list(log)[-3:])
 
 
 def _flag_reader() -> Callable[[ctypes.c_void_p], bool] | None:
-    """A C function that returns whether the byte at its argument is set: `strlen`, of a buffer of that byte and a zero.
+    """A C function that returns whether the byte at its argument is set: `strlen`, if a zero follows the byte.
 
-    llama.cpp asks after each of about a thousand operations of an evaluation. A Python function there would take the
-    interpreter's lock each time; this one costs nothing. None where the C library has no such symbol.
+    llama.cpp calls it after each of about a thousand operations of an evaluation. A Python function would take the
+    interpreter's lock each time; this one costs nothing. None if the C library has no such symbol.
     """
     try:
         address = ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value

@@ -1,6 +1,6 @@
-"""A form's markers as tokens of a vocabulary: one special token, or several of text; and the tokens that end a turn.
+"""A form's markers as tokens of a vocabulary: one special token or several text tokens; and the tokens that end a turn.
 
-llama.cpp tokenizes, in a separate process with the file's vocabulary and none of its weights. The types of tokens are
+llama.cpp tokenizes, in a separate process with the file's vocabulary but not its weights. The types of tokens are
 read from the file: llama.cpp treats some texts as ends of a generation whatever their type.
 """
 
@@ -27,7 +27,7 @@ _SECONDS = 60.0
 
 
 class MarkerToken(msgspec.Struct, frozen=True):
-    """A token. `control`: special, never text; `defined`: added by the maker, but a text; `text`: like any other."""
+    """A token. `control`: special, never text; `defined`: added by the maker, but text; `text`: ordinary text."""
 
     id: int
     text: str
@@ -58,7 +58,7 @@ class VocabularyMarkers(msgspec.Struct, frozen=True):
     ends: tuple[MarkerToken, ...]
 
     def surprising_ends(self, ends: Sequence[str], written: Sequence[str]) -> tuple[MarkerToken, ...]:
-        """Tokens that end a generation though the file has them as text and the template never writes them."""
+        """Tokens that end a generation although the file declares them as text and the template never writes them."""
         return tuple(
             token
             for token in self.ends
@@ -68,13 +68,13 @@ class VocabularyMarkers(msgspec.Struct, frozen=True):
         )
 
     def known_ends(self, ends: Sequence[str]) -> tuple[str, ...]:
-        """Those of a form's ends that llama.cpp ends at: the marker that begins it is such a token."""
+        """The form's ends at which llama.cpp stops: they begin with such a token."""
         texts = {token.text for token in self.ends}
         return tuple(end for end in ends if any(end.startswith(text) for text in texts if text))
 
 
 def find_markers(path: Path, texts: Sequence[str]) -> VocabularyMarkers:
-    """The tokens of texts in the vocabulary of a GGUF. Raises ModelError and ModelDied."""
+    """The tokens of the texts in the vocabulary of a GGUF. Raises ModelError and ModelDied."""
     types = read_token_types(path)
     with GrammarProbe(path, seconds=_SECONDS) as probe:
         answer = probe.tokens(texts)

@@ -14,16 +14,16 @@ from glyphscope.models.gguf import TENSOR_TYPES, Header, read_with_heads
 KV_TYPES: dict[KvType, int] = {
     "f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q5_1": 7, "q5_0": 6, "q4_1": 3, "q4_0": 2, "iq4_nl": 20,
 }  # fmt: skip
-"""ggml's numbers of them."""
+"""ggml's numbers for the KV types."""
 _CELLS = 256
 """llama.cpp rounds the tokens of a cache up to a multiple of this."""
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """`context` is what the model was trained for, in tokens, `bytes` the file's size. 0 or empty: not in the file.
+    """`context` is the trained context in tokens, `bytes` the file's size. 0 or empty: not in the file.
 
-    `kv_values` is the number of values in the KV cache for one token, all layers together; None where the file does not
-    say how the model attends.
+    `kv_values` is the number of values in the KV cache for one token in all layers together; None if the file does not
+    describe the attention.
     """
 
     name: str
@@ -40,8 +40,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Memory(NamedTuple):
-    """Bytes. `cache` is that of the whole context, None where it is not known; `free` None where the system does not
-    report it. Models that attend to a window of the text need less for the cache.
+    """Sizes in bytes. `cache` is for the whole context, None if unknown; `free` is None if the system does not report
+    it. Models with sliding-window attention need a smaller cache.
     """
 
     weights: int
@@ -54,12 +54,12 @@ class Memory(NamedTuple):
 
     @property
     def fits(self) -> bool | None:
-        """Whether the total is within the free memory; None where that is not known."""
+        """Whether the total is within the free memory; None if the free memory is not known."""
         return None if self.free is None else self.total <= self.free
 
 
 def read_facts(path: Path) -> ModelFacts:
-    """By the file's header. Raises ModelError for a file that is not a GGUF model or is damaged."""
+    """The facts in the file's header. Raises ModelError for a file that is not a GGUF model or is damaged."""
     header = read_with_heads(path)
     facts = msgspec.convert(model_info(path, header), ModelFacts, from_attributes=True)
     layers = max(header.number(f"{header.architecture}.block_count"), 0)
@@ -67,7 +67,7 @@ def read_facts(path: Path) -> ModelFacts:
 
 
 def memory_needed(facts: ModelFacts, options: LoadOptions, free: int | None = None) -> Memory:
-    """Of the model loaded so; `free` is the memory that is free now unless given."""
+    """The memory for the model with these options. The default for `free` is the memory that is free now."""
     cache = None
     if facts.kv_values is not None:
         per_block, width = TENSOR_TYPES[KV_TYPES[options.kv_type]]
@@ -78,7 +78,7 @@ def memory_needed(facts: ModelFacts, options: LoadOptions, free: int | None = No
 
 
 def _kv_values(header: Header) -> int | None:
-    """Keys and values of all layers for one token; layers without attention have no heads."""
+    """The number of keys and values of all layers for one token; layers without attention have no heads."""
 
     def number(key: str) -> int:
         return header.number(f"{header.architecture}.{key}")

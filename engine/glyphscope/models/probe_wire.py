@@ -1,4 +1,4 @@
-"""The messages of the grammar probe's process: one request, one answer, in turn."""
+"""The messages of the grammar probe's process: one answer to each request, in order."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class ReadTexts(_Frame, frozen=True):
-    """Which of the texts (UTF-8) does the grammar accept? GBNF in UTF-8, without U+0000."""
+    """Which of the texts (UTF-8) does the grammar accept? The GBNF is UTF-8 without U+0000."""
 
     gbnf: bytes
     texts: list[bytes]
 
 
 class ConvertSchema(_Frame, frozen=True):
-    """What does llama-cpp-python make of a JSON Schema, given as JSON?"""
+    """Which GBNF does llama-cpp-python make from a JSON Schema, given as JSON?"""
 
     schema: str
 
 
 class FindTokens(_Frame, frozen=True):
-    """Which tokens of the model's vocabulary are these texts (UTF-8), and which tokens end a generation?"""
+    """Which tokens of the model's vocabulary spell these texts (UTF-8), and which tokens end a generation?"""
 
     texts: list[bytes]
 
@@ -40,9 +40,9 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """`refused`: why there is nothing else. `matches`: accepted, and how many bytes of the text can be begun with.
+    """`refused`: why the other fields are empty. `matches`: whether a text is accepted, and its viable prefix in bytes.
 
-    `tokens` are those of each text, `ends` those that end a generation.
+    `tokens` are the tokens of each text, `ends` the tokens that end a generation.
     """
 
     refused: str = ""

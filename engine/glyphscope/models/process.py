@@ -1,4 +1,4 @@
-"""The parent's end of the model's process: it starts, is asked, answers, dies, and leaves nothing behind."""
+"""The parent's end of the model's process: starting it, sending requests, receiving replies, and ending it cleanly."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from glyphscope.processes import how_ended, module_command
 from glyphscope.processes.pipe import start_child
 
 ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1", "GGML_NO_BACKTRACE": "1"}
-"""A dying llama.cpp prints why, and no stack by way of gdb, which takes a second and pushes the reason out.
+"""GGML_NO_BACKTRACE: a crashing llama.cpp prints its reason without gdb's backtrace, which takes a second and hides it.
 
-How long llama.cpp's threads spin for each other, some thousand times a token, before they sleep. numpy needs none.
-
-They spin for ever by default, in the way of whoever works on the same cores, such as a window that draws. Measured on
-2 cores: the same 125 tokens/s alone, and 43 instead of 23 beside a busy process; with fewer spins it is slower alone.
+GOMP_SPINCOUNT: how long llama.cpp's threads spin, some thousand times per token, before they sleep. By default, they
+spin forever and block other work on the same cores, such as a window that draws. Measured on 2 cores: the same 125
+tokens/s alone, and 43 instead of 23 beside a busy process; fewer spins are slower alone. numpy needs no threads.
 """
 _GRACE = 1.0
 _STDERR_LINES = 30
@@ -44,13 +43,13 @@ Item: TypeAlias = wire.Reply | Interrupt | None
 
 
 _early: list[ModelProcess] = []
-"""The process that was started before a model was asked for, until a model takes it."""
+"""The process that was started before a model was requested, until a model takes it."""
 
 
 def start_early() -> None:
-    """Start the process of the next model now: to load llama.cpp takes it as long as to load a small model.
+    """Start the process of the next model now: loading llama.cpp takes as long as loading a small model.
 
-    It needs no model's name, and never fails: whoever opens a model gets the error.
+    Needs no model name, and never fails: opening a model raises the error.
     """
     if not _early:
         with contextlib.suppress(OSError):
@@ -58,7 +57,7 @@ def start_early() -> None:
 
 
 def next_process() -> ModelProcess:
-    """The process that was started early, if it is there and alive, or a new one. Raises OSError."""
+    """The process that was started early if it is alive, otherwise a new one. Raises OSError."""
     while _early:
         process = _early.pop()
         if process.alive:
@@ -99,16 +98,16 @@ class ModelProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process accepts requests."""
         return not self._dead and self._process.poll() is None
 
     @property
     def stderr(self) -> str:
-        """The last lines it printed."""
+        """The last lines that the process printed."""
         return "\n".join(self._stderr)
 
     def open(self) -> int:
-        """A new request's number, ready for replies. `forget` it when it is answered."""
+        """The number of a new request, ready for replies. `forget` it when it is answered."""
         number = next(self._numbers)
         with self._lock:
             self._replies[number] = queue.SimpleQueue()
@@ -117,7 +116,7 @@ class ModelProcess:
         return number
 
     def forget(self, number: int) -> None:
-        """Replies that still come for that number are dropped."""
+        """Drops all further replies to that number."""
         with self._lock:
             self._replies.pop(number, None)
 
@@ -144,12 +143,12 @@ class ModelProcess:
             self.cancel(number)
 
     def cancel(self, number: int) -> None:
-        """The process stops computing for that number; what it was going to answer does not come."""
+        """Makes the process stop computing for that number, without further replies."""
         with contextlib.suppress(OSError, ValueError):
             self._pipe.write(wire.Envelope(number, wire.Cancel()))
 
     def death(self) -> ModelDied:
-        """The error that says how the process ended; it has to be over, or about to be."""
+        """The error that describes how the process ended. The process must have ended, or be about to."""
         try:
             code = self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
@@ -163,11 +162,11 @@ class ModelProcess:
         )
 
     def kill(self) -> None:
-        """Ends the process at once; who waits for it gets ModelDied. From any thread."""
+        """Ends the process at once; waiting callers get ModelDied. From any thread."""
         self._process.kill()
 
     def close(self) -> None:
-        """Ends the process, by force if it takes longer than a second; its threads and pipes go with it."""
+        """Ends the process, by force after a second, and its threads and pipes."""
         if self._closing:
             return
         self._closing = True
@@ -193,7 +192,7 @@ class ModelProcess:
                         replies = self._replies.get(answer.number)
                     if replies is not None:
                         replies.put(answer.body)
-        finally:  # after an unreadable frame nothing can follow, so no one may wait for more
+        finally:  # nothing readable follows an unreadable frame, so no caller may wait for more
             self._process.kill()
             with self._lock:
                 self._dead = True

@@ -1,6 +1,6 @@
-"""The folder of prompts that were evaluated before: where it is, how large it may be, and what is in it.
+"""The folder of evaluated prompts: its location, size limit and files.
 
-A file has the KV state of one prompt and its tokens (`stored_prompts.py` writes and reads it, in the model's process).
+A file has the KV state and the tokens of one prompt (`stored_prompts.py` writes and reads it in the model's process).
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import msgspec
 
 SUFFIX = ".kv"
 UNFINISHED = ".kv.tmp"
-"""Of a file that is being written; one that stays was left by a process that was killed."""
+"""The ending of a file that is being written; one that remains was left by a killed process."""
 
 
 class PromptCache(msgspec.Struct, frozen=True):
-    """A folder, and the most bytes that its files may have together."""
+    """A folder, and the maximum total size of its files in bytes."""
 
     folder: str
     limit: int
 
 
 PromptCaches: TypeAlias = Callable[[], PromptCache | None]
-"""The cache in use, asked for before each generation; None for none. Called in any thread."""
+"""Returns the cache in use, or None. Called before each generation, in any thread."""
 
 
 class StoredFile(NamedTuple):
-    """`used`: when it was last written or read, in nanoseconds."""
+    """`used`: the time of the last write or read, in nanoseconds."""
 
     path: Path
     size: int
@@ -38,7 +38,7 @@ class StoredFile(NamedTuple):
 
 
 def stored_files(folder: Path) -> list[StoredFile]:
-    """The files of the cache, unfinished ones included; the one that was not used for longest comes first."""
+    """The files of the cache, including unfinished ones, least recently used first."""
     found = []
     with suppress(OSError):
         for entry in os.scandir(folder):
@@ -50,7 +50,7 @@ def stored_files(folder: Path) -> list[StoredFile]:
 
 
 def clear_cache(folder: Path) -> int:
-    """Deletes all stored prompts; the number of bytes. A file that cannot be deleted stays."""
+    """Deletes all stored prompts that can be deleted. Returns the number of freed bytes."""
     freed = 0
     for file in stored_files(folder):
         with suppress(OSError):

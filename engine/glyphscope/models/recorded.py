@@ -1,4 +1,4 @@
-"""A model that is the record of one: it yields the tokens of a recorded run again."""
+"""A model that replays a record: it yields the tokens of a recorded run again."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from glyphscope.turns import TurnForm
 class RecordedModel(TextModel):
     """The prompts and the steps of `events`, stage by stage: the n-th generation yields the n-th stage's tokens.
 
-    Where the recorded model failed, it fails in the same place, with a RecordedFailure. After the last stage it begins
-    with the first again, so one record can be run any number of times.
+    If the recorded model failed, this one fails in the same place with a RecordedFailure. After the last stage it
+    starts again with the first, so that a record can be run any number of times.
     """
 
     def __init__(self, events: Iterable[AnyEvent]) -> None:
@@ -64,7 +64,7 @@ class RecordedModel(TextModel):
         self._rendered = self._generated = 0
 
     def count_tokens(self, text: str) -> int:
-        """The recorded count of a prompt; for any other text, the number of pieces as long as tokens."""
+        """The recorded count of a prompt; for any other text, the number of token-sized pieces."""
         for stage in self._stages:
             prompt = stage[0]
             if isinstance(prompt, PromptRendered) and text in (prompt.text, _before_begun(prompt).text):
@@ -77,9 +77,9 @@ class RecordedModel(TextModel):
         tools: Sequence[dict[str, Any]] = (),
         thinking: Thinking = "auto",
     ) -> RenderedPrompt:
-        """The recorded prompt of the next stage, which may differ from what `messages` would give today.
+        """The recorded prompt of the next stage, which may differ from a rendering of `messages` today.
 
-        Without what its answer was begun with: who begins it adds that.
+        Without the beginning of the answer, which the caller adds.
         """
         if not self._stages:
             text = render_plain(messages)
@@ -94,13 +94,13 @@ class RecordedModel(TextModel):
         return replace(rendered, added=prompt.text[added[0].start : added[-1].end])
 
     def turn_form(self) -> TurnForm | None:
-        """The form in the recorded request; None where it has none."""
+        """The form in the recorded request; None if it has none."""
         return self._form
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        """The recorded steps of the next stage, at most `max_tokens`. Forced tokens come in one batch, as they did.
+        """The recorded steps of the next stage, at most `max_tokens`. Forced tokens are in one batch, as recorded.
 
-        Raises ModelError for an answer that is to begin otherwise than the recorded one did, and RecordedFailure.
+        Raises ModelError if the requested prefix differs from the recorded one, and RecordedFailure.
         """
         self._cancelled.clear()
         stage = self._stages[self._generated % len(self._stages)] if self._stages else []
@@ -121,7 +121,7 @@ class RecordedModel(TextModel):
         _fail_as(stage)
 
     def _usage(self, stage: list[AnyEvent], written: int) -> Iterator[Usage]:
-        """The counts of the endpoint of a recorded remote model, without the prefix."""
+        """The endpoint's counts for a recorded remote model, without the prefix."""
         for event in stage:
             if self._counted and isinstance(event, StageFinished):
                 yield Usage(event.prompt_tokens, event.cached, event.tokens - written)
@@ -145,7 +145,7 @@ class RecordedModel(TextModel):
 
 
 def _form_of(started: RunStarted | None) -> TurnForm | None:
-    """The form of a record. An invalid one, as in an edited record, is rejected by the run."""
+    """The form of a record; None if it is invalid, as in an edited record: the run rejects it."""
     if started is None or not started.request.form:
         return None
     try:
@@ -155,7 +155,7 @@ def _form_of(started: RunStarted | None) -> TurnForm | None:
 
 
 def _fail_as(stage: Sequence[AnyEvent]) -> None:
-    """Raises RecordedFailure where the generation ended by what only the model could know."""
+    """Raises RecordedFailure if the generation ended with an error that only the model could raise."""
     last = stage[-1] if stage else None
     match last:
         case RunFailed(code="MODEL_FAILED" | "CONTEXT_OVERFLOW" | "CONSTRAINT_FAILED" as code):
@@ -163,8 +163,8 @@ def _fail_as(stage: Sequence[AnyEvent]) -> None:
 
 
 def _check_written(request: GenerateRequest, recorded: Sequence[TokenStep], *, torn: bool) -> None:
-    """A record can repeat what is in it, and no more. It may have been `torn` before all of it was, and what an end
-    token spells is in no step.
+    """Raises ModelError for a prefix that the record does not have. A `torn` record ends within its prefix, and may
+    lack the rest of it; the text of an end token is in no step.
     """
     requested = b"".join(one.data for one in request.written)
     known = b"".join(step.data for step in recorded)
@@ -176,7 +176,7 @@ def _check_written(request: GenerateRequest, recorded: Sequence[TokenStep], *, t
 
 
 def _before_begun(prompt: PromptRendered) -> RenderedPrompt:
-    """The prompt as the chat template left it."""
+    """The prompt as the chat template rendered it, without the beginning of the answer."""
     text, tokens = prompt.text, prompt.tokens
     if prompt.parts and (last := prompt.parts[-1]).name == BEGUN:
         text, tokens = text[: last.start], tokens - last.tokens
@@ -198,7 +198,7 @@ def _batches(steps: Sequence[TokenStep]) -> list[tuple[TokenStep, ...]]:
 
 
 def _is_generations(event: AnyEvent, prompt: AnyEvent) -> bool:
-    """Whether the event is one of the generation that began with `prompt`; the end of a tool's stage is not."""
+    """Whether the event belongs to the generation that began with `prompt`; the end of a tool's stage does not."""
     if isinstance(event, (StageFinished, RunFailed)):
         return event.stage == prompt.stage
     return isinstance(event, (Token, PromptEvaluated, ConstraintReady))

@@ -1,4 +1,4 @@
-"""The prefix of an answer, as tokens: those of a run by their ids, and typed text tokenized to continue them."""
+"""The prefix of an answer as tokens: tokens of a run by their ids, and typed text tokenized to continue them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from glyphscope.text.lines import common_length
 
 OTHER_TOKENS = "From token {} on, the existing text has other tokens than in the model's own tokenization."
 CONTEXT = 1024
-"""Bytes before a typed text that are tokenized with it: more than any token reaches over."""
+"""Bytes before a typed text that are tokenized with it: more than any token has."""
 _NEUTRAL = "\n"
-"""A character before a text that is tokenized, as SentencePiece would otherwise add a blank that was not typed."""
+"""A character put before a text to tokenize, as SentencePiece would otherwise add a space that was not typed."""
 
 _INNER_BYTES = bytes(range(0x80, 0xC0))
-"""Those of UTF-8 that begin no character."""
+"""UTF-8's continuation bytes."""
 
 
 class Vocabulary(Protocol):
@@ -28,14 +28,14 @@ class Vocabulary(Protocol):
     pieces: list[bytes]
 
     def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
-        """The token ids; special tokens are read where they are written, or are text like any other."""
+        """The token ids. With `special`, texts of special tokens become these tokens; otherwise they are plain text."""
 
     def is_end(self, token: int) -> bool:
         """Whether the token ends a generation."""
 
 
 class ModelTokenizer:
-    """An open model as a `Vocabulary`; its own tokens, by id, are `pieces`."""
+    """An open model as a `Vocabulary`; `pieces` are its tokens by id."""
 
     def __init__(self, model: Model, pieces: Sequence[bytes]) -> None:
         self._model = model
@@ -49,14 +49,14 @@ class ModelTokenizer:
 
 
 class Placed(NamedTuple):
-    """The tokens with their origins; `note` says where the typed text is not in the model's own tokens."""
+    """The tokens with their origins. `note` reports where they differ from the model's own tokenization."""
 
     tokens: list[tuple[int, Origin]]
     note: str = ""
 
 
 def place_prefix(written: Sequence[PrefixPart], vocabulary: Vocabulary) -> Placed:
-    """Raises ModelError for a token that this model does not have, and for one after the answer's end."""
+    """The prefix's tokens. Raises ModelError for a token that the model lacks, or one after the answer's end."""
     tokens: list[tuple[int, Origin]] = []
     data = bytearray()
     for piece in written:
@@ -87,10 +87,10 @@ def _tokens(piece: PrefixPart, before: bytes, place: int, vocabulary: Vocabulary
 
 
 def tokenize_after(before: bytes, data: bytes, vocabulary: Vocabulary) -> list[int]:
-    """The tokens of a text that comes after `before`, which stays as it is. Special tokens in it are plain text.
+    """The tokens of a text that follows `before`, whose tokens are unchanged. Special tokens in it are plain text.
 
-    They are those that the model would make of both together, where one of those ends between the two; else those of
-    the text alone. Raises ModelError where no tokens spell the text.
+    These are the last tokens of both texts tokenized together, if a token ends between the two; otherwise the tokens of
+    the text alone. Raises ModelError if no tokens spell the text.
     """
     text = data.decode("utf-8", errors="replace")
     data = text.encode()
@@ -108,7 +108,7 @@ def tokenize_after(before: bytes, data: bytes, vocabulary: Vocabulary) -> list[i
 
 def _contexts(before: bytes) -> Iterator[str]:
     text = ""
-    # a character that the window cuts in two is left out; one that is not whole at the end is in no text
+    # a character that the window cuts is left out; with an incomplete one at the end there is no text
     with suppress(UnicodeDecodeError):
         text = before.lstrip(_INNER_BYTES).decode()
     if text:
@@ -118,7 +118,7 @@ def _contexts(before: bytes) -> Iterator[str]:
 
 
 def _tail(tokens: list[int], data: bytes, vocabulary: Vocabulary) -> list[int] | None:
-    """The last of the tokens, that together are `data`; None where no token begins with it."""
+    """The last tokens, which together spell `data`; None if no token begins where it does."""
     length, start = 0, len(tokens)
     while start and length < len(data):
         start -= 1
@@ -128,7 +128,7 @@ def _tail(tokens: list[int], data: bytes, vocabulary: Vocabulary) -> list[int] |
 
 
 def _note(tokens: list[int], data: bytes, vocabulary: Vocabulary) -> str:
-    """Empty where the tokens are the model's own of the text, and where they spell no text that could be compared."""
+    """Empty if the tokens are the model's own for the text, or spell no text that could be compared."""
     try:
         data.decode()
         own = tokenize_after(b"", data, vocabulary)

@@ -1,4 +1,4 @@
-"""A model that says what its script says: for lessons and tests that need no file."""
+"""A model that repeats a script, for lessons and tests without a model file."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from glyphscope.turns import TurnForm
 
 _TURNS = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _PIECES = re.compile(r"\s?\w{1,8}|\s?[^\w\s]{1,2}|\s", re.DOTALL)
-"""How a script is cut into tokens: short words with the blank before them, punctuation in pairs, much as BPE does."""
+"""Cuts a script into tokens much as BPE does: short words with the space before them, punctuation in pairs."""
 
 
 def cut(text: str) -> list[str]:
-    """The text in pieces of the size of tokens; together they are the text."""
+    """The text in token-sized pieces; joined, they are the text again."""
     return _PIECES.findall(text)
 
 
 def split_turns(text: str) -> list[str]:
-    """The answers of a script of several turns: a line `---` separates two, and belongs to none."""
+    """The answers in a script of several turns, separated by lines `---`, which belong to no answer."""
     pieces = _TURNS.split(text)
     return [piece.removesuffix("\n").removesuffix("\r") for piece in pieces[:-1]] + pieces[-1:]
 
@@ -45,7 +45,7 @@ Script: TypeAlias = str | Iterable[str | bytes]
 
 
 class TextModel:
-    """The common part of models of texts: tokens are pieces of a text, numbered from 0, without a vocabulary."""
+    """The base of models without a vocabulary: tokens are pieces of a text, numbered from 0."""
 
     def __init__(self) -> None:
         self._cancelled = threading.Event()
@@ -69,12 +69,12 @@ class TextModel:
 
 
 class ScriptedModel(TextModel):
-    """Says `script`, whatever it is asked, a token a step.
+    """Answers every prompt with `script`, one token per step.
 
-    With `turns`, answers of a conversation, the n-th generation says the n-th; after the last comes the first again.
+    With `turns`, the answers of a conversation, the n-th generation yields the n-th; after the last, the first again.
     No probability is made up: the evidence that a real model would give is None, and a constraint is not applied.
-    After a prefix it continues with the rest of its script, where that begins so; else after as many tokens.
-    `template` is a chat template, where it is to have one.
+    After a prefix, the rest of the script follows if it begins with the prefix; otherwise as many tokens are skipped.
+    `template` is its chat template, if any.
     """
 
     def __init__(
@@ -106,12 +106,12 @@ class ScriptedModel(TextModel):
         tools: Sequence[dict[str, Any]] = (),
         thinking: Thinking = "auto",
     ) -> RenderedPrompt:
-        """By its template; in the plain form without one."""
+        """The messages in its template, or in the plain form without one."""
         text, note, added = render_chat(self._template, messages, tools, thinking)
         return RenderedPrompt(text, self.count_tokens(text), note, added)
 
     def turn_form(self) -> TurnForm | None:
-        """By its template, in which `eos_token` is empty, as in its prompts; None without one."""
+        """The form of its template, with an empty `eos_token` as in its prompts; None without a template."""
         return None if self._source is None else template_turn_form(self._source, eos="")
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
@@ -137,7 +137,7 @@ class ScriptedModel(TextModel):
 
 
 def _written(written: Sequence[PrefixPart], text: codecs.IncrementalDecoder) -> Iterator[TokenStep]:
-    """The tokens as they were; typed text in pieces of the size of tokens."""
+    """Kept tokens unchanged; typed text in token-sized pieces."""
     index = 0
     for one in written:
         pieces = [one.data] if one.id >= 0 else _pieces(one.data.decode("utf-8", errors="replace"))
@@ -154,7 +154,7 @@ def _written(written: Sequence[PrefixPart], text: codecs.IncrementalDecoder) -> 
 
 
 def _rest(tokens: list[bytes], written: bytes, count: int) -> list[bytes]:
-    """The tokens after the prefix; the one in which the prefix ends is cut."""
+    """The tokens after the prefix; a token in which the prefix ends is cut."""
     if not b"".join(tokens).startswith(written):
         return tokens[count:]
     left, rest = len(written), []

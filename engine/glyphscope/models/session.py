@@ -1,4 +1,4 @@
-"""A loaded model with what is made of it once: its masks' tokenizer and its chat template."""
+"""A loaded model with the objects that are made once for it: the tokenizer of masks and the chat template."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SPECIAL = b"\xff"
 
 
 class Session:
-    """The engine, and what is known of the loaded model beyond its file's header."""
+    """The engine, and the facts about the loaded model beyond its file's header."""
 
     def __init__(self, load: wire.Load, *, progress: Callable[[float], None], log: Iterable[str]) -> None:
         """Raises ModelError."""
@@ -48,7 +48,7 @@ class Session:
 
     @cached_property
     def special(self) -> list[int]:
-        """The tokens that no grammar's text matches, rising."""
+        """The tokens that no text of a grammar matches, in ascending order."""
         return read_special(self.engine.vocab, self.engine.pieces)
 
     @cached_property
@@ -61,7 +61,7 @@ class Session:
 
     @cached_property
     def spelling(self) -> Spelling:
-        """The vocabulary as budgets read it."""
+        """The vocabulary in the form that budgets use."""
         return Spelling(self.engine.pieces, self.special, self.engine.ends)
 
     @cached_property
@@ -73,12 +73,12 @@ class Session:
         return digest.digest()
 
     def constraint_key(self, kind: str, grammar: str) -> str:
-        """Under what a constraint is kept: a digest of its text and of the vocabulary that it is compiled for."""
+        """The cache key of a constraint: a digest of its text and of the vocabulary that it is compiled for."""
         text = f"{kind} {grammar}".encode("utf-8", "surrogatepass")
         return hashlib.sha256(self._vocabulary_digest + text).hexdigest()[:16]
 
     def list_vocabulary(self) -> Vocabulary:
-        """The bytes of each token. A special one has none, but a name."""
+        """The bytes of each token. A special token has a name instead."""
         tokens = self.engine.pieces.copy()
         for token in self.special:
             tokens[token] = b""
@@ -97,7 +97,7 @@ class Session:
 
     @property
     def _reads_thinking(self) -> bool | None:
-        """None for a template that is damaged: a prompt raises that, once one is asked for."""
+        """None for a damaged template: the next prompt raises the error."""
         try:
             templates = (self._template, self._tool_template)
         except PromptError:

@@ -1,8 +1,8 @@
 """The KV state of prompts on disk, so that another process does not evaluate them again. In the model's process.
 
-llama.cpp's result for a token depends on the tokens before it, the model's file, how its context was opened, the build,
-and, in its last digits, on the batches. So only states of whole chunks (`CHUNK` tokens, a batch) are stored, and the
-key has all of the rest. A damaged file, or one of another key, is not used.
+llama.cpp's result for a token depends on the tokens before it, the model's file, the options of the context, the
+build and, in its last digits, on the batches. So only states of whole chunks (`CHUNK` tokens, a batch) are stored, and
+the key covers all the rest. A damaged file, or one with another key, is not used.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from glyphscope.models.prompt_cache import SUFFIX, UNFINISHED, PromptCache, stor
 from glyphscope.text.lines import common_length
 
 WORTH = 2 * CHUNK
-"""The fewest tokens for which a file is written, or one of any size is read; one that serves mostly for `CHUNK`."""
+"""The fewest tokens for which a file is written or read; a file of which at least half is used is read for `CHUNK`."""
 _FASTER = 4
 """A state is stored if evaluating its tokens takes this many times as long as copying and checking it."""
 _FREE = 4
-"""How many times the size of a state must be free: in memory before copying it, on the disk before writing it."""
+"""How many times a state's size must be free: in memory before copying it, on disk before writing it."""
 _MAGIC = b"glyphscope KV state 1\n"
 _PIECE = 4 << 20
 """Bytes of one write."""
@@ -46,11 +46,11 @@ _STALE = 3600 * 10**9
 _PART = re.compile(r"-\d{5}(?=-of-\d{5}\.gguf$)", re.IGNORECASE)
 
 Identity: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
-"""Of each part of a model's file: its real path, bytes, times of modification and change (ns), and inode."""
+"""For each part of a model's file: real path, bytes, times of modification and change (ns), and inode."""
 
 
 class _Header(msgspec.Struct, frozen=True, array_like=True):
-    """`tokens` are little-endian 32-bit ids, `size` is the bytes of the state after the header; `digest` is of all."""
+    """`tokens` are little-endian 32-bit ids, `size` is the state's size in bytes, `digest` covers header and state."""
 
     key: str
     sha256: str
@@ -65,20 +65,20 @@ class _Header(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Found(NamedTuple):
-    """A file whose state has the first `length` tokens of a prompt."""
+    """A file whose state contains the first `length` tokens of a prompt."""
 
     path: Path
     header: _Header
     length: int
 
     def is_worth_reading(self, have: int) -> bool:
-        """Whether it spares enough evaluation where the first `have` tokens are in the context."""
+        """Whether it saves enough evaluation if the first `have` tokens are in the context already."""
         mostly = 2 * self.length >= len(self.header.tokens) // 4
         return self.length - have >= (CHUNK if mostly else WORTH)
 
 
 def identity_of(path: str) -> Identity:
-    """The identity of a model's file, or of all parts of a split one; empty where it cannot be read."""
+    """The identity of a model's file, or of all parts of a split one; empty if it cannot be read."""
     name = Path(path)
     pattern = "-[0-9][0-9][0-9][0-9][0-9]".join(map(glob.escape, _PART.split(name.name)))
     try:
@@ -90,7 +90,7 @@ def identity_of(path: str) -> Identity:
 
 
 def _build() -> tuple[object, ...]:
-    """llama.cpp's build: its version, what it was compiled for, and its libraries."""
+    """llama.cpp's build: its version, its compilation target, and its libraries."""
     folder = Path(llama.llama_cpp._lib._name).parent
     libraries: list[tuple[str, int, int]] = []
     with suppress(OSError):
@@ -102,17 +102,17 @@ def _build() -> tuple[object, ...]:
 class StoredPrompts:
     """The stored prompts of one loaded model.
 
-    Its owner sets `cache` (None: nothing is stored or read), `sha256` of the model's file, once it is known, and
-    `ms_per_token`, the time that evaluating a prompt took last.
+    The owner sets `cache` (None: nothing is stored or read), the model file's `sha256` once it is known, and
+    `ms_per_token`, the time that the last evaluation of a prompt took.
     """
 
     def __init__(self, engine: LlamaEngine, path: str, identity: Identity) -> None:
-        """`identity` is that of the file `path` before it was loaded: nothing is stored once the file has changed."""
+        """`identity` identifies the file `path` before it was loaded: nothing is stored once the file has changed."""
         self._engine, self._path, self._identity = engine, path, identity
         options = engine.options
         if (
             options.flash_attention == "off"
-        ):  # threads share rows then, each of which has the same digits in any thread
+        ):  # then the threads divide the rows, and a row has the same digits in any thread
             options = msgspec.structs.replace(options, threads=0)
         how = repr((identity, options, engine.context, CHUNK, LEAST, LEAST_LINES, _build()))
         self._key = hashlib.sha256(how.encode("utf-8", "surrogatepass")).hexdigest()
@@ -123,9 +123,9 @@ class StoredPrompts:
         self._stored: list[int] = []  # the tokens of the state last written or read
 
     def restore(self, prompt: Sequence[int]) -> int:
-        """Load the stored state with the most of the prompt, if that is worth it. Returns its number of tokens, else 0.
+        """Load the stored state that covers most of the prompt, if worthwhile. Returns its number of tokens, or 0.
 
-        The prompt's last token is never restored, as evaluating it gives the first logits.
+        The prompt's last token is never restored, as its evaluation gives the first logits.
         """
         engine, cache = self._engine, self.cache
         have = len(engine.tokens)
@@ -144,7 +144,7 @@ class StoredPrompts:
         return found.length
 
     def keep(self) -> None:
-        """Copy the state of the whole chunks in the context, and write it in the background if it is worth it."""
+        """Copy the state of the whole chunks in the context, and write it in the background, if worthwhile."""
         cache, tokens, ms_per_token = self.cache, self._engine.tokens_in_chunks, self.ms_per_token
         new = len(tokens) - _whole_chunks(common_length(self._stored, tokens))
         if cache is None or new < WORTH or self._is_writing() or not self._is_unchanged():
@@ -175,7 +175,7 @@ class StoredPrompts:
         self._writer.start()
 
     def finish(self, seconds: float) -> None:
-        """Wait at most so long for the file that is being written."""
+        """Wait at most that long for the file that is being written."""
         if self._writer is not None:
             self._writer.join(seconds)
 
@@ -186,7 +186,7 @@ class StoredPrompts:
         return bool(self._identity) and identity_of(self._path) == self._identity
 
     def _best(self, folder: Path, tokens: Sequence[int]) -> _Found | None:
-        """The file whose state has the longest beginning of `tokens`."""
+        """The file whose state covers the longest prefix of `tokens`."""
         found = (
             _Found(path, header, _whole_chunks(common_length(_numbers(header.tokens), tokens)))
             for path, header in self._headers(folder)
@@ -203,7 +203,7 @@ class StoredPrompts:
                         yield file.path, header
 
     def _read(self, found: _Found) -> bytes | None:
-        """The state; None where the file is not what was written, and it is deleted."""
+        """The state; None, and the file is deleted, if its contents are not as written."""
         with suppress(OSError):
             with open(found.path, "rb") as file:
                 header = _read_header(file)
@@ -219,7 +219,7 @@ class StoredPrompts:
 
 
 def _short(digest: str) -> str:
-    """As a file's name has it: one part of the key, one of the tokens."""
+    """The part of a digest that is in a file's name, which has one of the key and one of the tokens."""
     return digest[:16]
 
 
@@ -234,7 +234,7 @@ def _numbers(tokens: bytes) -> list[int]:
 
 
 def _read_header(file: BinaryIO) -> _Header | None:
-    """None for a file of another kind, or whose beginning is damaged."""
+    """The header; None for a file of another kind, or with a damaged beginning."""
     if file.read(len(_MAGIC)) != _MAGIC:
         return None
     size = int.from_bytes(file.read(4), "little")
@@ -245,7 +245,7 @@ def _read_header(file: BinaryIO) -> _Header | None:
 
 
 def _write(cache: PromptCache, header: _Header, state: memoryview) -> None:
-    """Write a file, if there is room; atomically, so that a reader sees all of it or none. Raises OSError."""
+    """Write a file if there is room, atomically, so that a reader sees all of it or nothing. Raises OSError."""
     folder = Path(cache.folder)
     packed = msgspec.msgpack.encode(header)
     size = len(_MAGIC) + 4 + len(packed) + len(state)
@@ -268,7 +268,7 @@ def _write(cache: PromptCache, header: _Header, state: memoryview) -> None:
 
 
 def _make_room(folder: Path, limit: int) -> None:
-    """Delete stale unfinished files, and the least recently used until the rest have at most `limit` bytes."""
+    """Delete stale unfinished files, then the least recently used ones until the rest has at most `limit` bytes."""
     files = stored_files(folder)  # the least recently used first
     total = sum(file.size for file in files)
     for file in files:

@@ -1,8 +1,8 @@
-"""Jinja as chat templates need it: the additions of transformers and llama.cpp, and an end to every rendering.
+"""Jinja as chat templates need it: with the additions of transformers and llama.cpp, and limits for every rendering.
 
-A template comes with a download. The sandbox keeps it from the rest of the program, and a meter from taking all time
-or memory: each loop's steps, each call, and the size of each value made are counted, and the clock is looked at.
-Python cannot break off a single operation, so those whose result is much larger than what goes in (`'x' * n`, `**`,
+Templates are downloaded code. The sandbox isolates them from the rest of the program, and a meter limits their time
+and memory: it counts loop steps, calls and the sizes of the values made, and checks the clock. Python cannot
+interrupt a single operation, so the results of those that can be much larger than their operands (`'x' * n`, `**`,
 `replace`, `join`, widths) are estimated first.
 """
 
@@ -30,23 +30,23 @@ from jinja2.visitor import NodeTransformer
 from glyphscope.text.figures import duration
 
 SECONDS = 10.0
-"""CPU time of the rendering thread, so that a busy machine rejects no template that another one accepts."""
+"""CPU seconds of the rendering thread, so that a busy machine rejects no template that another one accepts."""
 LONGEST = 1 << 22
-"""Characters and items of one value, and characters of the rendered text: as long as the largest contexts."""
+"""The most characters or items of a value, and characters of the rendered text: as many as the largest contexts."""
 WIDEST = 10_000
-"""Of a number that is a width, a count or a precision."""
+"""The largest width, count or precision."""
 
 _WORK = 1 << 27
-_STEP = 64  # what a loop's step or a call counts for, where a character counts for 1
+_STEP = 64  # the cost of a loop step or a call, if a character costs 1
 _LOOK = 1 << 12
-"""Work between two looks at the clock, each of which costs as much as a step."""
+"""Work between two checks of the clock, each of which takes as long as a step."""
 _ITEM = 8
 _BITS = 1 << 14
-# Random, or with results that nothing here estimates; no chat template uses them.
+# Random, or with results that are not estimated here; no chat template uses them.
 _LEFT_OUT_FILTERS = ("random", "urlize", "xmlattr", "wordwrap", "pprint")
 _LEFT_OUT_METHODS = frozenset({"encode", "expandtabs", "format_map", "maketrans", "to_bytes", "translate"})
 _WIDTHS = frozenset({"batch", "center", "indent", "ljust", "rjust", "round", "slice", "truncate", "zfill"})
-# These hand their items on without reading them.
+# These pass their items on without reading them.
 _SHALLOW = frozenset(
     {"attr", "batch", "count", "d", "default", "first", "items", "last", "length", "list", "map"}
     | {"reject", "rejectattr", "reverse", "select", "selectattr", "slice"}
@@ -57,11 +57,11 @@ _WIDE_FIELD = re.compile(r"\{[^{}]*(?:\d{5}|\{)")
 
 
 class LimitReached(TemplateRuntimeError):
-    """A rendering was broken off."""
+    """A rendering was stopped because it reached a limit."""
 
 
 class Meter:
-    """Counts what one rendering does. Raises LimitReached."""
+    """Counts the work of one rendering. Raises LimitReached."""
 
     def __init__(self) -> None:
         self._left = _WORK
@@ -69,7 +69,7 @@ class Meter:
         self._deadline = time.thread_time() + SECONDS
 
     def spend(self, work: int) -> None:
-        """Count work, and look at the clock now and then."""
+        """Count work, and check the clock now and then."""
         self._left -= work + 1
         if self._left >= self._next_look:
             return
@@ -80,7 +80,7 @@ class Meter:
         self._next_look = max(0, self._left - _LOOK)
 
     def count(self, value: Any) -> None:
-        """Count a value that was made."""
+        """Count a new value."""
         if isinstance(value, str):
             self.allow(len(value))
             self.spend(len(value))
@@ -89,7 +89,7 @@ class Meter:
             self.spend(_ITEM * len(value))
 
     def measure(self, value: Any) -> int:
-        """The characters and items in a value, those of the values in it included: a few lists may share millions."""
+        """The number of characters and items in a value, nested ones included: a few lists may share millions."""
         if isinstance(value, str):
             return len(value)
         size, rest = 0, [value]
@@ -119,7 +119,7 @@ class Meter:
 
 
 class _Metering(NodeTransformer):
-    """Puts the meter's filters around loops and what else Jinja has no hook for."""
+    """Wraps loops and other constructs for which Jinja has no hook in the meter's filters."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         written = sum(len(data.data) for part in node.body for data in part.find_all(nodes.TemplateData))
@@ -139,7 +139,7 @@ class _Metering(NodeTransformer):
         return node
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:
-        """One may be the key of a dictionary, and its hash reads all that is in it."""
+        """A tuple may be the key of a dictionary, and its hash reads all its items."""
         self.generic_visit(node)
         return node if node.ctx != "load" else _measured(node)
 
@@ -170,7 +170,7 @@ class Generation(Extension):
 
 
 class TemplateEnvironment(SandboxedEnvironment):
-    """For one template. Templates may change lists and dictionaries, so each rendering gets copies."""
+    """The environment of one template. Templates may change lists and dictionaries, so each rendering gets copies."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -195,7 +195,7 @@ class TemplateEnvironment(SandboxedEnvironment):
         del self.globals["lipsum"]
 
     def read(self, source: str) -> tuple[Callable[[Mapping[str, Any]], str], frozenset[str]]:
-        """The template as a function of its variables, and their names. Raises any exception, as does that function."""
+        """The template as a function of its variables, and their names. Both may raise any exception."""
         if len(source) > LONGEST >> 4:
             raise LimitReached("it is longer than any template")
         parsed = self.parse(source)
@@ -284,7 +284,7 @@ class TemplateEnvironment(SandboxedEnvironment):
         meter.allow(size)
 
     def _steps(self, iterable: Any, cost: int) -> Iterable[Any]:
-        """The items of a loop, counted: at once where the length is known, so that the value keeps its type."""
+        """The items of a loop, counted: all at once if the length is known, so that the value keeps its type."""
         try:
             self._meter.spend(cost * len(iterable))
         except TypeError:
@@ -330,7 +330,7 @@ class TemplateEnvironment(SandboxedEnvironment):
         separators: tuple[str, str] | None = None,
         sort_keys: bool = False,
     ) -> str:
-        """JSON without HTML's escapes. As transformers' own, and a generator is the list of its items."""
+        """JSON without HTML escapes, as in transformers; a generator is written as the list of its items."""
         around = [indent * " " if isinstance(indent, int) else indent or "", *(separators or ())]
         if any(len(text) > 16 for text in around):
             raise LimitReached("it writes JSON with more than 16 characters between two values")
@@ -352,7 +352,7 @@ class TemplateEnvironment(SandboxedEnvironment):
 
 
 def _product(operator: str, left: Any, right: Any) -> int:
-    """The size of a product or a power, before it is made."""
+    """The size of a product or a power, before it is computed."""
     if operator == "**":
         whole = isinstance(left, int) and isinstance(right, int)
         return LONGEST + 1 if whole and left.bit_length() * right > _BITS else 0
@@ -363,7 +363,7 @@ def _product(operator: str, left: Any, right: Any) -> int:
 
 
 def copied(value: Any) -> Any:
-    """A JSON value whose lists and objects a template may change; `deepcopy` takes ten times as long."""
+    """A copy of a JSON value whose lists and objects a template may change; `deepcopy` takes ten times as long."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in value.items()}
     return [copied(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Which characters each token of a text completes: the tokens' bytes laid along the text."""
+"""The number of characters that each token of a text completes, by matching the tokens' bytes to the text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _BLANKS = b" \t\r\n"
 
 
 def token_lengths(text: str, tokens: int, model: Model) -> tuple[int, ...]:
-    """The characters that each of the text's `tokens` completes, in the context of the whole; empty where not known.
+    """The number of characters that each of the text's tokens completes; empty if unknown.
 
-    `tokens` may be one more than the text has, for the one that begins the sequence: it comes first, with 0.
+    `tokens`, their number, may include the one that begins a sequence, whose entry is the first, with 0.
     Raises ModelError.
     """
     if not tokens:
@@ -28,9 +28,9 @@ def token_lengths(text: str, tokens: int, model: Model) -> tuple[int, ...]:
 
 
 def spelled(text: str, ids: Sequence[int], vocabulary: Vocabulary) -> tuple[int, ...]:
-    """The characters that each token completes; empty where the tokens do not spell the text.
+    """The number of characters that each token completes; empty if the tokens do not spell the text.
 
-    A tokenizer may put a blank before a text that has none, and a special token may swallow white space after it.
+    A tokenizer may put a space before a text that has none, and a special token may swallow white space after it.
     """
     names = {number: name.encode() for name, number in vocabulary.names.items()}
     data = text.encode("utf-8", "replace")
@@ -53,7 +53,7 @@ def spelled(text: str, ids: Sequence[int], vocabulary: Vocabulary) -> tuple[int,
 
 
 def _after(data: bytes, at: int, piece: bytes) -> int | None:
-    """Behind the piece, which may have a blank more than the text."""
+    """The position after the piece, which may begin with a space that the text does not have; None without a match."""
     if data.startswith(piece, at):
         return at + len(piece)
     if piece.startswith(b" ") and data.startswith(piece[1:], at):
@@ -68,7 +68,7 @@ def _after_blanks(data: bytes, at: int) -> int:
 
 
 def _characters(data: bytes, ends: Sequence[int]) -> tuple[int, ...]:
-    """From byte ends to the number of characters that are whole at each and were not before."""
+    """For each byte position in `ends`, the number of characters that are complete there and were not before."""
     lengths = []
     at = whole = 0
     for end in ends:

@@ -1,4 +1,4 @@
-"""The facts of llama.cpp about each token, read for a whole vocabulary at once. Only in the model's process.
+"""llama.cpp's facts about each token, read for a whole vocabulary at once. Only in the model's process.
 
 A vocabulary has up to 262,144 tokens, so the cost of a call decides how long a model takes to open. The functions are
 called by their addresses: without llama-cpp-python's wrappers, and without releasing the interpreter's lock each time.
@@ -16,9 +16,9 @@ import numpy as np
 
 _AT_ONCE = 512
 _BYTES = 1024
-"""Among so many tokens from the first on, vocabularies with a token for each byte have those."""
+"""In vocabularies with a token for each byte, these are among this many first tokens."""
 _SEPARATORS = (b"\xff", b"\0")
-"""Bytes that are in no text, or in hardly any."""
+"""Bytes that occur in no text, or in hardly any."""
 
 _INT, _POINTER, _BOOL = ctypes.c_int32, ctypes.c_void_p, ctypes.c_bool
 
@@ -26,9 +26,9 @@ _INT, _POINTER, _BOOL = ctypes.c_int32, ctypes.c_void_p, ctypes.c_bool
 def read_pieces(vocab: int, count: int) -> list[bytes]:
     """The bytes of each of the `count` tokens of the vocabulary at that address, special ones as they are written.
 
-    Many are read as one text, with the token of a separator between two of them. Some are read one by one: pieces with
-    a separator in them, and those of vocabularies without such a token, or whose texts llama.cpp tidies up (it takes
-    the blank before a full stop away), so that a text is shorter than its pieces.
+    Many are read as one text, with a separator token between each two. Tokens are read one by one if a piece contains
+    the separator, if the vocabulary has no such token, or if llama.cpp cleans up its texts (it removes the space before
+    a full stop), so that a text is shorter than its pieces.
     """
     pieces = [read_piece(vocab, token) for token in range(min(count, _BYTES))]
     between = next((pieces.index(byte) for byte in _SEPARATORS if byte in pieces), None)
@@ -44,7 +44,7 @@ def read_pieces(vocab: int, count: int) -> list[bytes]:
 
 
 def _read_many(vocab: int, tokens: range, between: int, separator: bytes) -> list[bytes] | None:
-    """The tokens' pieces; None where their text cannot be parted again."""
+    """The tokens' pieces; None if their joint text cannot be split again."""
     ids = np.full(2 * len(tokens) + 1, between, np.int32)
     ids[1::2] = tokens
     to_text = _function("llama_detokenize", _INT, _POINTER, _POINTER, _INT, _POINTER, _INT, _BOOL, _BOOL)
@@ -58,7 +58,7 @@ def _read_many(vocab: int, tokens: range, between: int, separator: bytes) -> lis
 
 
 def read_piece(vocab: int, token: int, room: int = 64) -> bytes:
-    """The bytes of one token; `room` is for as many as most have."""
+    """The bytes of one token; the default `room` is enough for most."""
     to_piece = _function("llama_token_to_piece", _INT, _POINTER, _INT, _POINTER, _INT, _INT, _BOOL)
     buffer = ctypes.create_string_buffer(room)
     size = to_piece(vocab, token, ctypes.addressof(buffer), room, 0, True)
@@ -66,13 +66,13 @@ def read_piece(vocab: int, token: int, room: int = 64) -> bytes:
 
 
 def read_ends(vocab: int, count: int) -> list[int]:
-    """The tokens that end a generation, rising."""
+    """The tokens that end a generation, in ascending order."""
     is_end = _function("llama_vocab_is_eog", _BOOL, _POINTER, _INT)
     return list(compress(range(count), map(is_end, repeat(vocab), range(count))))
 
 
 def read_special(vocab: int, pieces: list[bytes]) -> list[int]:
-    """Control tokens, and those defined by the model's maker that look like one: no grammar's text matches them."""
+    """Control tokens, and tokens of the model's maker that look like one: no text of a grammar matches them."""
     attributes = _function("llama_vocab_get_attr", _INT, _POINTER, _INT)
     kinds = np.fromiter(map(attributes, repeat(vocab), range(len(pieces))), np.int32, len(pieces))
     control = kinds & llama.LLAMA_TOKEN_ATTR_CONTROL
@@ -86,6 +86,6 @@ def _looks_special(piece: bytes) -> bool:
 
 @cache
 def _function(name: str, *kinds: Any) -> Any:
-    """llama.cpp's function of that name; `kinds` are what it returns and takes."""
+    """llama.cpp's function of that name; `kinds` are the types of its result and its arguments."""
     address = ctypes.cast(getattr(llama.llama_cpp._lib, name), ctypes.c_void_p).value
     return ctypes.PYFUNCTYPE(*kinds)(address or 0)

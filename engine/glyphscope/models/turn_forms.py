@@ -1,6 +1,6 @@
-"""The form of a model's turns, derived from its chat template, which is rendered as every prompt is.
+"""The form of a model's turns, derived from its chat template, which is rendered as for every prompt.
 
-The template is that of an open model, or of a file: a GGUF, or a template file.
+The template belongs to an open model or is read from a file: a GGUF or a template file.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from glyphscope.turns import TurnForm, form_of
 
 _TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")
 _LARGEST = 4_000_000
-"""Bytes of a template file; the largest known ones have a hundred thousand."""
+"""Bytes of a template file; the largest known templates have about a hundred thousand."""
 ASSUMED_END = "</s>"
-"""`eos_token` of a template file, which does not name it."""
+"""The `eos_token` assumed for a template file, which does not name one."""
 
 
 class TemplateRenderer:
     """Implements `Renders`: unchanged messages in OpenAI's form, in the environment of every chat template.
 
-    A form takes about a hundred renderings, which share the limits of one. After reaching one of them, or after
-    `SECONDS`, nothing more is rendered.
+    Deriving a form takes about a hundred renderings, each with the usual limits. After one reaches a limit, or after
+    `SECONDS` in all, nothing more is rendered.
     """
 
     def __init__(
         self, source: str, *, bos: str = "", eos: str = ASSUMED_END, ends: Iterable[str] = ()
     ) -> None:
-        """`ends` are the texts that end a generation in the template's vocabulary, where that is known.
+        """`ends` are the texts that end a generation in the template's vocabulary, if known.
 
         Raises PromptError for a template that is not Jinja.
         """
@@ -55,7 +55,7 @@ class TemplateRenderer:
 
     @property
     def reads(self) -> frozenset[str]:
-        """The variables that the template looks at."""
+        """The variables that the template uses."""
         return self._chat.reads
 
     def render(
@@ -66,7 +66,7 @@ class TemplateRenderer:
         thinking: bool | None,
         add_generation_prompt: bool,
     ) -> str:
-        """The text. Raises PromptError where the template raises an error, and always after reaching a limit."""
+        """The text. Raises PromptError if the template raises an error, and always after reaching a limit."""
         prompted = {"add_generation_prompt": add_generation_prompt}
         variables = self._chat.variables(tools, thinking=thinking, variables=prompted)
         if "tools" in self.reads:
@@ -76,7 +76,7 @@ class TemplateRenderer:
             if self._stopped is not None:
                 raise self._stopped
             return self._chat.write({**copied(variables), "messages": copied(messages)})
-        except Exception as error:  # a template raises what its filters raise
+        except Exception as error:  # a template raises any exception of its filters
             if isinstance(error, LimitReached):
                 self._stopped = error
             raise PromptError(f"The template refuses: {str(error) or type(error).__name__}") from error
@@ -90,27 +90,27 @@ class TemplateRenderer:
 def template_turn_form(
     source: str, *, bos: str = "", eos: str = ASSUMED_END, ends: tuple[str, ...] = ()
 ) -> TurnForm | None:
-    """The form that a template's turns have; None for one that is not Jinja, that reaches a limit, or has none.
+    """The form of a template's turns; None for a template that is not Jinja, reaches a limit, or has no form.
 
-    Kept by the template and the texts: deriving takes up to half a second.
+    Cached by template and texts, as deriving takes up to half a second.
     """
     try:
         renderer = TemplateRenderer(source, bos=bos, eos=eos, ends=ends)
         form, _ = form_of(renderer, renderer.ends)
     except PromptError:
-        return None  # a prompt says what is wrong with it, once one is asked for
+        return None  # the next prompt reports the error
     return None if renderer.stopped else form
 
 
 def open_template(path: Path) -> TemplateRenderer:
-    """The template of a file, by its ending. Raises ModelError and PromptError."""
+    """The template in a file, read as its extension says. Raises ModelError and PromptError."""
     if path.suffix.lower() == ".gguf":
         return template_of_model(path)
     return template_of_text(_text(path), str(path))
 
 
 def template_of_model(path: Path) -> TemplateRenderer:
-    """The template of a GGUF, the one for tools where there are two, with the texts of its special tokens.
+    """The template of a GGUF, the one for tools if there are two, with the texts of its special tokens.
 
     Raises ModelError for a file that is not a model or has no template, and PromptError for a damaged template.
     """
@@ -126,7 +126,7 @@ def template_of_model(path: Path) -> TemplateRenderer:
 
 
 def template_of_text(source: str, where: str) -> TemplateRenderer:
-    """A template by itself; `where` is its place in errors. Raises PromptError."""
+    """The template with that source; `where` is its place in errors. Raises PromptError."""
     if not source.strip():
         raise PromptError("The template is empty.", where=where)
     with _placed(where):
@@ -135,7 +135,7 @@ def template_of_text(source: str, where: str) -> TemplateRenderer:
 
 @contextmanager
 def _placed(where: str) -> Iterator[None]:
-    """Puts the file before the place of an error in its template."""
+    """Put the file before the place of an error in its template."""
     try:
         yield
     except PromptError as error:

@@ -23,7 +23,7 @@ class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Load(_Frame, frozen=True):
-    """Load the file. `info` is from its header."""
+    """Load the file. `info` has the facts of its header."""
 
     path: str
     info: ModelInfo
@@ -49,11 +49,11 @@ class Render(_Frame, frozen=True):
 
 
 class DeriveForm(_Frame, frozen=True):
-    """Derive the form of the model's turns from its chat template: `FormDerived`, between the steps of a generation."""
+    """Derive the form of the model's turns from its chat template. Answered by `FormDerived`, between two steps."""
 
 
 class Generate(_Frame, frozen=True):
-    """Evaluate the prompt: `Progress`, then `Ready`. `sha256` is that of the model's file, empty if it is not known."""
+    """Evaluate the prompt: `Progress`, then `Ready`. `sha256` is the model file's hash, empty if it is not known."""
 
     request: GenerateRequest
     prompts: PromptCache | None = None
@@ -61,7 +61,7 @@ class Generate(_Frame, frozen=True):
 
 
 class Step(_Frame, frozen=True):
-    """Decode one step of the generation with this frame's number: `Steps`."""
+    """Decode one step of the generation with this frame's number. Answered by `Steps`."""
 
 
 class Cancel(_Frame, frozen=True):
@@ -105,14 +105,14 @@ class Ready(_Frame, frozen=True):
 
 
 class Steps(_Frame, frozen=True):
-    """`ended`: there is no further step to ask for."""
+    """`ended`: there is no further step."""
 
     steps: tuple[TokenStep, ...]
     ended: bool
 
 
 class Failed(_Frame, frozen=True):
-    """An error by the name of its class; `needed` and `available` are those of a ContextOverflow."""
+    """An error with the name of its class; `needed` and `available` belong to a ContextOverflow."""
 
     error: str
     message: str

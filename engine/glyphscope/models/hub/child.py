@@ -1,6 +1,6 @@
-"""The process that speaks with the Hub: `python -P -m glyphscope.models.hub.child`. One answer to each question.
+"""The process that connects to the Hub: `python -P -m glyphscope.models.hub.child`. One answer to each question.
 
-While a download runs the answers are progress, each waiting for an empty question: without a parent the process ends.
+During a download, each answer is progress and waits for an empty question: without a parent, the process ends.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from glyphscope.models.hub.wire import Answer, Failure, Progress, Question
 from glyphscope.processes.pipe import Pipe, parent_pipe
 from glyphscope.processes.worker import limit_memory
 
-_MEMORY = 2 << 30  # bytes of address space: whatever a library makes of an answer, only this process ends
+_MEMORY = 2 << 30  # bytes of address space: if a library needs more for an answer, only this process ends
 _REPORT_SECONDS = 0.05
-"""Between two reports of one phase."""
+"""Seconds between two reports of the same phase."""
 
 
 def serve(pipe: Pipe[Question]) -> None:

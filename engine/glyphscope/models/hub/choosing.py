@@ -1,4 +1,4 @@
-"""The choice of a repository's file: the requested one, else the usual quantisation that fits the memory."""
+"""The choice of a repository's file: the requested one, otherwise the usual quantisation that fits the memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PREFERRED = (
     "Q4_K_M", "UD-Q4_K_XL", "MXFP4", "MXFP4_MOE", "Q4_K_S", "Q5_K_M", "IQ4_XS", "IQ4_NL", "Q5_K_S", "Q4_1", "Q4_0",
     "Q6_K", "Q8_0", "Q3_K_M", "BF16", "F16", "F32",
 )  # fmt: skip
-"""The first of these that there is: about four bits a weight, where answers are still nearly the full model's."""
+"""Preferred first: about four bits per weight, with answers still close to the full model's."""
 _SHOWN = 12
-"""Names that an error lists."""
+"""The most names that an error lists."""
 
 
 class Pick(NamedTuple):
@@ -27,9 +27,9 @@ class Pick(NamedTuple):
 
 
 def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
-    """The file that `which` names (a path, a name, a quantisation), else the usual one for `memory`, the free bytes.
+    """The file that `which` names (a path, a name or a quantisation), or the usual one for `memory`, the free bytes.
 
-    Raises ModelError where there is none, or the choice is ambiguous.
+    Raises ModelError if there is none, or if the choice is ambiguous.
     """
     choices = listing.choices
     if not choices:
@@ -61,7 +61,7 @@ def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
 
 def _named(listing: Listing, which: str) -> Choice:
     name = which.lower().strip("/")
-    # the exact ones first: a file may be named as another one's quantisation
+    # exact matches first: a file's name may be another one's quantisation
     matches = (
         lambda choice: any(file.path == which for file in choice.files),
         lambda choice: any(name in (file.path.lower(), file.name.lower()) for file in choice.files),

@@ -29,7 +29,7 @@ from glyphscope.text.figures import estimate
 T = TypeVar("T")
 
 QUESTION = Timeouts(between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
-"""For a request that somebody waits for."""
+"""For a request that a user waits for."""
 FILE = Timeouts(attempts=6, retrying=300.0, wait=1.0, longest=60.0)
 """For a download. An attempt that brought data resets the count; HF_HUB_DOWNLOAD_TIMEOUT ends a silent one."""
 LARGEST_ANSWER = 32_000_000
@@ -37,7 +37,7 @@ LARGEST_ANSWER = 32_000_000
 _AT_ONCE = 4
 """Repositories whose files are requested at the same time."""
 _MOST_BYTES = 1 << 60
-"""A larger size is an error of the server: no disk has so much."""
+"""A larger size is a server error: no disk is that large."""
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHA1 = re.compile(r"[0-9a-f]{40}")
@@ -77,7 +77,7 @@ class Hub:
                 hint=f"{TOKEN_HINT}, or unset it.",
             )
         self._token = token
-        # not the library's headers: to make them it may ask the server for more, and they describe this machine
+        # not the library's headers: making them may send further requests, and they describe this machine
         self._headers = {"user-agent": "glyphscope", "accept-encoding": "identity"}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
@@ -145,7 +145,7 @@ class Hub:
                     return
             except Exception as error:
                 if isinstance(error, httpx2.HTTPStatusError) and error.response.status_code == 416:
-                    part.restart()  # the range begins after the file's end: what is there is not of this file
+                    part.restart()  # the range begins after the file's end: the data is not of this file
                 if part.size > furthest:
                     retries, furthest = Retries(FILE), part.size
                 failure = failed(error, where, self._token)

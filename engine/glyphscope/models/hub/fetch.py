@@ -1,4 +1,4 @@
-"""Downloads a model's files into the folder of models, naming them once all are verified. In `child.py`'s process."""
+"""Downloads a model's files into the folder of models; renames them once all are verified. In `child.py`'s process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glyphscope.text.shorten import shorten
 def fetch(
     hub: Hub, listing: Listing, choice: Choice, folder: str, notify: Callable[[Progress], None]
 ) -> tuple[str, How, bool]:
-    """Returns the path of the (first) file, how it came there, and whether its hash was verified.
+    """Returns the path of the (first) file, its origin, and whether its hash was verified.
 
     Raises GlyphscopeError and OSError. An interrupted download is resumed the next time.
     """
@@ -27,7 +27,7 @@ def fetch(
         Path(folder) / listing.repo,
         choice.files,
         0,
-    )  # before: bytes of the files that are done
+    )  # before: bytes of the completed files
 
     def report(phase: Phase, done: int, words: str = "") -> None:
         notify(Progress(phase, before + done, choice.bytes, words))
@@ -51,7 +51,7 @@ def fetch(
         report("naming", 0)
         for part in reversed(
             parts
-        ):  # the first part, whose header describes the model, has its full check last
+        ):  # the first part, whose header describes the model, is fully checked last
             _inspect(part, is_first=part.file is files[0])
         give_names(parts)
     has_hash = all(file.right_hash for file in files)
@@ -59,7 +59,7 @@ def fetch(
 
 
 def _has(place: Path, file: HubFile, report: Report) -> bool:
-    """Whether the file is already at `place`. Raises ModelError where a different file is."""
+    """Whether the file is already at `place`. Raises ModelError if a different file is there."""
     if not place.exists():
         return False
     if file.bytes in (0, place.stat().st_size) and hash_of(place, file, report) == file.right_hash:
@@ -72,7 +72,7 @@ def _has(place: Path, file: HubFile, report: Report) -> bool:
 
 
 def _complete(hub: Hub, listing: Listing, part: PartialFile) -> None:
-    """Download the rest of a file and check its hash; if it is wrong and was resumed, once more from the start."""
+    """Download the rest of a file and check its hash; if it is wrong after resuming, repeat once from the start."""
     file, resumed = part.file, part.size > 0
     if file.bytes and part.size > file.bytes:
         part.restart()
@@ -91,7 +91,7 @@ def _complete(hub: Hub, listing: Listing, part: PartialFile) -> None:
 
 
 def _inspect(part: PartialFile, *, is_first: bool) -> None:
-    """Raises ModelError, and discards the data, where no model can be opened from it."""
+    """Discards the data and raises ModelError if no model can be opened from it."""
     try:
         if is_first:
             inspect_file(part.path, fits=False)

@@ -1,4 +1,4 @@
-"""The GGUF models of a repository: the files of each and its quantisation, both by their names."""
+"""The GGUF models of a repository: the files and the quantisation of each, derived from file names."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ QUANTISATION = re.compile(
 _SPLIT = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
 _NO_MODEL = re.compile(r"mmproj|(?<![a-z])(?:imatrix|importance[-_]matrix)(?![a-z])", re.IGNORECASE)
 _UNSAFE = re.compile(r"[\\:*?\"<>|]")
-"""Characters that some system forbids in file names."""
+"""Characters that some systems forbid in file names."""
 LONGEST_NAME = 200
 """Bytes of a file's name: file systems allow 255, and the name of a partial file is longer."""
 DEEPEST = 5
-"""Steps of a path; with OWNER/NAME before it, models are still found, to a depth of 8."""
+"""Parts of a path: with OWNER/NAME before it, the model is still found, as the search goes to a depth of 8."""
 
 
 class HubFile(NamedTuple):
-    """One file. `sha256` is of its content; where there is none, `blob` may have git's SHA-1 of it; sizes in bytes."""
+    """One file. `sha256` is the hash of its content; without one, `blob` may have git's SHA-1 of it. Sizes in bytes."""
 
     path: str
     bytes: int
@@ -36,7 +36,7 @@ class HubFile(NamedTuple):
 
     @property
     def right_hash(self) -> str:
-        """Of its content; empty where the Hub reports none."""
+        """The hash of its content; empty if the Hub reports none."""
         return self.sha256 or self.blob
 
 
@@ -49,7 +49,7 @@ class Choice(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The path of its first file in the repository, which is what llama.cpp is given."""
+        """The path of its first file in the repository, which is the one passed to llama.cpp."""
         return self.files[0].path
 
     @property
@@ -58,7 +58,7 @@ class Choice(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The models of a repository at a commit, the smallest first. `others` is the number of its other files."""
+    """The models of a repository at a commit, smallest first. `others` is the number of other files."""
 
     endpoint: str
     repo: str
@@ -87,12 +87,12 @@ def _is_plain(part: str) -> bool:
 
 
 def is_model(path: str) -> bool:
-    """Whether the name is that of a model in GGUF; image parts and importance matrices are not."""
+    """Whether the name is of a GGUF model; image parts and importance matrices are not models."""
     return path.lower().endswith(".gguf") and not _NO_MODEL.search(path.rpartition("/")[2]) and is_safe(path)
 
 
 def quantisation_of(path: str) -> str:
-    """`Q4_K_M`: the quantisation in the file's name or that of its folder; empty where they have none."""
+    """The quantisation in the name of the file or of a folder, such as `Q4_K_M`; empty if there is none."""
     for part in reversed(path.split("/")):
         if found := QUANTISATION.findall(part):
             kind = str(found[-1]).upper()
@@ -101,7 +101,7 @@ def quantisation_of(path: str) -> str:
 
 
 def choices_of(files: Iterable[HubFile]) -> tuple[Choice, ...]:
-    """The models among the files, the smallest first."""
+    """The models among the files, smallest first."""
     return tuple(sorted(_grouped(files), key=lambda choice: (choice.bytes, choice.name)))
 
 

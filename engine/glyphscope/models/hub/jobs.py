@@ -21,7 +21,7 @@ LONGEST_WORDS = 200
 MOST_HITS = 30
 _QUESTION_SECONDS = 120.0
 _DOWNLOAD_SECONDS = 86_400.0
-"""Between two reports of progress: a server may ask for a long pause. `cancel` ends it."""
+"""The limit between two reports of progress: a server may request a long pause. `cancel` ends it."""
 
 
 class Stopped(Exception):
@@ -29,7 +29,7 @@ class Stopped(Exception):
 
 
 class DownloadResult(NamedTuple):
-    """The model's (first) file. `hashed`: the Hub reports a hash, and the content was compared with it."""
+    """The model's (first) file. `hashed`: the content was compared with a hash that the Hub reports."""
 
     path: Path
     how: How
@@ -37,7 +37,7 @@ class DownloadResult(NamedTuple):
 
 
 class Job:
-    """One job, run once in any thread by a subclass's method; `cancel`, from any other thread, ends it at once."""
+    """One job, run once in any thread by a subclass's method; `cancel` ends it at once, from any other thread."""
 
     def __init__(self) -> None:
         self._cancelled = False
@@ -65,7 +65,7 @@ class Job:
             )
         try:
             self._process.start()
-            while not self._cancelled:  # looked at after the start: from here on `cancel` finds the process
+            while not self._cancelled:  # checked after the start: from here on, `cancel` finds the process
                 answer = self._process.ask(question, seconds)
                 if answer.failure is not None:
                     raise _error(answer.failure)
@@ -96,9 +96,9 @@ class Lookup(Job):
 
 
 class Hit(NamedTuple):
-    """A repository. `pick` is the file for the free memory, and whether it `fits` (None: unknown).
+    """A repository. `pick` is the file for the free memory, and `fits` whether it fits there (None: unknown).
 
-    Where there is no `listing`, or none can be picked from it, `problem` says why.
+    `problem` is the reason if there is no `listing`, or if no file of it can be picked.
     """
 
     repo: str
@@ -110,7 +110,7 @@ class Hit(NamedTuple):
 
 
 class Search(Job):
-    """Repositories with GGUF files, by words. `memory` is the free memory in bytes, None where it is unknown."""
+    """A search for repositories with GGUF files, by words. `memory` is the free memory in bytes, None if unknown."""
 
     def __init__(self, words: str, memory: int | None, limit: int = 10) -> None:
         """Raises ModelError for words that cannot be searched."""
@@ -142,7 +142,7 @@ class Search(Job):
 
 
 class Download(Job):
-    """One download into `folder`. `progress` may be read from any thread; `report` gets each, in the job's thread."""
+    """One download into `folder`. Any thread may read `progress`; `report` is called with it in the job's thread."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Download(Job):
         self.progress = Progress("checking", 0, choice.bytes)
 
     def run_to_end(self) -> DownloadResult:
-        """Raises ModelError and StorageError; Stopped after `cancel`. The downloaded part is kept for the next time."""
+        """Raises ModelError and StorageError; Stopped after `cancel`. The downloaded part is kept for a later job."""
         got = self._ask(self._question, _DOWNLOAD_SECONDS, self._report).got
         assert got is not None, "or a failure"
         return DownloadResult(Path(got[0]), got[1], got[2])

@@ -14,12 +14,12 @@ _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 _REPO = re.compile(rf"{_PART}/{_PART}")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,200}")
 _USER = re.compile(r"//[^/@]*@")
-"""The user in an address, which may be a token: it is never shown."""
+"""The user in an address, which may be a token and is never shown."""
 _SCHEMES = ("hf://", "hf.co/", "huggingface.co/")
 
 
 class HubRequest(NamedTuple):
-    """`which` is a file's name or path, a quantisation, or nothing; `revision` a branch, a tag or a commit."""
+    """`which` is a file's name or path, a quantisation, or empty; `revision` is a branch, a tag or a commit."""
 
     repo: str
     which: str = ""
@@ -43,7 +43,7 @@ def read_request(text: str) -> HubRequest:
 
 
 def is_repo(name: str) -> bool:
-    """Whether it is a valid name of a repository, which is safe as a local folder too."""
+    """Whether it is a valid name of a repository, and safe as a local folder too."""
     return bool(_REPO.fullmatch(name)) and ".." not in name and "--" not in name
 
 
@@ -59,9 +59,9 @@ def _of_name(text: str) -> HubRequest:
 
 
 def _of_address(text: str) -> HubRequest:
-    """`https://host/OWNER/NAME`, and below it `/blob/REVISION/FILE`, `/resolve/…`, `/tree/REVISION`.
+    """Parse `https://host/OWNER/NAME`, also with `/blob/REVISION/FILE`, `/resolve/…` or `/tree/REVISION` after it.
 
-    The host is ignored: requests go to HF_ENDPOINT alone.
+    The host is ignored: requests go only to HF_ENDPOINT.
     """
     try:
         parts = [unquote(part) for part in urlsplit(text).path.split("/") if part]

@@ -21,10 +21,10 @@ from glyphscope.models.hub.wire import Phase
 from glyphscope.text.figures import byte_size
 
 Report = Callable[[Phase, int, str], None]
-"""Called with the phase, how many bytes of this file are done, and why it waits, if it does."""
+"""Called with the phase, the completed bytes of this file, and the reason for waiting, if any."""
 MAGIC = b"GGUF"
 _BLOCK = 1 << 20
-"""Bytes that are hashed at a time."""
+"""Bytes hashed at a time."""
 _NAME = re.compile(r"^\.(?P<file>.+\.gguf)\.(?P<key>[0-9a-f]{1,12})\.part$", re.IGNORECASE)
 
 
@@ -51,7 +51,7 @@ def find_unfinished(folder: Path) -> list[Unfinished]:
 
 
 def need_room(folder: Path, count: int) -> None:
-    """Raises ModelError if there is no room for `count` more bytes; never where the free space is unknown."""
+    """Raises ModelError if there is no room for `count` more bytes; never if the free space is unknown."""
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
@@ -65,13 +65,13 @@ def need_room(folder: Path, count: int) -> None:
 
 
 class PartialFile(io.FileIO):
-    """A file while it is downloaded, as `.NAME.KEY.part` beside `target`; the key changes with the Hub's content.
+    """A file during its download, as `.NAME.KEY.part` beside `target`; the key changes with the Hub's content.
 
-    It is locked, as two downloads would write into each other. `report` gets the progress.
+    It is locked, so that two downloads cannot write to the same file. `report` receives the progress.
     """
 
     def __init__(self, target: Path, file: HubFile, report: Report) -> None:
-        """Raises ModelError where another download has it, and OSError."""
+        """Raises ModelError if another download has the file, and OSError."""
         key = (file.right_hash or f"{file.bytes:x}")[:12]
         self.target, self.file, self.report = target, file, report
         self.path = target.with_name(f".{target.name}.{key}.part")
@@ -140,7 +140,7 @@ class PartialFile(io.FileIO):
 def hash_of(path: Path, file: HubFile, report: Report) -> str:
     """The content's hash in hex, of the kind that the Hub reports: SHA-256, or git's SHA-1 of size and content.
 
-    Empty where it reports none. Raises OSError.
+    Empty if the Hub reports none. Raises OSError.
     """
     if not file.right_hash:
         return ""
@@ -155,9 +155,9 @@ def hash_of(path: Path, file: HubFile, report: Report) -> str:
 
 
 def give_names(parts: list[PartialFile]) -> None:
-    """Rename each to its target, the first one last, as a split model is found by its first. Raises OSError.
+    """Rename each part to its target, the first one last, as a split model is found by its first part. Raises OSError.
 
-    Partial files of the same target at other commits are deleted: nothing will ever resume them.
+    Partial files of the same target at other commits are deleted, as no download will resume them.
     """
     for part in reversed(parts):
         os.fsync(part)

@@ -1,4 +1,4 @@
-"""The messages of the Hub's process: one request, one answer, in turn."""
+"""The messages of the Hub's process: one answer to each question, in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ How = Literal["downloaded", "kept", "cached"]
 
 
 class Progress(NamedTuple):
-    """`done` and `total` are bytes of all files; `total` is 0 where it is unknown. `words`: why a download waits."""
+    """`done` and `total` are bytes of all files; `total` is 0 if unknown. `words`: the reason why a download waits."""
 
     phase: Phase
     done: int
@@ -33,7 +33,7 @@ class Failure(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A repository that was found: its files, or why they could not be listed."""
+    """A found repository: its files, or the reason why they could not be listed."""
 
     repo: str
     downloads: int
@@ -42,8 +42,8 @@ class Found(NamedTuple):
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One of: `look` at a repository's files; `find` repositories by words, at most so many; `get` a download into a
-    folder. An empty one acknowledges progress.
+    """One of: `look` at a repository's files; `find` repositories by words, with their maximum number; `get` a download
+    into a folder. An empty question acknowledges progress.
     """
 
     look: HubRequest | None = None
@@ -52,7 +52,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One of them; `got` is what `fetch` returns. An empty one says that the process is ready."""
+    """One of the fields; `got` is the result of `fetch`. An empty answer reports that the process is ready."""
 
     progress: Progress | None = None
     failure: Failure | None = None

@@ -2,11 +2,11 @@
 
 Common weaknesses of other clients, and the solutions here:
 
-- An endpoint that ignores a grammar answers anyway, unnoticed. Here every piece is read under the constraint that was
-  sent (`watch.py`), and text that it excludes ends the run with an error.
-- Requests are retried without limit. Here only before the first piece, few times, with growing pauses (`retry.py`).
-- A truncated stream looks like an answer. Here an answer has ended when the endpoint gave a reason (`answer.py`).
-- Keys end up in logs and records. Here a key is in one header and nowhere else (`keys.py`, `failures.py`).
+- An endpoint that ignores a grammar answers anyway, unnoticed. Here, every piece is checked against the constraint that
+  was sent (`watch.py`), and text that it excludes ends the run with an error.
+- Requests are retried without limit. Here, only before the first piece, a few times, with growing pauses (`retry.py`).
+- A truncated stream looks like an answer. Here, an answer ends only with a reason from the endpoint (`answer.py`).
+- Keys end up in logs and records. Here, a key is in one header and nowhere else (`keys.py`, `failures.py`).
 
 This module imports nothing that needs httpx, which is an extra; `model.py` is imported when an endpoint is opened.
 """

@@ -16,7 +16,7 @@ _SECRET_NAMES = ("key", "token", "secret", "password", "auth")
 
 
 class Address(NamedTuple):
-    """`base` is where the API's paths begin, without a slash at its end; `model` may be empty: the endpoint's first."""
+    """`base` is the API's base URL, without a slash at its end; an empty `model` is the endpoint's first one."""
 
     base: str
     model: str = ""
@@ -24,27 +24,27 @@ class Address(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what a key belongs to."""
+        """Scheme, host and port, to which a key belongs."""
         parts = urlsplit(self.base)
         return f"{parts.scheme}://{_host(parts)}:{parts.port or _PORTS[parts.scheme]}"
 
     @property
     def root(self) -> str:
-        """The server's own paths, beside the API's."""
+        """The base URL of the server's paths outside the API."""
         return self.base.removesuffix("/v1")
 
     @property
     def loopback(self) -> bool:
-        """Whether it is this machine, to which no proxy leads."""
+        """Whether it is this machine, which no proxy can reach."""
         host = urlsplit(self.base).hostname or ""
         return host == "localhost" or host == "::1" or host.startswith("127.")
 
     def option(self, name: str) -> str:
-        """The option's value; empty where it is not given."""
+        """The option's value; empty if it is not given."""
         return dict(self.options).get(name, "")
 
     def named(self, model: str) -> Address:
-        """The same with the model's name."""
+        """The same address with that model's name."""
         return self._replace(model=model)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""An answer as it comes: whole events in bounded time, and an end only where the endpoint said why it ended."""
+"""A streamed answer: whole events in bounded time, and an end only if the endpoint reports a reason for it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from glyphscope.text.figures import byte_size, duration, pluralize
 
 DONE = b"[DONE]"
 AFTER_END = 2.0
-"""Seconds in which an endpoint may still send what it counted, once it said why it ended."""
+"""Seconds in which an endpoint may still send its counts after it reported the end of the answer."""
 CUT_HINT = "Run it again; the endpoint's log may have the reason. The tokens so far are kept."
 
 
 class Answer:
     """One reply of status 200, read as chunks.
 
-    `characters` counts what came. Before the first chunk of substance a break is `RequestFailed`, so that it may be
-    asked again; after it, it is a ModelError.
+    `characters` counts the received text. A failure before the first chunk of substance is `RequestFailed`, so that the
+    request may be repeated; after it, a ModelError.
     """
 
     def __init__(self, exchange: Exchange, headers: Mapping[str, str], deadline: float) -> None:
-        """`deadline`, by the monotonic clock, is for the first chunk of substance."""
+        """`deadline`, on the monotonic clock, is for the first chunk of substance."""
         self._exchange = exchange
         self._address, self._patience = exchange.connection.address, exchange.connection.patience
         self._kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -65,7 +65,7 @@ class Answer:
             if event.strip() == DONE:
                 break
             yield self._chunk(event, last=True)
-        if not events and beginning.lstrip()[:1] in (b"", b":"):  # nothing, or only signs of life
+        if not events and beginning.lstrip()[:1] in (b"", b":"):  # nothing, or only keep-alive comments
             failed = ModelError(
                 "The endpoint ended its stream without an event.",
                 where=str(self._address),
@@ -77,7 +77,7 @@ class Answer:
         self._check_end()
 
     def _whole(self) -> Iterator[Chunk]:
-        """An endpoint that does not stream: all of it in one chunk."""
+        """The answer of an endpoint that does not stream, in one chunk."""
         body = bytearray()
         while data := self._bytes():
             body += data
@@ -98,7 +98,7 @@ class Answer:
         if chunk.substance:
             self._begun = True
             self.characters += len(chunk.text)
-        if chunk.substance and not self._ended:  # the end comes once, and nothing puts it off
+        if chunk.substance and not self._ended:  # the end comes once, and nothing delays it
             self._ended = bool(chunk.finish)
             self._deadline = time.monotonic() + (AFTER_END if self._ended else self._patience.between)
         return chunk
@@ -108,7 +108,7 @@ class Answer:
             raise self._cut("The stream ended before the answer did, without a reason from the endpoint")
 
     def _bytes(self) -> bytes:
-        """The next bytes; b"" at the end, and once the answer has ended and the endpoint says no more."""
+        """The next bytes; b"" at the end, also if the answer has ended and the endpoint sends nothing more."""
         left = self._deadline - time.monotonic()
         try:
             if left <= 0:

@@ -1,4 +1,4 @@
-"""One chunk of a streamed chat completion, read with what servers do to its form."""
+"""One chunk of a streamed chat completion, in all the forms that servers send."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from glyphscope.text.json_values import as_object
 from glyphscope.text.shorten import excerpt
 
 _MOST_COUNT = 2**53
-"""More than any endpoint counts, or has tokens; a record can have it in any case."""
+"""More than any count or number of tokens of an endpoint; a record can still represent it."""
 
 
 class Likely(NamedTuple):
-    """A token with its natural log-probability, as the endpoint reports it; `id` is -1 where it reports none."""
+    """A token with its natural log-probability as the endpoint reports it; `id` is -1 if it reports none."""
 
     data: bytes
     logprob: float
@@ -47,7 +47,7 @@ class Chunk(NamedTuple):
 
     @property
     def substance(self) -> bool:
-        """Whether the endpoint is getting on."""
+        """Whether the chunk shows progress of the answer."""
         return bool(self.text or self.tokens or self.calls or self.finish or self.reasoning)
 
     @property
@@ -58,7 +58,7 @@ class Chunk(NamedTuple):
 
 
 def read_chunk(data: bytes, address: Address) -> Chunk:
-    """Raises ModelError for anything but a JSON chunk, with the text of an error that was sent instead."""
+    """The chunk. Raises ModelError for anything but a JSON chunk, with the text of an error that was sent instead."""
     try:
         document = json.loads(data)
     except UnicodeDecodeError:
@@ -91,7 +91,7 @@ def read_chunk(data: bytes, address: Address) -> Chunk:
 
 
 def _calls(delta: dict[str, Any]) -> list[CallPiece]:
-    """The calls of a list, of a single object in its place, or of the older `function_call`."""
+    """The calls in a list, in a single object in its place, or in the older `function_call`."""
     given = delta.get("tool_calls")
     pieces = []
     for each in [given] if isinstance(given, dict) else _list(given):
@@ -121,7 +121,7 @@ def _likely(entry: dict[str, Any], *, alone: bool = False) -> Likely | None:
     except (TypeError, ValueError):
         raw = token.encode("utf-8", "replace")
     others = [] if alone else [_likely(each, alone=True) for each in _list(entry.get("top_logprobs"))]
-    # some round a certain token's above 0
+    # some servers round the value of a certain token to more than 0
     return Likely(raw, min(0.0, logprob), -1 if id is None else id, tuple(each for each in others if each))
 
 
@@ -134,7 +134,7 @@ def _usage(document: dict[str, Any]) -> Usage | None:
             whole_number(details.get("cached_tokens")),
             whole_number(usage.get("completion_tokens")),
         )
-    if timings:  # llama-server's own: the tokens evaluated, those from its cache, those written
+    if timings:  # llama-server's fields: tokens evaluated, tokens from its cache, tokens written
         evaluated, cached = whole_number(timings.get("prompt_n")), whole_number(timings.get("cache_n"))
         prompt = None if evaluated is None or cached is None else evaluated + cached
         return Usage(prompt, cached, whole_number(timings.get("predicted_n")))
@@ -150,7 +150,7 @@ def _reasoning(delta: dict[str, Any]) -> str:
 
 
 def _text(content: Any) -> str:
-    if isinstance(content, list):  # parts, of which the text's count
+    if isinstance(content, list):  # a list of parts; only text parts count
         return "".join(text for part in _list(content) if isinstance(text := part.get("text"), str))
     return content if isinstance(content, str) else ""
 
@@ -160,7 +160,7 @@ def _index(choice: dict[str, Any]) -> Any:
 
 
 def whole_number(value: Any) -> int | None:
-    """A count that was sent; None for any other value."""
+    """The value if it is a valid count; otherwise None."""
     known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_COUNT
     return value if known else None
 

@@ -1,7 +1,7 @@
-"""Requests that any thread can cancel at once: httpx behind an anyio portal, whose event loop has its own thread.
+"""Requests that any thread can cancel at once: httpx behind an anyio portal, whose event loop has a separate thread.
 
-A thread that waits for a socket cannot be interrupted; a task of an event loop can. The caller asks for each next
-piece, so the endpoint cannot send more than is read: memory is bounded by the socket's buffer.
+A thread that waits for a socket cannot be interrupted; a task of an event loop can. The caller requests each piece, so
+the endpoint cannot send more than is read: memory is bounded by the socket's buffer.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Ask: TypeAlias = Callable[[httpx.AsyncClient], Coroutine[Any, Any, T]]
 
 
 class Interrupted(Exception):
-    """Somebody ended the exchange."""
+    """The exchange was cancelled."""
 
 
 class Reply(NamedTuple):
-    """An answer that was read whole, or as far as it may be long; `body` is without the key."""
+    """An answer that was read completely or up to its limit; the key is removed from `body`."""
 
     status: int
     headers: httpx.Headers
@@ -46,7 +46,7 @@ class Reply(NamedTuple):
 
 
 class Connection:
-    """To one endpoint, with one key. From any thread; `close` ends its thread and everything under way."""
+    """A connection to one endpoint with one key. From any thread; `close` ends its thread and all running requests."""
 
     def __init__(self, address: Address, key: str, patience: Timeouts) -> None:
         self.address, self.key, self.patience = address, key, patience
@@ -56,9 +56,9 @@ class Connection:
         self._lock = threading.Lock()
 
     def begin(self, ask: Ask[T]) -> tuple[BlockingPortal, concurrent.futures.Future[T]]:
-        """Begins it in the portal; portal and client are created again after `close`.
+        """Starts `ask` in the portal; portal and client are created again after `close`.
 
-        `close` comes either before, or after the task is started, and cancels it: no caller waits for a closed loop.
+        `close` comes either before the task is started, or after it and cancels it: no caller waits for a closed loop.
         """
         with self._lock:
             if self._portal is None or self._client is None:
@@ -75,7 +75,7 @@ class Connection:
             return self._portal, self._portal.start_task_soon(ask, self._client)
 
     def end(self, portal: BlockingPortal | None, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Runs `work` in that portal, at most half a second; nothing if it was closed, and all its tasks with it."""
+        """Runs `work` in that portal for at most half a second, unless the portal and its tasks were ended."""
         with self._lock:
             if portal is None or portal is not self._portal:
                 return
@@ -98,10 +98,10 @@ class Connection:
             headers["authorization"] = f"Bearer {self.key}"
         return httpx.AsyncClient(
             headers=headers,
-            # without TLS the certificates would be loaded in vain
+            # without TLS, certificates are not needed
             verify=self.address.base.startswith("https:"),
             timeout=httpx.Timeout(self.patience.connect, read=None, write=30.0),
-            trust_env=not self.address.loopback,  # no proxy leads to this machine
+            trust_env=not self.address.loopback,  # no proxy can reach this machine
             follow_redirects=False,
         )
 
@@ -123,7 +123,7 @@ class Exchange:
         self._cancelled = False
 
     def get(self, url: str, *, body: bytes | None = None, seconds: float = 15.0) -> Reply:
-        """A whole answer; a POST where there is a `body`, of JSON. Raises RequestFailed."""
+        """A complete answer to a GET, or to a POST if there is a `body` (JSON). Raises RequestFailed."""
 
         async def asked(client: httpx.AsyncClient) -> Reply:
             headers = None if body is None else {"content-type": "application/json"}
@@ -150,9 +150,9 @@ class Exchange:
         )
 
     def read(self, seconds: float) -> bytes:
-        """The next bytes, b"" at the end; the key may be in them, whole or cut in two (`without_key`).
+        """The next bytes, b"" at the end; they may contain the key, whole or cut in two (`without_key`).
 
-        Raises TimeoutError, ModelError where the connection breaks.
+        Raises TimeoutError, and ModelError if the connection breaks.
         """
 
         async def asked(client: httpx.AsyncClient) -> bytes:
@@ -169,11 +169,11 @@ class Exchange:
             raise self._unreachable(error).error from error
 
     def without_key(self, said: bytes) -> bytes:
-        """The text of the endpoint without the key, to be read, shown and recorded."""
+        """The endpoint's text without the key, for reading, showing and recording."""
         return without(self.connection.key, said)
 
     def wait(self, seconds: float) -> None:
-        """A pause that `cancel` ends too."""
+        """A pause, which `cancel` also ends."""
         self._run(lambda client: asyncio.sleep(seconds))
 
     def cancel(self) -> None:
@@ -183,7 +183,7 @@ class Exchange:
                 self._future.cancel()
 
     def close(self) -> None:
-        """Ends what is under way: the endpoint sees the connection closed, where its answer was not read to the end."""
+        """Ends a running request, and closes the connection if the answer was not read to the end."""
         response, task = self._response, self._task
         self._response = self._bytes = None
         if response is not None or (task is not None and not task.done()):
@@ -246,13 +246,13 @@ async def _serve(client: httpx.AsyncClient, opened: concurrent.futures.Future[Bl
     async with client, BlockingPortal() as portal:
         opened.set_result(portal)
         await portal.sleep_until_stopped()
-    # the thread that looks names up is not waited for: it takes as long as the network does
+    # the thread that resolves host names is not waited for: it takes as long as the network does
     asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(1))
 
 
 async def _shut(response: httpx.Response | None, task: asyncio.Task[Any] | None) -> None:
     if task is not None and not task.done():
-        if not task.cancelling():  # a second time would break off the closing of the socket
+        if not task.cancelling():  # a second cancel would interrupt the closing of the socket
             task.cancel()
         await asyncio.wait([task], timeout=0.3)
     if response is not None:

@@ -1,6 +1,6 @@
 """The fields of servers beyond OpenAI's protocol, and how each server is recognised.
 
-The facts are from the servers' own documentation: llama.cpp `tools/server/README.md`, the pydantic models of
+The facts are from the servers' documentation: llama.cpp's `tools/server/README.md`, the pydantic models of
 llama-cpp-python, vLLM and SGLang, and OpenAI's reference. Ollama, LM Studio and others count as `compatible`.
 """
 
@@ -21,15 +21,15 @@ TEMPLATE_FIELD = "chat_template_kwargs"
 
 
 class Dialect(NamedTuple):
-    """A server's own fields. `sampling` maps our names to its names; it supports no others.
+    """A server's fields. `sampling` maps Glyphscope's names to the server's; it supports no others.
 
-    `grammar` is the field for GBNF, empty where there is none; `schema` the form of `response_format`. `prefill` is the
-    form of an answer with a prefix: a last message, or one with fields that ask to continue it. `counting` are fields
-    that make every chunk report the counts so far. `tokenize` is its path. `figures`: it can return log-probabilities
-    and still write the whole text. `template_fields`: it may accept `chat_template_kwargs`; otherwise it is known to
-    reject or ignore them. `names_tool`: a `tool_choice` may name the tool; otherwise it is sent that tool alone, and a
-    call is required. `few_stops`: it accepts four stop strings. `keeping_stop` are fields that make it send the stop
-    string that it found, so that the end is known.
+    `grammar` is the field for GBNF, empty if there is none; `schema` the form of `response_format`. `prefill` is the
+    form of an answer with a prefix: a last message, possibly with fields that request its continuation. `counting` are
+    fields that make every chunk report the counts so far. `tokenize` is the path of its tokenizer. `figures`: it can
+    return log-probabilities and still write the whole text. `template_fields`: it may accept `chat_template_kwargs`;
+    otherwise it is known to reject or ignore them. `names_tool`: a `tool_choice` may name the tool; otherwise only that
+    tool is sent, and a call is required. `few_stops`: it accepts only four stop strings. `keeping_stop` are fields that
+    make it send the stop string that it found, so that the end is known.
     """
 
     name: str
@@ -59,12 +59,12 @@ LLAMA_SERVER = Dialect(
     "llama-server", "llama-server", "grammar", prefill="message", tokenize="/tokenize",
     sampling=_LLAMA | {"repeat_last_n": "repeat_last_n"},
     counting={"stream_options": {"include_usage": True}, "timings_per_token": True},
-    names_tool=False,  # it takes the object for "auto" and does not say so: ggml-org/llama.cpp issue 26535
+    names_tool=False,  # it silently treats the object as "auto": ggml-org/llama.cpp issue 26535
 )  # fmt: skip
 LLAMA_CPP_PYTHON = Dialect(
     "llama-cpp-python", "llama_cpp.server", "grammar", "json_object", sampling=_LLAMA,
     counting={}, tokenize="/extras/tokenize/count",
-    figures=False,  # with them it leaves out every token that is half a character (0.3.36: `Llama._create_completion`)
+    figures=False,  # with them it omits every token that is part of a character (0.3.36: `Llama._create_completion`)
     template_fields=False,
 )  # fmt: skip
 VLLM = Dialect(
@@ -88,18 +88,18 @@ DIALECTS = {
 }
 
 _OWNERS = {"llamacpp": LLAMA_SERVER, "me": LLAMA_CPP_PYTHON, "vllm": VLLM, "sglang": SGLANG}
-"""By whom the model is owned in the list of models: what the server itself writes there."""
+"""Servers by the model's `owned_by` in the list of models."""
 _STRUCTURED_OUTPUTS = (0, 11)
-"""The first vLLM with `structured_outputs`; before it there were `guided_grammar` and `guided_json`."""
+"""The first version of vLLM with `structured_outputs`; earlier ones have `guided_grammar` and `guided_json`."""
 
 
 def dialect_named(name: str, where: str) -> Dialect:
-    """Raises ModelError for an unknown name."""
+    """The dialect of that name. Raises ModelError for an unknown one."""
     return find_named(DIALECTS, name, f"dialect {name!r}", error=ModelError, where=where)
 
 
 def dialect_of(host: str, owner: str, headers: Mapping[str, str]) -> Dialect | None:
-    """The dialect as the list of models and its headers show it; None where they do not."""
+    """The dialect that the list of models and its headers show; None if they do not."""
     if host == "api.openai.com":
         return OPENAI
     if "llama.cpp" in headers.get("server", "").lower():
@@ -108,7 +108,7 @@ def dialect_of(host: str, owner: str, headers: Mapping[str, str]) -> Dialect | N
 
 
 def vllm_of(version: str) -> Dialect:
-    """vLLM's dialect by its version; the present one where that is not known."""
+    """vLLM's dialect by its version; the current one if the version is unknown."""
     match = re.match(r"v?(\d+)\.(\d+)", version)
     if match is None or (int(match[1]), int(match[2])) >= _STRUCTURED_OUTPUTS:
         return VLLM

@@ -1,4 +1,4 @@
-"""Errors of an endpoint, in words: what happened, where, what to do. Never a key."""
+"""The errors of an endpoint: what happened, where, and what to do. Never with a key."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> RequestFa
 def refusal(
     status: int, headers: Mapping[str, str], body: bytes, address: Address, *, had_key: bool
 ) -> RequestFailed:
-    """The error of a status other than 200; `body` is without the key."""
+    """The error of a status other than 200; the key is removed from `body`."""
     said, where = words_of(body), str(address)
     if (overflow := _overflow(body, where)) is not None:
         return RequestFailed(overflow, again=False)
@@ -69,7 +69,7 @@ def refusal(
 
 
 def words_of(body: bytes) -> str:
-    """The sentence in an error's body: of JSON its message, of a web page its title."""
+    """The sentence in an error's body: the message in JSON, or the title of a web page."""
     try:
         document: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -81,7 +81,7 @@ def words_of(body: bytes) -> str:
 
 
 def message_of(document: Any) -> str:
-    """The message in any of the forms that errors have."""
+    """The message in any of the known forms of errors."""
     found = document
     for name in ("error", "detail", "message"):
         if isinstance(found, dict) and found.get(name):

@@ -1,6 +1,6 @@
-"""A generation as the body of a chat completion, and as the text that shows what is sent.
+"""A generation as the body of a chat completion, and as a readable text of the sent messages.
 
-The one place that chooses the field of a run's constraint, and says which it was.
+Only this module chooses the field for a run's constraint, and reports it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD, Dialect
 
 MOST_ALTERNATIVES = 20
-"""The most that OpenAI and vLLM report for one token."""
+"""The most alternatives that OpenAI and vLLM report for one token."""
 
 _SWITCH = "enable_thinking"
-"""The variable that most templates read; an endpoint gives it to its own, whatever that reads."""
+"""The variable that most templates read; an endpoint passes it to its template, whether or not that reads it."""
 _STYLE = CallStyle("string", None)
-"""How OpenAI's API has calls in a message: arguments as text, and null for no text."""
+"""The form of calls in OpenAI's API: arguments as text, and null for no text."""
 _STOPS_OF_OPENAI = 4
 
 
@@ -32,7 +32,7 @@ EnforcedKind: TypeAlias = Literal["", "grammar", "schema", "tools"]
 
 
 class Constraint(NamedTuple):
-    """`enforced` is what of the run's constraint the endpoint enforces, `field` the field it is sent in."""
+    """`enforced` is the part of the run's constraint that the endpoint enforces, `field` the field it is sent in."""
 
     enforced: EnforcedKind = ""
     field: str = ""
@@ -41,7 +41,7 @@ class Constraint(NamedTuple):
 
 
 def constraint_of(request: GenerateRequest, dialect: Dialect) -> Constraint:
-    """Raises GrammarError where this endpoint has no field for it: no run goes without its constraint."""
+    """Raises GrammarError if this endpoint has no field for it: no run continues without its constraint."""
     if request.constraint == "off":
         return Constraint()
     if request.tools:
@@ -80,8 +80,8 @@ def _schema(dialect: Dialect, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
-    """The messages as they are sent, and a note. A tool's result needs the number of a call before it; where calls are
-    text of the assistant's, their results go as the user's.
+    """The messages to send, and a note. A tool's result needs the id of an earlier call; if calls are text of the
+    assistant, their results are sent as user messages.
     """
     linked = link_results(messages)
     if any(message.role == "tool" and not message.tool_call_id for message in linked):
@@ -92,14 +92,14 @@ def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
 
 
 def readable(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
-    """The sent messages as text for people, each under its role, open for the answer; and the part of the tools."""
+    """The sent messages as readable text, each under its role, ending before the answer; and the part of the tools."""
     added = f"[tools]\n{json.dumps(list(tools), ensure_ascii=False, indent=1)}\n\n" if tools else ""
     turns = [f"[{message.role}]\n{with_calls_as_text(message)}\n\n" for message in messages]
     return f"{added}{''.join(turns)}[assistant]\n", added
 
 
 def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
-    """The message in OpenAI's form; reasoning goes to servers whose templates may read it."""
+    """The message in OpenAI's form; reasoning is sent only to servers whose templates may read it."""
     keys = ["reasoning_content"] if dialect.template_fields else []
     return template_message(message, _STYLE, keys)
 
@@ -107,7 +107,7 @@ def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
 def body_of(
     request: GenerateRequest, constraint: Constraint, dialect: Dialect, model: str, *, logprobs: bool
 ) -> dict[str, Any]:
-    """The request's body. Raises PromptError where the endpoint cannot continue an answer that is begun."""
+    """The request's body. Raises PromptError if the endpoint cannot continue an existing answer."""
     messages = [_message(message, dialect) for message in outgoing(request.messages)[0]]
     if not messages:
         messages = [{"role": "user", "content": request.prompt}]
@@ -127,9 +127,9 @@ def body_of(
 
 
 def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
-    """The tools, which of them may be called, and whether several may.
+    """The fields for the tools, the tool choice, and whether several calls are allowed.
 
-    Without a constraint nothing is required: the model is to be seen alone.
+    Without a constraint, no call is required, so that the model's own behaviour is seen.
     """
     tools, choice = list(request.tools), request.tool_choice
     fields: dict[str, Any] = {"tools": tools, "parallel_tool_calls": request.most_calls != 1}
@@ -146,7 +146,7 @@ def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
 
 
 def thinking_note(thinking: Thinking, dialect: Dialect) -> str:
-    """A note on the switch for thinking, as the shown prompt is the same in each of its states."""
+    """A note on the switch for thinking, as the shown prompt is the same in all of its states."""
     if thinking == "auto":
         return ""
     if not dialect.template_fields:
@@ -155,7 +155,7 @@ def thinking_note(thinking: Thinking, dialect: Dialect) -> str:
 
 
 def unsaid(request: GenerateRequest, dialect: Dialect) -> str:
-    """A note on the sampling that this endpoint has no fields for; empty where all of it was said."""
+    """A note on the sampling for which this endpoint has no fields; empty if it has fields for all of it."""
     sampling = request.sampling
     if sampling.temperature == 0:  # the most probable token, whatever the other settings
         names = ["repeat_penalty"]
@@ -178,8 +178,8 @@ def _stops(request: GenerateRequest, dialect: Dialect) -> tuple[str, ...]:
 
 
 def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:
-    """The request for an answer with a prefix. Raises GrammarError under a constraint, which an endpoint applies after
-    the prefix only, and PromptError for a call in the endpoint's own form, and where it supports no prefix.
+    """The request for an answer with a prefix. Raises GrammarError under a constraint, which an endpoint applies only
+    after the prefix; PromptError for a call in the endpoint's own form, or if the endpoint supports no prefix.
     """
     if not request.written:
         return request
@@ -223,7 +223,7 @@ def _sampling(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
     if stops := _stops(request, dialect):
         fields |= {"stop": list(stops)} | ({} if request.tools else dict(dialect.keeping_stop))
     if sampling.temperature == 0 and not dialect.grammar:
-        fields.pop("top_p", None)  # OpenAI's own advice: one of the two
+        fields.pop("top_p", None)  # OpenAI recommends only one of the two
     if sampling.top_k == 0 and "top_k" in dialect.sampling:
         fields[dialect.sampling["top_k"]] = dialect.off_top_k
     return fields

@@ -1,4 +1,4 @@
-"""The facts about an endpoint: its models, its server, and the server's facts about the model."""
+"""The facts about an endpoint: its models, its server, and the facts that the server reports about the model."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _PROBES = (
     ("/get_model_info", "model_path", SGLANG),
     ("/version", "version", VLLM),
 )
-"""Paths beside the API that only one kind of server has, with a member of its answer."""
+"""Paths outside the API that only one kind of server has, each with a member of its answer."""
 _LONGEST_SERVER = 80
-"""Characters of what a server is called, with its version."""
+"""Characters of a server's name with its version."""
 
 
 class Found(NamedTuple):
-    """`model` is the name that requests carry."""
+    """`model` is the name sent in requests."""
 
     info: ModelInfo
     dialect: Dialect
@@ -70,14 +70,14 @@ def find(exchange: Exchange) -> Found:
 
 
 def count_tokens(exchange: Exchange, dialect: Dialect, text: str) -> int:
-    """By the server's own tokenizer. Raises ModelError where it has none, or does not answer as it should."""
+    """The count by the server's tokenizer. Raises ModelError if it has none, or does not answer as documented."""
     if not dialect.tokenize:
         raise ModelError(
             f"This endpoint ({dialect.title}) does not count tokens before it answers.",
             where=str(exchange.connection.address),
         )
     count = _count(exchange, dialect, text)
-    if dialect is LLAMA_CPP_PYTHON:  # which counts the token that begins a sequence, where its model has one
+    if dialect is LLAMA_CPP_PYTHON:  # it also counts the token that begins a sequence, if the model has one
         count -= _count(exchange, dialect, "")
     return count
 
@@ -101,7 +101,7 @@ def _count(exchange: Exchange, dialect: Dialect, text: str) -> int:
 
 
 def _models(exchange: Exchange) -> Reply:
-    """The list of models; a status of 404 is an answer too, as not every endpoint has one."""
+    """The list of models. A status of 404 is also an answer, as not every endpoint has a list."""
     connection = exchange.connection
     address = connection.address
     retries = Retries(connection.patience)
@@ -136,10 +136,10 @@ def _entries(reply: Reply, address: Address) -> list[dict[str, Any]]:
 
 
 def _entry(entries: list[dict[str, Any]], address: Address) -> dict[str, Any]:
-    """The entry of the model that is meant. Raises ModelError where there is none to choose."""
+    """The entry of the requested model. Raises ModelError if there is none to choose."""
     if address.model:
         found = next((each for each in entries if each["id"] == address.model), None)
-        # some servers take any name, and some list fewer models than they have
+        # some servers accept any name, and some list fewer models than they have
         return found or (entries[0] | {"meta": None, "max_model_len": None} if entries else {})
     if not entries:
         raise ModelError(
@@ -159,7 +159,7 @@ def _probed(exchange: Exchange) -> tuple[Dialect, dict[str, Any]]:
 
 
 def _facts(exchange: Exchange, url: str) -> dict[str, Any]:
-    """The facts that a server declares; empty where it declares none."""
+    """The facts that a server reports; empty if it reports none."""
     try:
         reply = exchange.get(url, seconds=5.0)
     except RequestFailed:

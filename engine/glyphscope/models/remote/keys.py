@@ -1,4 +1,4 @@
-"""API keys: from the environment or the keyring, into one header, and nowhere else."""
+"""API keys: from the environment or the keyring into one header, and nowhere else."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SERVICE = "glyphscope"
 ENVIRONMENT = "GLYPHSCOPE_API_KEY"
 _OPENAI = "https://api.openai.com:443"
 _LIST = "addresses"
-"""The entry under which the keyring keeps which addresses have a key: a keyring cannot be listed."""
+"""The keyring's entry with the addresses that have a key, as a keyring cannot be listed."""
 _HIDDEN = "•••"
 
 T = TypeVar("T")
 
 
 def key_of(address: Address) -> str:
-    """The key for that endpoint; empty where there is none.
+    """The key for that endpoint; empty if there is none.
 
-    That of the environment is for any endpoint, OpenAI's own variable for OpenAI alone, and one of the keyring for
-    the scheme, host and port it was set for. A keyring that cannot be read has no key.
+    The environment's key applies to any endpoint, OpenAI's variable only to OpenAI, and a key in the keyring to the
+    scheme, host and port for which it was set. A keyring that cannot be read has no key.
     """
     key = os.environ.get(ENVIRONMENT, "").strip()
     if not key and address.origin == _OPENAI:
@@ -39,7 +39,7 @@ def key_of(address: Address) -> str:
 
 
 def checked(key: str, where: str) -> str:
-    """Raises ModelError for a key that does not fit a header; it is not repeated."""
+    """The key. Raises ModelError, without repeating the key, if it does not fit a header."""
     if not fits_header(key):
         raise ModelError(
             "The key is empty, or has characters that no key has.",
@@ -50,12 +50,12 @@ def checked(key: str, where: str) -> str:
 
 
 def fits_header(key: str) -> bool:
-    """Whether it fits a header: the HTTP client would else repeat it in an error."""
+    """Whether the key fits a header; otherwise the HTTP client would repeat it in an error."""
     return bool(key) and key.isascii() and key.isprintable() and " " not in key
 
 
 def without(key: str, said: AnyStr) -> AnyStr:
-    """The text of an endpoint without the key, should it repeat it."""
+    """The endpoint's text with the key hidden, in case the endpoint repeats it."""
     if not key:
         return said
     if isinstance(said, bytes):
@@ -64,12 +64,12 @@ def without(key: str, said: AnyStr) -> AnyStr:
 
 
 def _escaped(key: str) -> str:
-    """As some servers write it in JSON."""
+    """The key as some servers escape it in JSON."""
     return key.replace("/", "\\/")
 
 
 def set_key(address: Address, key: str) -> None:
-    """Keeps the key in the keyring. Raises ModelError where there is none."""
+    """Store the key in the keyring. Raises ModelError if there is none."""
     key = checked(key.strip(), address.origin)
     listed = sorted({*key_addresses(), address.origin})
     set_keyring_text(address.origin, key)
@@ -77,7 +77,7 @@ def set_key(address: Address, key: str) -> None:
 
 
 def remove_key(address: Address) -> bool:
-    """Whether there was one. Raises ModelError."""
+    """Remove the key. Returns whether there was one. Raises ModelError."""
     if not remove_keyring_text(address.origin):
         return False
     set_keyring_text(_LIST, json.dumps([each for each in key_addresses() if each != address.origin]))
@@ -97,12 +97,12 @@ def keyring_text(name: str) -> str | None:
 
 
 def set_keyring_text(name: str, text: str) -> None:
-    """Keeps an entry. Raises ModelError."""
+    """Store an entry. Raises ModelError."""
     _with_keyring(lambda ring: ring.set_password(SERVICE, name, text))
 
 
 def remove_keyring_text(name: str) -> bool:
-    """Whether there was such an entry. Raises ModelError."""
+    """Remove an entry. Returns whether there was one. Raises ModelError."""
     if keyring_text(name) is None:
         return False
     _with_keyring(lambda ring: ring.delete_password(SERVICE, name))

@@ -1,4 +1,4 @@
-"""A model behind an endpoint, as a `Model`: what it reports, and nothing that it does not."""
+"""A model behind an endpoint, as a `Model` with only the facts and figures that the endpoint reports."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ CHAT = "/chat/completions"
 
 
 class RemoteModel:
-    """Implements `Model`. One generation at a time, as of any model; several models may share an endpoint.
+    """Implements `Model`. One generation at a time, as for any model; several models may share an endpoint.
 
-    It has no vocabulary, and counts tokens only where its server does. `dialect` says which fields it is sent.
+    It has no vocabulary, and counts tokens only if its server does. `dialect` decides which fields are sent.
     """
 
     def __init__(self, connection: Connection, found: Found) -> None:
@@ -59,7 +59,7 @@ class RemoteModel:
         self._vocabulary = Vocabulary()
 
     def count_tokens(self, text: str) -> int:
-        """By the server's own tokenizer. Raises ModelError where it has none to ask."""
+        """The count by the server's tokenizer. Raises ModelError if the server offers none."""
         exchange = Exchange(self._connection)
         try:
             return count_tokens(exchange, self.dialect, text)
@@ -81,19 +81,19 @@ class RemoteModel:
         tools: Sequence[dict[str, Any]] = (),
         thinking: Thinking = "auto",
     ) -> RenderedPrompt:
-        """The messages as they are sent, each under its role: the template is the endpoint's own."""
+        """The sent messages, each under its role: the endpoint applies its own template."""
         sent, note = outgoing(messages)
         text, added = readable(sent, tools)
         note = f"{note} {thinking_note(thinking, self.dialect)}".strip()
         return RenderedPrompt(text, 0, note, added)
 
     def turn_form(self) -> None:
-        """None: its template is the endpoint's own, which reads the answer by it and sends the parts."""
+        """None: the endpoint parses the answer with its own template, and sends the parts."""
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        """Asks, again where it must, and yields each piece as it comes. Closing it closes the connection.
+        """Sends the request, with retries, and yields each piece as it arrives. Closing it closes the connection.
 
-        Raises GrammarError where the endpoint takes no such constraint or ignores it, PromptError, ModelError.
+        Raises GrammarError if the endpoint does not support the constraint or ignores it; PromptError; ModelError.
         """
         with self._alone.exclusive():
             exchange = self._running = Exchange(self._connection)
@@ -111,7 +111,7 @@ class RemoteModel:
             running.cancel()
 
     def close(self) -> None:
-        """Ends the connection; a later call makes it again."""
+        """Closes the connection; a later call opens it again."""
         self._connection.close()
 
     def _asked(self, exchange: Exchange, request: GenerateRequest) -> Iterator[Output]:
@@ -134,7 +134,7 @@ class RemoteModel:
                     without_figures = True
                     continue
                 exchange.wait(retries.pause(refused))
-        self._logprobs = self._logprobs and not without_figures  # not asked for again, as it answered without
+        self._logprobs = self._logprobs and not without_figures  # not requested again: it answered without
         yield PromptReady(0, 0, (time.monotonic() - start) * 1000)
         if written := decoder.prefix():
             yield written
@@ -162,7 +162,7 @@ class RemoteModel:
 def open_remote(
     address: Address, *, progress: Callable[[float], None] | None = None, patience: Timeouts | None = None
 ) -> RemoteModel:
-    """Asks the endpoint for its models and what it is. Raises ModelError.
+    """Requests the endpoint's models and the facts about its server. Raises ModelError.
 
     An `Opening` as `progress` can end it.
     """
@@ -192,5 +192,5 @@ def _joined(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
     yield first
     try:
         yield from rest
-    except RequestFailed as refused:  # never after the first piece, or its text would be there twice
+    except RequestFailed as refused:  # not retried after the first piece, or its text would appear twice
         raise refused.error from None

@@ -1,7 +1,7 @@
-"""An answer in the parts that an endpoint sends, written as the text that our validators read.
+"""An answer in the parts that an endpoint sends, written as the text that the validators read.
 
-Reasoning is between the markers of `ENDPOINT_FORM`, each call is a line, and everything stays in the order in which it
-came: what comes in the middle of a call is written after it. A call is written as `{"name": …, "arguments": …}`.
+Reasoning is between the markers of `ENDPOINT_FORM`, each call is a line, and the order of parts is kept: text that
+arrives in the middle of a call is written after it. A call is written as `{"name": …, "arguments": …}`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Kind: TypeAlias = Literal["reasoning", "text"]
 
 
 class _Whole:
-    """Whether pieces of JSON come to a whole value: by brackets and quotes, as each piece is read once."""
+    """Whether pieces of JSON form a complete value, by brackets and quotes, as each piece is read only once."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -41,10 +41,10 @@ class _Whole:
 
 
 class CallWriter:
-    """Pieces of calls to pieces of text. The arguments are passed on unchanged, valid or not.
+    """Converts pieces of calls to pieces of text. The arguments are passed on unchanged, valid or not.
 
-    A call that begins while the arguments of another are not complete waits for their end: some servers send calls in
-    turns. Pieces belong together by their number, else by their id, else by their order.
+    A call that begins before the arguments of another are complete waits for their end, as some servers interleave
+    calls. Pieces belong together by their number; without one, by their id; otherwise by their order.
     """
 
     def __init__(self) -> None:
@@ -61,11 +61,11 @@ class CallWriter:
 
     @property
     def between(self) -> bool:
-        """Whether other text may come now: no call is open that may still continue."""
+        """Whether other text may follow now: no open call can still continue."""
         return not self._open or bool(self._whole)
 
     def feed(self, piece: CallPiece) -> str:
-        """The text that the piece adds. A call of another number follows the previous one."""
+        """The text that the piece adds. A call with another number follows the previous one."""
         if not (piece.name or piece.arguments):
             return ""
         key = _key(piece)
@@ -82,7 +82,7 @@ class CallWriter:
         return self._to_arguments() + ("}" if self._any_arguments else "{}}")
 
     def end(self) -> str:
-        """The same, and those that waited."""
+        """The text that closes the open call, and the text of the waiting calls."""
         text = [self.close()]
         for pieces in self._waiting.values():
             text += [*map(self._write, pieces), self.close()]
@@ -105,7 +105,7 @@ class CallWriter:
             self._key, self._id = _key(piece), piece.id
             self._name, self._in_arguments, self._any_arguments = "", False, False
             self._whole = _Whole()
-        if not self._in_arguments and piece.name != self._name:  # some servers repeat it in each piece
+        if not self._in_arguments and piece.name != self._name:  # some servers repeat the name in each piece
             self._name += piece.name
         if piece.arguments:
             text += self._to_arguments() + piece.arguments
@@ -114,20 +114,20 @@ class CallWriter:
         return text
 
     def _another(self, piece: CallPiece) -> bool:
-        """Whether a piece begins another call than the one that is open."""
+        """Whether a piece begins a call other than the open one."""
         key = _key(piece)
         if key is not None and key != self._key:
             return True
         if not piece.name:
             return False
         if piece.id and self._id and piece.id != self._id:
-            return True  # a server that gives each call the number 0
+            return True  # some servers give each call the number 0
         return self._in_arguments and (
             piece.name != self._name or (bool(self._whole) and bool(piece.arguments))
         )
 
     def _to_arguments(self) -> str:
-        """The name, which is known to be whole once something follows it."""
+        """The text of the name, which is complete once something follows it."""
         if self._in_arguments:
             return ""
         self._in_arguments = True
@@ -139,7 +139,7 @@ def _key(piece: CallPiece) -> int | str | None:
 
 
 class PartWriter:
-    """Pieces of reasoning, of text and of calls to pieces of one text. Each method returns what its piece adds."""
+    """Joins pieces of reasoning, text and calls into one text. Each method returns the text that its piece adds."""
 
     def __init__(self) -> None:
         self._calls = CallWriter()
@@ -179,7 +179,7 @@ class PartWriter:
         return self._written(kind, piece)
 
     def _let_go(self) -> str:
-        """The postponed text, once the call is whole."""
+        """The postponed text, once the call is complete."""
         if not self._postponed or not self._calls.between:
             return ""
         postponed, self._postponed = self._postponed, []

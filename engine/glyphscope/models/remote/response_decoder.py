@@ -1,4 +1,4 @@
-"""From the chunks of an answer to what a run reads: steps, counts, and the proof that a constraint was ignored."""
+"""Converts the chunks of an answer to a run's steps and counts, and detects an ignored constraint."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _CUT = frozenset(
 )
 _LENGTH = frozenset({"length", "max_tokens", "model_length"})
 _MORE_STEPS = 16
-"""Steps beyond the number of tokens asked for that an answer may have: its end, and a character in parts."""
+"""Steps that an answer may have beyond the requested tokens: its end, and a character in parts."""
 
 
 class ChatStreamDecoder:
-    """One answer's. `feed` for each chunk, then `end`."""
+    """The decoder of one answer: `feed` each chunk, then `end`."""
 
     def __init__(
         self, request: GenerateRequest, constraint: Constraint, dialect: Dialect, address: Address
@@ -52,14 +52,14 @@ class ChatStreamDecoder:
         return self._maker.written(self._request.written)
 
     def feed(self, chunk: Chunk) -> Iterator[Output]:
-        """Raises GrammarError at text that the constraint excludes, before it is reported; ModelError if too long."""
+        """Raises GrammarError before yielding text that the constraint excludes; ModelError if it is too long."""
         if chunk.usage is not None and chunk.usage != self._usage:
             self._usage = chunk.usage
             yield chunk.usage
         self._received += chunk.characters
         self._reasoning += len(chunk.reasoning)
         self._finish = self._finish or chunk.finish
-        if self._request.tools:  # only an answer in the endpoint's own parts has a place for reasoning
+        if self._request.tools:  # only an answer in the endpoint's own form has a place for reasoning
             yield from self._written(self._parts.reasoning(chunk.reasoning))
         if chunk.text or chunk.tokens:
             self._answered = True
@@ -73,7 +73,7 @@ class ChatStreamDecoder:
         self._check_length()
 
     def end(self) -> Iterator[Output]:
-        """The answer's last step, where it ended by itself. Raises GrammarError and ModelError."""
+        """The answer's last step, if it ended by itself. Raises GrammarError and ModelError."""
         yield from self._written(self._parts.end())
         if self._finish.lower() in _CUT:
             raise ModelError(
@@ -94,11 +94,11 @@ class ChatStreamDecoder:
 
     @property
     def _step_count(self) -> int:
-        """The steps that the endpoint sent."""
+        """The number of steps that the endpoint sent."""
         return self._maker.count - len(self._request.written)
 
     def _written(self, text: str) -> Iterator[Output]:
-        """Our text of parts that the endpoint sent apart from the text."""
+        """The steps of the text written for parts that the endpoint sends separately."""
         return self._steps(self._maker.steps(text, ()) if text else ())
 
     def _steps(self, steps: tuple[TokenStep, ...]) -> Iterator[Output]:
@@ -109,7 +109,7 @@ class ChatStreamDecoder:
         yield steps
 
     def _check_length(self) -> None:
-        """Also of what comes in no step: reasoning, a name that does not end, calls that wait for others."""
+        """Also counts data without a step: reasoning, a name that does not end, calls that wait for others."""
         most = self._request.max_tokens
         if self._step_count > 2 * most + _MORE_STEPS or self._received > max(1 << 20, 256 * most):
             raise ModelError(

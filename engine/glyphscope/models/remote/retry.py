@@ -1,4 +1,4 @@
-"""How long an endpoint is waited for, and when it is asked again: only before it has sent the first piece."""
+"""Timeouts and retries: a request is repeated only before the endpoint has sent the first piece."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.text.figures import estimate
 
 RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-"""The statuses after which the same request may go well."""
+"""The statuses after which the same request may succeed."""
 
 
 class Timeouts(NamedTuple):
-    """Seconds, but for `attempts`.
+    """Seconds, except for `attempts`.
 
-    `first` is the longest wait for the first piece of an answer, which a long prompt may take; `between` that for each
-    further one. An endpoint is asked at most `attempts` times in `retrying` seconds; `wait` is the first pause, each
-    further one is twice as long, and none longer than `longest`. One that asks for a longer pause is not waited for.
+    `first` is the longest wait for the first piece of an answer, which is long after a long prompt; `between` the one
+    for each further piece. A request is sent at most `attempts` times in `retrying` seconds; `wait` is the first pause,
+    each further one is twice as long, up to `longest`. If the endpoint requests a longer pause, there is no retry.
     """
 
     connect: float = 10.0
@@ -36,8 +36,8 @@ class Timeouts(NamedTuple):
 class RequestFailed(Exception):
     """A failed attempt: `error` is the error to report, `again` whether a retry may succeed.
 
-    `wait` is the pause in seconds that the endpoint requested. `silent`: it began an answer without content, as servers
-    do that fail before their first piece.
+    `wait` is the pause in seconds that the endpoint requested. `silent`: it began an answer without content, as some
+    servers do that fail before their first piece.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class Retries:
         self.attempts = 1
 
     def pause(self, refused: RequestFailed) -> float:
-        """Seconds to wait before the next attempt. Raises the failure's error where there is none.
+        """Seconds to wait before the next attempt. Raises the failure's error if there is none.
 
-        The pause is random, between half and all of it, so that clients which failed together do not retry together.
+        The pause is randomly reduced by up to half, so that clients that failed together do not retry together.
         """
         patience, error = self._patience, refused.error
         if not refused.again:
@@ -82,7 +82,7 @@ class Retries:
 
 
 def asked_pause(value: str | None) -> float | None:
-    """The seconds of a Retry-After header, which is a number or a date; None where it is neither."""
+    """The seconds in a Retry-After header, which is a number or a date; None if it is neither."""
     if not value:
         return None
     try:

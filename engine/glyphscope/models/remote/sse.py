@@ -1,4 +1,4 @@
-"""Server-sent events out of bytes, in any chunking and in bounded memory."""
+"""Parses server-sent events from bytes in chunks of any size, in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from glyphscope.errors import ModelError
 from glyphscope.text.figures import byte_size
 
 LONGEST_EVENT = 1_000_000
-"""Bytes of one event. A chunk of a chat completion has some hundred, with alternatives some thousand."""
+"""Bytes of one event. A chunk of a chat completion has a few hundred; with alternatives, a few thousand."""
 
 
 class EventReader:
-    """Gives the data of each whole event; comments and other fields are passed over.
+    """Returns the data of each whole event; comments and other fields are ignored.
 
-    An event that has the number and the data of the one before it was sent twice and counts once.
+    An event with the id and the data of the previous one was sent twice and counts once.
     """
 
     def __init__(self) -> None:
@@ -24,10 +24,10 @@ class EventReader:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The events that these bytes complete. Raises ModelError for one that is longer than any may be."""
+        """The events that these bytes complete. Raises ModelError for an event longer than `LONGEST_EVENT`."""
         if not chunk:
             return []
-        second_half = self._after_cr and chunk.startswith(b"\n")  # of a line end that was cut in two
+        second_half = self._after_cr and chunk.startswith(b"\n")  # of a line ending that was cut in two
         self._after_cr = chunk.endswith(b"\r")
         chunk = chunk[1:] if second_half else chunk
         *whole, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
@@ -42,7 +42,7 @@ class EventReader:
         return events
 
     def end(self) -> list[bytes]:
-        """The last event where no blank line follows it."""
+        """The last event, if no blank line follows it."""
         line = bytes(self._line)
         self._line.clear()
         return [event for event in (self._read(line) if line else b"", self._read(b"")) if event]

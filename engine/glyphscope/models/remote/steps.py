@@ -1,6 +1,6 @@
-"""Chunks to steps: a token each where the endpoint sends its tokens, a piece each where it does not.
+"""Converts chunks to steps: one per token if the endpoint sends its tokens, otherwise one per piece.
 
-Its figures are the endpoint's; a share that it does not send stays None.
+The figures are the endpoint's; a probability that it does not send is None.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class StepMaker:
         self._half = ""
 
     def written(self, written: Sequence[PrefixPart]) -> tuple[TokenStep, ...]:
-        """The pieces that the answer begins with. They count with the others."""
+        """The steps of the answer's prefix. They are numbered with the others."""
         return tuple(
             TokenStep(
                 index=self._next(),
@@ -40,9 +40,9 @@ class StepMaker:
         )
 
     def steps(self, text: str, tokens: tuple[Likely, ...]) -> tuple[TokenStep, ...]:
-        """The steps of one chunk; their texts together are its text.
+        """The steps of one chunk; their joined texts are its text.
 
-        Tokens that do not spell the text, as of a server that leaves some out of it, are left out.
+        Tokens that do not spell the text, because a server leaves some of it out, are left out.
         """
         text = self._whole(text)
         texts = [self._decoder.decode(token.data) for token in tokens]
@@ -56,7 +56,7 @@ class StepMaker:
         return self._piece("", end=True)
 
     def _whole(self, text: str) -> str:
-        """The text with surrogate pairs joined; some servers send each surrogate as an escape in a separate chunk."""
+        """The text with surrogate pairs joined: some servers send each surrogate as an escape in a separate chunk."""
         text, self._half = self._half + text, ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]

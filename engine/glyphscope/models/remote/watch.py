@@ -1,8 +1,8 @@
-"""Whether the endpoint enforces the constraint that it was sent: its text, read as it comes.
+"""Checks, while an answer is streamed, whether the endpoint enforces the constraint that it was sent.
 
-A grammar is exact: the first character that it excludes proves that it was not enforced. Under a JSON Schema
-engines differ in the keywords they enforce (a number's range, a pattern); all of them enforce that the text is JSON,
-its types, names and enumerations, and only these prove anything. Other violations are left to the validator.
+A grammar is exact: the first character that it excludes proves that it was not enforced. Engines differ in the keywords
+of JSON Schema that they enforce (a number's range, a pattern), but all of them enforce JSON syntax, types, names and
+enumerations, and only these are proof. Other violations are left to the validator.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HINT = (
 
 class _Reader(Protocol):
     def feed(self, text: str) -> int | None:
-        """The character at which the text was excluded; None while it is not."""
+        """The index of the first excluded character; None while there is none."""
 
     def may_end(self) -> bool:
         """Whether the text may end here."""
@@ -89,7 +89,7 @@ class _GrammarReader:
             return None
         try:
             self._state = self._state.feed(text)
-        except MatchLimit:  # too ambiguous to be followed; the validator judges the text in any case
+        except MatchLimit:  # too ambiguous to follow; the validator judges the text anyway
             self._read = False
             return None
         return self._state.failed_at
