@@ -120,7 +120,7 @@ def test_events_between_two_texts_are_shown_without_control_characters(event, wo
         ("limit", False, "✗ a limit ended the run"),
         ("cancelled", False, "• stopped"),
         ("refused", False, "✗ constraint not met"),
-        ("end-of-text", False, "✗ no valid call (end-of-text)"),
+        ("end-of-text", False, "✗ no valid call: the model ended the text"),
     ],
 )
 def test_each_ending_is_described(reason, valid, words):

@@ -260,6 +260,19 @@ def test_arguments_below_a_key_have_its_name(qtbot):
     table.grab()
 
 
+@pytest.mark.parametrize(("text", "row"), [(BAD.replace("500", "50"), 0), (BAD, 2)])
+def test_a_low_table_shows_the_first_impossible_field_of_a_run_else_the_first_field(qtbot, text, row):
+    rows, model = fields_of(events_of(text, stop_on="never"))
+    table = FieldTable(model)
+    qtbot.addWidget(table)
+    table.resize(600, table.height_of(1))
+    table.show()
+    table.scrollToBottom()
+    table.show_result()
+    place = table.visualRect(model.index(row, 0))
+    assert table.viewport().rect().contains(place), rows[row]
+
+
 def test_the_place_of_a_verdict_is_not_cut_after_long_reasoning(qtbot):
     table = FieldTable(FieldTableModel())
     qtbot.addWidget(table)

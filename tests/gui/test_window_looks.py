@@ -11,11 +11,13 @@ from PySide6.QtWidgets import QApplication, QScrollArea
 
 from every_page import ABORTED, show_masked
 from fake_context import scripted
+from glyphscope_gui.playground.run_page import LOW
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_table import LEAST_NAME, PlainTable
 from glyphscope_gui.shell.main_window import FIRST_SIZE, MainWindow, first_geometry, inside_screen
 from glyphscope_gui.theme.fonts import window_points
+from talks import numbered, talk
 
 FREE = QRect(0, 27, 1440, 873)
 """A screen of 1440 by 900 with a panel at the top."""
@@ -132,6 +134,49 @@ def test_a_branch_of_a_record_scrolls_nothing_sideways(open_window, qtbot, size,
         wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
         assert not wide
     window.context.themes.choose("light", 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
+def test_the_timeline_and_the_fields_show_no_part_of_a_row(open_window, qtbot, size):
+    window = open_window(scripted, size=size)
+    view = window.page(PageId.PLAYGROUND).view
+    for events in (talk(*numbered(9), max_turns=2), bundled_run("verbs-loop.jsonl")):
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.replay(tuple(events), 0)
+        view.notice.show_words("A limit ended the run: a banner takes the height of some rows. " * 3)
+        QApplication.processEvents()
+        assert view.timeline.isVisible() and view.field_card.isVisible()
+        for table in (view.timeline.table, view.fields):
+            assert table.viewport().height() % table.rowHeight(0) == 0
+
+
+@pytest.mark.slow
+def test_in_a_low_window_an_answer_without_a_call_has_no_empty_table_of_fields(open_window, qtbot):
+    window = open_window(scripted, size=(1024, 700))
+    view = window.page(PageId.PLAYGROUND).view
+    for events, has_fields in (
+        (talk("Hello."), False),
+        (bundled_run(ABORTED), True),
+        (talk("Hello."), False),
+    ):
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.show_record(tuple(events))
+        assert view.field_card.isVisible() is has_fields
+    window.resize(1440, 900)
+    qtbot.waitUntil(view.field_card.isVisible)
+    assert view.field_card.heading.isVisible()
+
+
+@pytest.mark.slow
+def test_a_page_with_a_banner_in_a_low_window_keeps_its_headings_hidden(open_window, qtbot):
+    window = open_window(scripted, size=(1024, 700))
+    view = window.page(PageId.PLAYGROUND).view
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("verbs-loop.jsonl"))
+    view.notice.show_words("A banner of several lines, with which the page is higher than its place. " * 9)
+    qtbot.waitUntil(lambda: view.height() > LOW)
+    assert not view.token_card.heading.isVisible()
 
 
 def test_a_table_hides_columns_rather_than_the_name(qtbot):

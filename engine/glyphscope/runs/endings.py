@@ -48,6 +48,12 @@ _ENDS: dict[EndReason, RunEnd] = {
         "constraint not met", "Prompt for something that a tool does, or use the constraint mask."
     ),
 }
+_ENDED_BY: dict[EndReason, str] = {
+    "length": "the text ended at the token limit",
+    "end-of-text": "the model ended the text",
+    "stop-string": "the text ended at a stop string",
+}
+_CUT = "cut off at the token limit"
 _LIMITS = {
     "max_turns": "Allow more turns in the strategy's settings, or ask for less at once.",
     "max_total_tokens": "Allow more tokens in the strategy's settings, or ask for less at once.",
@@ -62,21 +68,22 @@ def end_of(state: RunState) -> RunEnd | None:
     finished = state.finished
     if finished is None or state.failed is not None or state.aborted is not None:
         return None
+    cut = _cut_off(state)
     if answered_without_call(state):
+        words, length = ("", "") if cut is None else (f", {cut.words}", f"{cut.hint} ")
         return RunEnd(
-            "answered without a call",
-            (
-                "Tools were available. Require a call in the settings, or prompt for something that "
-                "a tool does."
-            ),
+            f"answered without a call{words}",
+            f"{length}Tools were available. Require a call in the settings, or prompt for something that a tool does.",
             "open",
         )
+    if cut is not None:
+        return replace(cut, words=f"the answer was {cut.words}")
     if finished.reason in _ENDS:
         return _by_reason(finished.reason, state)
     if finished.valid and state.stages and state.stages[-1].kind == "judge":
         return RunEnd("the judge gave its verdict", status="holds")
     if finished.valid and state.call is None:
-        return RunEnd("the answer was cut off at the token limit", _length_hint(state), "open")
+        return RunEnd(f"the answer was {_CUT}", _length_hint(state), "open")
     return _no_call(finished, state) if state.call is None or not finished.valid else None
 
 
@@ -94,6 +101,18 @@ def may_call(request: RunRequest) -> bool:
     )
 
 
+def _cut_off(state: RunState) -> RunEnd | None:
+    """For an answer of a loop that was cut off; `words` follow "the answer was"."""
+    limit = _last_limit(state)
+    if state.answer is None or limit is None or limit.limit not in ("max_tokens", "context"):
+        return None
+    if limit.limit == "max_tokens":
+        return RunEnd(_CUT, _length_hint(state), "open")
+    return RunEnd(
+        "cut off where the context is full", "Open the model with a larger context, or ask for less.", "open"
+    )
+
+
 def _by_reason(reason: EndReason, state: RunState) -> RunEnd:
     end, limit = _ENDS[reason], _last_limit(state)
     started = state.started
@@ -108,9 +127,13 @@ def _by_reason(reason: EndReason, state: RunState) -> RunEnd:
 
 def _no_call(finished: RunFinished, state: RunState) -> RunEnd:
     request = state.started.request if state.started is not None else None
-    words = f"no valid call ({finished.reason})"
+    words = (
+        f"no valid call: {_ENDED_BY[finished.reason]}" if finished.reason in _ENDED_BY else "no valid call"
+    )
     if finished.reason == "length":
         return RunEnd(words, _length_hint(state))
+    if finished.reason == "stop-string":
+        return RunEnd(words, "Remove or change the stop string in the sampling settings (--stop).")
     if request is not None and request.constraint == "off":
         return RunEnd(words, "Use the constraint mask, with which every call is valid, or allow repairs.")
     return RunEnd(words, "Look at the first error in the text, and change the prompt or the tool's schema.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from math import ceil
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
@@ -42,8 +44,9 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox, visible_height
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.token_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
@@ -143,6 +146,7 @@ class RunPage(FollowsSize, QWidget):
         started = self._state.started
         self.fields_model.begin_stage(self._state, stage)
         self.stream.begin(stage, started.request if started else None)
+        self._show_cards()
         self.token_card.heading.hint.setText("")
         self.grow_stage(stage, events_of(stage))
         self.show_stream()
@@ -219,9 +223,15 @@ class RunPage(FollowsSize, QWidget):
         results = [event.sent or event.message for event in self._row.events if isinstance(event, ToolResult)]
         copy_text("\n\n".join(results) or self.notes.toPlainText())
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Divide the height again when a card above the splitter appears or ends."""
+        if watched is self.splitter and event.type() == QEvent.Type.Resize:
+            self._share_room()
+        return super().eventFilter(watched, event)
+
     def _fit(self) -> None:
         """Hide the headings of tables in a low window: the titles of their columns suffice."""
-        roomy = self.height() >= LOW
+        roomy = not self._is_low
         for card in (self.field_card, self.token_card):
             card.show_heading(roomy)
         self.timeline.set_low(not roomy)
@@ -229,6 +239,11 @@ class RunPage(FollowsSize, QWidget):
         self.show_asking(self._asking)
         self.copy_button.setVisible(not is_crowded(self))  # the context menu copies too
         self._share_room()
+
+    @property
+    def _is_low(self) -> bool:
+        """Whether there is little height: of the page's part that is in sight, as a low page scrolls."""
+        return visible_height(self) < LOW
 
     def _make_copying(self) -> None:
         self.copy_menu = CopyMenu(self)
@@ -256,18 +271,19 @@ class RunPage(FollowsSize, QWidget):
         if self._border_was_moved:
             return
         parts = bool(self.stage.segments)
-        handles = 4 - self.timeline.isHidden() - self.branches.isHidden()
+        handles = 4 - sum(card.isHidden() for card in (self.timeline, self.branches, self.field_card))
         room = self.splitter.height() - handles * self.splitter.handleWidth()
-        timeline = _preferred_height(self.timeline, most=room * (0.27 if parts else 0.34))
+        timeline = _height_of_rows(self.timeline, self.timeline.table, most=room * (0.27 if parts else 0.34))
         branches = _preferred_height(self.branches, most=room * 0.26)
         reply = 0 if self.reply.isHidden() else self.reply.sizeHint().height()
         room -= branches + reply
         if self.token_card.isHidden():
             self.splitter.setSizes([timeline, branches, room - timeline + reply, 0, 0])
             return
-        fields = _preferred_height(self.field_card, most=(room - timeline) * (0.28 if parts else 0.36))
+        most = (room - timeline) * (0.28 if parts else 0.36)
+        fields = _height_of_rows(self.field_card, self.fields, most)
         rest = room - timeline - fields
-        share = 0.66 if parts else 0.4 if self.height() >= LOW else 0.57 if reply else 0.47
+        share = 0.66 if parts else 0.4 if not self._is_low else 0.57 if reply else 0.47
         stream = round(rest * share)
         self.splitter.setSizes([timeline, branches, stream + reply, fields, rest - stream])
 
@@ -291,9 +307,11 @@ class RunPage(FollowsSize, QWidget):
         return self.stack.currentWidget() is self.notes
 
     def _show_cards(self) -> None:
-        details, crowded = self._shows_details, self._asking and self.height() < LOW
+        """Show the cards that have something to show; in a low window not the fields of an answer without a call."""
+        details, crowded = self._shows_details, self._asking and self._is_low
+        no_fields = self._ended and self._is_low and not self.fields_model.rowCount()
         self.prompt_card.setVisible(not crowded)
-        self.field_card.setVisible(not (details or self._asking))
+        self.field_card.setVisible(not (details or self._asking or no_fields))
         self.token_card.setVisible(not (details or crowded))
         self._share_room()
 
@@ -305,6 +323,8 @@ class RunPage(FollowsSize, QWidget):
         stage, self._ended = self.stage, True
         self.stream.finish()
         self.fields_model.add_missing(stage)
+        self.fields.show_result()
+        self._show_cards()
         forced, total = stage.forced, len(stage.tokens)
         if total:
             self.token_card.heading.hint.setText(
@@ -371,6 +391,7 @@ class RunPage(FollowsSize, QWidget):
         parts = (self.timeline, self.branches, self.stream_card, self.field_card, self.token_card)
         self.splitter = splitter(Qt.Orientation.Vertical, parts, (0, 0, 3, 0, 5))
         self.splitter.splitterMoved.connect(self._border_moved)
+        self.splitter.installEventFilter(self)
 
         self.prompt_card = Card(tr("Prompt"), prompt, hint=_KEYS, actions=(self.history_link, self.new_link))
         items = (self.notice, self.prompt_card, self.approval, self.question, (self.splitter, 1))
@@ -380,6 +401,14 @@ class RunPage(FollowsSize, QWidget):
 def _preferred_height(widget: QWidget, most: float) -> int:
     """The preferred height of a widget in pixels, limited to `most`; 0 while it is hidden."""
     return 0 if widget.isHidden() else min(widget.sizeHint().height(), round(most))
+
+
+def _height_of_rows(card: QWidget, table: PlainTable, most: float) -> int:
+    """As `_preferred_height`, of a card with a table, without a part of a row."""
+    row = table.verticalHeader().defaultSectionSize()
+    excess = max(card.sizeHint().height() - most, 0)
+    least = card.minimumSizeHint().height()
+    return 0 if card.isHidden() else max(card.sizeHint().height() - ceil(excess / row) * row, least)
 
 
 def notable_token(state: StageState) -> int:

@@ -21,7 +21,7 @@ from glyphscope_gui.playground.timeline_model import (
 )
 from glyphscope_gui.playground.timeline_rows import Mark, TimelineRow
 from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.card import AROUND, Card
 from glyphscope_gui.shared.cells import paint_selection, paint_words
 from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
@@ -135,10 +135,10 @@ class TimelineTable(PlainTable):
             self._announces = True
 
     def sizeHint(self) -> QSize:
-        return QSize(320, self.height_of(min(max(self._timeline.rowCount(), 2), ROWS_SHOWN)) + 4)
+        return QSize(320, self.height_of(min(max(self._timeline.rowCount(), 2), ROWS_SHOWN)))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(120, 2 * self.verticalHeader().defaultSectionSize() + 6)
+        return QSize(120, self.height_of(2))
 
     def _fit(self) -> None:
         width = self.width()
@@ -192,7 +192,8 @@ class Timeline(Card):
 
     def sizeHint(self) -> QSize:
         """The height of all rows, up to a limit: a layout inside would give the size before they came."""
-        return QSize(340, self.heading.sizeHint().height() + self.table.sizeHint().height() + 14)
+        height = self.heading.sizeHint().height() + self.table.sizeHint().height() + AROUND
+        return QSize(340, height)
 
     def set_low(self, low: bool) -> None:
         """Hide the columns' titles in a low window; the cells' hints have them."""

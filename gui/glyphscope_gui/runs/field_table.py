@@ -63,10 +63,17 @@ class FieldTable(PlainTable):
         model.modelReset.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        return QSize(400, self.height_of(min(max(self.model().rowCount(), FEWEST), MOST)) + 4)
+        return QSize(400, self.height_of(min(max(self.model().rowCount(), FEWEST), MOST)))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.height_of(1))
+
+    def show_result(self) -> None:
+        """Scroll to the first impossible field, or to the first field."""
+        status = [self.model().index(row, FIELD).data(STATUS_ROLE) for row in range(self.model().rowCount())]
+        self.scrollToTop()
+        if "impossible" in status:
+            self.scrollTo(self.model().index(status.index("impossible"), FIELD))
 
     def _rows_changed(self, _parent: QModelIndex, first: int, last: int) -> None:
         """Scroll to the newest field."""

@@ -9,6 +9,9 @@ from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
+AROUND = 11
+"""Pixels of height that a card without padding adds to its heading and its body."""
+
 
 def section_label(title: str, parent: QWidget | None = None) -> QLabel:
     """A heading in small capitals; screen readers get the words as they are."""

@@ -143,6 +143,14 @@ class ScrollArea(QScrollArea):
             self.setWidget(inside)
 
 
+def visible_height(widget: QWidget) -> int:
+    """The height of a widget that is in sight, in pixels: that of its scroll area, where it is in one and higher."""
+    around = widget.parentWidget()
+    while around is not None and not isinstance(around, QScrollArea):
+        around = around.parentWidget()
+    return widget.height() if around is None else min(widget.height(), around.viewport().height())
+
+
 def replace_content(area: QScrollArea, content: QWidget) -> None:
     """Show another widget in the area, on the ground around it, and delete the one before."""
     old = area.takeWidget()
