@@ -6,9 +6,11 @@ import pytest
 from PySide6.QtWidgets import QScrollArea
 
 from comparing import GLYPH, Answers, arrange, pills, run_all
+from fake_context import scripted
 from glyphscope.errors import ModelError
 from glyphscope_gui.compare.variants import BRIEF, OWN, TEMPERATURES, Variant, next_variant, variant_names
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.manager import ThemeManager
 
 OFF = Variant(constraint="off")
@@ -125,6 +127,20 @@ def test_recent_models_are_columns_of_the_models_preset(make, qtbot):
     with qtbot.waitSignal(page.models.found, raising=False, timeout=2000):
         pass
     assert page._preset == "models"
+
+
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore("This plugin does not support")
+def test_every_popup_of_settings_has_a_border_in_the_dark_theme(open_window, qtbot):
+    window = open_window(scripted, theme="dark")
+    window.navigator.show(PageId.COMPARE)
+    compared = window.page(PageId.COMPARE)
+    compared.view.columns[0].settings_button.click()
+    for popup in (compared.view.settings, window.header.sampling, window.header.settings):
+        popup.show()
+        picture = popup.grab().toImage()
+        assert picture.pixelColor(0, picture.height() // 2) == theme().color("border-strong")
+        popup.close()
 
 
 @pytest.mark.slow

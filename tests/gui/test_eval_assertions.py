@@ -112,6 +112,27 @@ def test_typing_continues_the_path_of_a_new_assertion(edit, suite, qtbot):
     assert [line.target for line in editor.form.assertions.lines()] == ["$.answer"]
 
 
+def test_a_target_that_was_not_edited_follows_the_kind_of_assertion(edit, suite):
+    form = edit(suite()).form.assertions
+    form.add.click()
+    line = form._lines[-1]
+    for kind, target in (("judge", ""), ("path", "$."), ("python", "")):
+        line.kind.setCurrentIndex(line.kind.findData(kind))
+        assert line.target.toPlainText() == target
+    line.target.setPlainText("checks.py:one")
+    line.kind.setCurrentIndex(line.kind.findData("path"))
+    assert line.target.toPlainText() == "checks.py:one"
+
+
+def test_saving_is_announced_and_an_error_ends_it(edit, suite, qtbot):
+    editor = edit(suite())
+    put(editor, "path", "$.")
+    editor.save_button.click()
+    assert editor.save_button.text() == "Saving…" and not editor.save_button.isEnabled()
+    qtbot.waitUntil(editor.save_button.isEnabled)
+    assert editor.save_button.text() == "Save" and "Invalid JSONPath" in editor.problem.text()
+
+
 def test_an_invalid_assertion_is_not_saved_and_its_place_is_shown(edit, suite, qtbot):
     editor = edit(suite())
     line = put(editor, "path", "$.calls[")

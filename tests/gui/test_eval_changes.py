@@ -48,6 +48,20 @@ def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
     ended(qtbot, page)
 
 
+def test_two_results_with_the_same_verdicts_are_compared_without_an_empty_table(page, qtbot):
+    before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
+    open_it(qtbot, page, after)
+    page._results.show_rows([ResultRow(before, ResultFolder.open(before).manifest)])
+    page.comparing.fill()
+    page.view.compare_menu.actions()[0].trigger()
+    qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))
+    (dialog,) = page.context.window.findChildren(ChangesDialog)
+    assert "Every scenario has the same verdict in both results." in dialog.summary.text()
+    assert not dialog.table.isVisible()
+    dialog.reject()
+    ended(qtbot, page)
+
+
 def test_the_samples_of_a_result_are_exported_as_a_table(page, qtbot, tmp_path):
     open_it(qtbot, page, made_result(tmp_path))
     assert page.view.export_button.isEnabled()

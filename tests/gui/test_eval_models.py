@@ -27,7 +27,7 @@ from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.failures import COUNT, EvalFailuresModel
 from glyphscope_gui.evaluate.pair import FIRST, EvalPair, EvalPairsModel
 from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
-from glyphscope_gui.evaluate.runs import PORTION, TEXT, VERDICT, EvalRunsModel
+from glyphscope_gui.evaluate.runs import PORTION, REASON, TEXT, VERDICT, EvalRunsModel
 from glyphscope_gui.evaluate.setup import (
     PRESETS,
     _tokens_at_most,
@@ -293,6 +293,11 @@ def test_verdicts_of_runs_are_shown_in_words(qapp):
     model.show([made_sample(arm), made_sample(arm, 1, ok=False), dead], {})
     verdicts = [model.index(row, VERDICT).data() for row in range(3)]
     assert verdicts == ["✓ correct", "✕ incorrect", "– no answer"]
+    wrong = Failure(reason="WRONG_ARGUMENTS", path="/max_results")
+    unread = Failure(reason="PARSE", code="LEADING_TEXT")
+    model.show([made_sample(arm, ok=False, failures=(each,)) for each in (wrong, unread)], {})
+    reasons = [model.index(row, REASON).data() for row in range(2)]
+    assert reasons == ["Wrong arguments /max_results", "The text is not a call (LEADING_TEXT)"]
     odd = msgspec.structs.replace(made_sample(arm), text="<b>bold</b>\nline")
     model.show([odd], {})
     assert model.index(0, TEXT).data() == "<b>bold</b> line"

@@ -37,6 +37,7 @@ from glyphscope.sessions import places
 from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.evaluate.runs import PORTION
+from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.worker.jobs import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
@@ -153,6 +154,7 @@ def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
     page.view.setup.go.click()
     qtbot.waitUntil(lambda: "token" in page.view.progress.now.text())
     assert page.evaluations.progress.done == 0 and "{" in page.view.progress.now.text()
+    assert "no model was opened" not in page.view.result.provenance.text()
     gate.set()
     ended(qtbot, page)
 
@@ -170,6 +172,7 @@ def test_an_evaluation_makes_the_samples_it_announced(opened, qtbot, suite):
     ended(qtbot, page)
     assert view.views.value == RESULT
     folder = ResultFolder.open(page.result_presenter.result.path)
+    assert view.title.text() == f"{when(folder.manifest.started)}  ·  {folder.manifest.suites[0].name}"
     assert folder.path.parent == places().results and len(folder.samples()) == 8
     assert (folder.path / "report.html").is_file() and (folder.path / "summary.json").is_file()
     model = view.result.model

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 
 from glyphscope.errors import ModelError
 from glyphscope.models.scripted import ScriptedModel
@@ -70,6 +71,10 @@ def test_answers_are_counted_with_their_interval_and_the_token_where_they_diverg
     assert [(option[TOKEN], option[LEADS]) for option in options] == [("1", "1"), ("5", "2")]
     assert "6 runs, 2 distinct answers" in view.words.text()
     view.answers.grab()
+    page.widget.resize(1100, 640)
+    QApplication.processEvents()
+    options_height = view.options.height_of(view.options_model.rowCount())
+    assert view.options.height() >= options_height, "the tokens are in sight, however many answers there are"
     requests = [state[0].request for state in page.seeds.seed_runs.events.values()]
     assert {request.sampling.seed for request in requests} == set(range(1, 7))
     assert {request.sampling.temperature for request in requests} == {0.7}

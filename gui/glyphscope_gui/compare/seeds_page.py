@@ -35,6 +35,9 @@ FIRST_WORDS = tr(
     "answer."
 )
 
+LEAST_OPTIONS = 3
+"""Rows of the tokens at which answers diverge that stay visible."""
+
 
 NUMBER, ANSWER, RUNS, SHARE, PARTS = range(5)
 TOKEN, DRAWN, RAW, FINAL, LEADS = range(5)
@@ -245,6 +248,8 @@ class SeedsPage(FollowsSize, QWidget):
         for column, widest in ((DRAWN, "000 of 000"), (RAW, "> 99.9%"), (FINAL, "> 99.9%")):
             self.options.fit_column(column, widest)
         self.options.setColumnWidth(TOKEN, 150)
+        self.options.fit_rows(least=LEAST_OPTIONS)
+        self.options_model.modelReset.connect(self.options.updateGeometry)
 
     def _lay_out(self) -> None:
         top = QWidget(self)

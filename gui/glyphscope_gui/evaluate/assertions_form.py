@@ -15,7 +15,7 @@ from glyphscope_gui.evaluate.lines_form import FormLine, LinesForm
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
 KINDS: tuple[tuple[AssertionKind, str, str], ...] = (
@@ -33,6 +33,8 @@ TESTS: tuple[tuple[PathTest, str, str], ...] = (
     ("count", tr("has a count of"), tr("The number of selected values")),
 )
 """The tests of the values that a JSONPath selects: value, words, and the hint in the field of the value."""
+ROOT = "$."
+"""The beginning of every JSONPath."""
 MOST_LINES = 5
 """Lines of a target before it scrolls."""
 
@@ -52,13 +54,11 @@ class _Line(FormLine):
         self.value = named(LineEdit(loose_text(line.test, line.value), self), words=tr("Value"))
         self.remove.setAccessibleName(tr("Remove this assertion"))
         column = vbox(parent=self, spacing=6)
-        for parts in ((self.kind, self.test, self.remove), (self.target, self.browse), (self.value,)):
-            row = hbox(spacing=8)
-            for part in parts:
-                row.addWidget(part, part in (self.target, self.value), Qt.AlignmentFlag.AlignTop)
-            if self.remove in parts:
-                row.insertStretch(2, 1)
-            column.addLayout(row)
+        column.addLayout(hbox(self.kind, self.test, STRETCH, self.remove, spacing=8))
+        top = Qt.AlignmentFlag.AlignTop
+        column.addLayout(hbox((self.target, 1, top), (self.browse, 0, top), spacing=8))
+        column.addLayout(hbox((self.value, 1)))
+        self.kind.currentIndexChanged.connect(self._begin_target)
         for box in (self.kind, self.test):
             box.currentIndexChanged.connect(self._choice_changed)
         self.target.textChanged.connect(self.changed)
@@ -79,6 +79,11 @@ class _Line(FormLine):
         """Focus the target, with the cursor at its end."""
         self.target.setFocus()
         self.target.moveCursor(QTextCursor.MoveOperation.End)
+
+    def _begin_target(self, place: int) -> None:
+        """Replace a target that was not edited: a JSONPath begins with the root, the others are empty."""
+        if self.target.toPlainText() in ("", ROOT):
+            self.target.setPlainText(ROOT if KINDS[place][0] == "path" else "")
 
     def _choice_changed(self, _place: int) -> None:
         self._show_kind()
@@ -125,5 +130,5 @@ class AssertionsForm(LinesForm[_Line]):
         return tuple(line.line() for line in self._lines)
 
     def _add(self) -> None:
-        self._put(_Line(AssertionLine("path", "$."), self)).edit_target()
+        self._put(_Line(AssertionLine("path", ROOT), self)).edit_target()
         self.changed.emit()

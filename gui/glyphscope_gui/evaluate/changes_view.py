@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
 from glyphscope.evals.results.words import p_words
-from glyphscope_gui.evaluate.words import WIDEST_ARM, arm_labels, why_words
+from glyphscope_gui.evaluate.words import WIDEST_ARM, WIDEST_REASON, arm_labels, why_words
 from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
@@ -72,7 +72,7 @@ class ChangesTable(PlainTable):
             (CHANGE, WORDS["regression"]),
             (SCENARIO, "missing_workspace_id"),
             (ARM, WIDEST_ARM),
-            (BEFORE, "WRONG_ARGUMENTS /max_results"),
+            (BEFORE, WIDEST_REASON),
         ):
             self.fit_column(column, widest)
         self.on_open(lambda index: self.openRequested.emit(model.rows[index.row()].after))
@@ -89,13 +89,15 @@ class ChangesDialog(PlainDialog):
         title = tr("Changes from {before} to {after}", before=before, after=after)
         super().__init__("changesDialog", title, parent)
         labels = arm_labels(arms)
-        lines = [*(_arm_words(arm, labels) for arm in changes.arms), *changes.notes]
+        unchanged = () if changes.changes else (tr("Every scenario has the same verdict in both results."),)
+        lines = [*(_arm_words(arm, labels) for arm in changes.arms), *changes.notes, *unchanged]
         self.summary = words_label("\n".join(lines), "", self, name="changesSummary")
         self.table = ChangesTable(ChangesModel(changes, labels, self), self)
         buttons = self.button_box(Standard.Close)
         vbox(self.summary, (self.table, 1), buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.resize(900, 520)
         self.table.openRequested.connect(self._open)
+        self.table.setVisible(bool(changes.changes))
         if changes.changes:
             self.table.selectRow(0)
 

@@ -66,7 +66,7 @@ class EvalResultPresenter(QObject):
         chosen = self._cell
         manifest = result.manifest
         suites = ", ".join(suite.name for suite in manifest.suites)
-        self.title = f"{result.path.name}  ·  {suites}"
+        self.title = f"{when(manifest.started)}  ·  {suites}"
         self._page.show_has_result(self.title)
         self._growing.stop()
         view = self._view
@@ -186,7 +186,8 @@ class EvalResultPresenter(QObject):
         if self._cell is not None:
             self._show_cell()
         else:
-            self._show_runs(tr("all samples, newest first"), self.result.samples[::-1])
+            self._show_runs("", self.result.samples[::-1])
+            self._view.runs_card.heading.hint.setText(tr("newest first"))
 
     def _show_failures(self) -> None:
         if self.result is not None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.text.shorten import shorten
-from glyphscope_gui.evaluate.words import WIDEST_ARM, verdict_words, why_words
+from glyphscope_gui.evaluate.words import WIDEST_ARM, WIDEST_REASON, verdict_words, why_words
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -118,7 +118,7 @@ class EvalRuns(PlainTable):
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         for column, widest in (
             (SCENARIO, "missing_workspace_id"), (ARM, WIDEST_ARM), (TRIAL, "10"),
-            (VERDICT, tr("– no answer")), (REASON, "WRONG_ARGUMENTS /max_results"), (TOKENS, "1,024"),
+            (VERDICT, tr("– no answer")), (REASON, WIDEST_REASON), (TOKENS, "1,024"),
         ):  # fmt: skip
             self.fit_column(column, widest)
         self._widths = {column: self.columnWidth(column) for column in range(TEXT)}

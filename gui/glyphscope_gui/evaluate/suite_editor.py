@@ -167,7 +167,7 @@ class SuiteEditor(PlainDialog):
             return
         scenarios, judge, _name = self._edited()
         suite = msgspec.structs.replace(self._suite, name=name, scenarios=scenarios, judge=judge)
-        self.save_button.setEnabled(False)
+        self._show_saving(True)
         self._background.start(
             "save", lambda: keep_suite(path, suite), lambda _: self._saved(path), self._not_saved
         )
@@ -177,7 +177,7 @@ class SuiteEditor(PlainDialog):
         self.accept()
 
     def _not_saved(self, error: BaseException) -> None:
-        self.save_button.setEnabled(True)
+        self._show_saving(False)
         problems = error.problems if isinstance(error, SuiteError) else ()
         for problem in problems[:1]:
             parts = problem.pointer.split("/")
@@ -185,6 +185,13 @@ class SuiteEditor(PlainDialog):
                 self.list.setCurrentRow(int(parts[2]))
         words = [f"{self._place(each.pointer)}{each.message}" for each in problems[:MOST_PROBLEMS]]
         show_words(self.problem, "\n".join(words) or str(error))
+
+    def _show_saving(self, saving: bool) -> None:
+        """A suite is checked first, with every expected call: that takes seconds for many scenarios."""
+        self.save_button.setEnabled(not saving)
+        self.save_button.setText(tr("Saving…") if saving else tr("Save"))
+        if saving:
+            show_words(self.problem, "")
 
     def _place(self, pointer: str) -> str:
         """Return `search-news, expect/calls/0: ` for the place of a problem in a scenario."""

@@ -9,7 +9,7 @@ from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
+from glyphscope.evals.results.words import REASON_WORDS, comparison_words, conclusion, sensitivity_words
 from glyphscope.evals.running.progress import SampleBegun
 from glyphscope.events import DEFAULT_LOAD
 from glyphscope.text.figures import duration_ms, plain_number
@@ -70,6 +70,8 @@ MEASURES = (
 BY_NAME = {measure.name: measure for measure in MEASURES}
 WIDEST_ARM = f"GLYPH · {WORDS['off']}"
 """Of the usual labels."""
+WIDEST_REASON = f"{REASON_WORDS['WRONG_ARGUMENTS']} /max_results/0/name"
+"""Of the usual reasons."""
 
 WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
 THINKING = {"auto": tr("thinking auto"), "on": tr("thinking on"), "off": tr("thinking off")}
@@ -163,7 +165,7 @@ def provenance(manifest: Manifest, samples: int) -> str:
     )
     versions = ", ".join(f"{name} {version}" for name, version in list(manifest.versions.items())[:4])
     words = [
-        "; ".join(models) or tr("no model was opened"),
+        "; ".join(models) or (tr("no model was opened") if manifest.finished else ""),
         tr("judge {name}", name=judges) if judges else "",
         tr("seed {seed}", seed=manifest.seed),
         size,
@@ -215,4 +217,4 @@ def why_words(sample: Sample) -> str:
     failure = sample.failures[0]
     place = f" {failure.path}" if failure.path else ""
     code = f" ({failure.code})" if failure.code else ""
-    return f"{failure.reason}{code}{place}"
+    return f"{REASON_WORDS[failure.reason]}{code}{place}"

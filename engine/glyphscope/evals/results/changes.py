@@ -84,7 +84,7 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
     digests = {suite.name: suite.digest for suite in before.suites}
     for suite in after.suites:
         if digests.get(suite.name, suite.digest) != suite.digest:
-            yield f'The suite "{suite.name}" differs: scenarios of the same id are compared.'
+            yield f'The suite "{suite.name}" or its selected scenarios differ: those with the same id are compared.'
     if set(before.judges) != set(after.judges):
         names = [", ".join(manifest.judges) or "none" for manifest in (before, after)]
         yield f"The judges differ ({names[0]}; {names[1]}): some changes may come from the judge."
