@@ -23,15 +23,15 @@ from glyphscope.grammar.shortest import TOO_MUCH
 from glyphscope.grammar.tree import Node, TokenMatch, walk
 
 NEVER = 1 << 30
-"""Tokens, where there is no way."""
+"""The cost in tokens if there is no completion."""
 _REASONING = re.compile(r"reasoning(-cut)?(-\d+)*")
-"""The rules whose text is reasoning, up to and with the marker that ends it."""
+"""The rules whose text is reasoning, up to and including the marker that ends it."""
 _LIMITS = Limits(items=300_000)  # half a second of an ambiguous grammar
 
 
 class Ways(NamedTuple):
-    """Where the tokens of a mask lead: `ends` has the place after each token of the vocabulary, `places` are those of
-    the allowed ones."""
+    """The places that a mask's tokens lead to: `ends` has the place after each token of the vocabulary, `places` are
+    the distinct places after allowed tokens."""
 
     allowed: Allowed
     ends: Numbers
@@ -45,9 +45,9 @@ class Ways(NamedTuple):
 
 
 class AnswerReader:
-    """The answer so far. Costs are tokens, `NEVER` where there is no way.
+    """Parses the answer so far. Costs are in tokens, `NEVER` if there is no completion.
 
-    Where a complete text could be longer, an end token must follow it, which is counted too (`end`).
+    If a complete text could be longer, an end token must follow it, which is counted too (`_end`).
     """
 
     def __init__(self, rules: bytes, spelling: Spelling, counts_reasoning: bool) -> None:
@@ -70,7 +70,7 @@ class AnswerReader:
         self._of: object = None
 
     def read(self, tokens: Sequence[int]) -> None:
-        """Advances by tokens that were generated."""
+        """Advance by generated tokens."""
         for token in tokens:
             if self._counts_reasoning:
                 self.reasoned += self.exit > 0
@@ -143,7 +143,7 @@ class AnswerReader:
         return found
 
     def ways(self, allowed: Allowed) -> Ways:
-        """Where the tokens of the mask lead."""
+        """The places that the mask's tokens lead to."""
         key = (self.state.items, self._pending)
         if self._ways is None or self._of != key or not np.array_equal(self._ways.allowed, allowed):
             ends = self._ends_of(allowed)
@@ -171,7 +171,7 @@ class AnswerReader:
         return found
 
     def _by_themselves(self, found: Numbers, allowed: Allowed) -> None:
-        """Fills in where tokens lead that the grammar names, whatever they spell; those by negation share a place."""
+        """Fill in the places after tokens that the grammar names, whatever they spell; negated matches share one."""
         matches = self.state.token_matches()
         named = [match.token for match in matches if isinstance(match.token, int)]
         if any(match.negated for match in matches):
@@ -199,7 +199,7 @@ class AnswerReader:
         return np.array([known[place] for place in places], dtype=np.int32)
 
     def plan(self) -> list[int] | None:
-        """The tokens of the shortest text that completes this one; None where there is none."""
+        """The tokens of the shortest text that completes this one; None if there is none."""
         if self.cost >= NEVER:
             return None
         state, data, tokens = self.state, b"", list[int]()

@@ -1,10 +1,10 @@
 """Budgets of tokens under a mask: an answer is complete within its limit, and reasoning ends within its budget.
 
-Beside the mask's own parser, a second state of the same rules (`grammar/match`) starts when the tokens left may be as
-few as a completion needs. From then on the mask admits a token only if a known completion still fits after it. The
-cost of a completion is counted in this vocabulary's tokens (`match/remaining.py`), each literal and character by
-itself; some token always lowers it by one, so once a completion fits, one can be reached at every step. If none fits,
-the whole shortest text is cut into as few tokens as possible, and only that is admitted.
+Beside the mask's parser, a second parser of the same rules (`grammar/match`) starts once the tokens left may be as few
+as a completion needs. From then on, the mask admits a token only if a known completion still fits after it. The cost
+of a completion is counted in this vocabulary's tokens (`match/remaining.py`), each literal and character separately;
+some token always lowers it by one, so once a completion fits, one stays reachable at every step. If none fits, the
+whole shortest text is cut into as few tokens as possible, and only these are admitted.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from glyphscope.events import Narrowed
 
 
 class Budget:
-    """One generation's budget, consulted before each choice; `tokens` are those of the answer so far.
+    """One generation's budget, consulted before each choice; `tokens` are the answer's tokens so far.
 
-    `near`: no completion takes more tokens than that, so nothing is looked at before; None where that is not known.
-    `reasoning` is how many tokens reasoning may have before it is to end. `takes` is whether the mask could continue
-    with a token. A grammar that is read in too many ways has no budget from where that is found out.
+    `near`: no completion takes more tokens than that, so nothing is checked before; None if unknown. `reasoning` is
+    the number of tokens after which reasoning must end. `takes` returns whether the mask could continue with a token.
+    Once a grammar turns out to be too ambiguous, there is no budget any longer.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Budget:
         reasoning: int | None = None,
     ) -> None:
         self._rules = rules
-        # and an end token
+        # plus an end token
         self._near = near + 1 if near is not None and spelling.has_plain_bytes else NEVER
         self._spelling = spelling
         self._takes = takes
@@ -48,7 +48,7 @@ class Budget:
         self._off = False
 
     def least(self, tokens: Sequence[int], left: int) -> int:
-        """The tokens that completing the answer takes at least, where they may be more than are `left`; otherwise 0."""
+        """The fewest tokens that complete the answer, if they may be more than are `left`; otherwise 0."""
         if left > self._near:
             return 0
         try:
@@ -62,7 +62,7 @@ class Budget:
         return 0 if planned is None or len(planned) <= left else len(planned)
 
     def fitting(self, tokens: Sequence[int], forced: list[int], left: int) -> list[int]:
-        """Of the tokens that must come, those after which a completion still fits."""
+        """The first of the forced tokens, after which a completion still fits."""
         if self._off or not forced or left - len(forced) > self._near:
             return forced
         try:
@@ -72,7 +72,7 @@ class Budget:
             return forced
 
     def narrowed(self, tokens: Sequence[int], allowed: Allowed, left: int) -> tuple[Allowed, Narrowed]:
-        """The mask reduced to what fits in `left` tokens, this one included, and the budget that is the reason."""
+        """The mask reduced to tokens whose completion fits in `left` tokens, and the budget that is the reason."""
         if self._off or (left > self._near and len(tokens) < self._soon):
             return allowed, ""
         try:
@@ -96,7 +96,7 @@ class Budget:
 
     def _narrowed(self, tokens: Sequence[int], allowed: Allowed, left: int) -> tuple[Allowed, Narrowed]:
         reader = self._synced(tokens)
-        if not reader.state.alive:  # the mask reads the text otherwise: nothing is known
+        if not reader.state.alive:  # the mask parses the text differently: nothing is known
             self._off = True
             return allowed, ""
         tight = self._tight(reader, left)
@@ -128,7 +128,7 @@ class Budget:
         return tight
 
     def _plan(self, reader: AnswerReader, left: int) -> list[int] | None:
-        """The tokens of the shortest text from here on, where they fit."""
+        """The tokens of the shortest text from here on, if they fit."""
         if not self._planned:
             self._planned = reader.plan() or []
         return self._planned if self._planned and len(self._planned) <= left else None

@@ -12,11 +12,11 @@ from glyphscope.errors import ModelError
 from glyphscope.events import Alternative
 
 _FLOOR = np.float32(-100.0)
-"""Logits so far below the best are as good as impossible (e^-100)."""
+"""Logits this far below the best are practically impossible (e^-100)."""
 
 
 def best_logit(logits: Logits) -> float:
-    """The largest logit. Raises ModelError for logits that are not numbers, which damaged weights give."""
+    """The largest logit. Raises ModelError for logits that are not numbers, as with damaged weights."""
     best = float(logits.max())
     if not math.isfinite(best):
         raise ModelError(
@@ -32,7 +32,7 @@ class Evidence:
     """
 
     def __init__(self, logits: Logits, best: float | None = None) -> None:
-        """`best` where `best_logit` is known already. Raises ModelError as that does."""
+        """`best` is the result of `best_logit`, if known. Raises the same ModelError."""
         self._logits = logits
         best = self._best = best_logit(logits) if best is None else best
         self._weights = logits - np.float32(best)
@@ -51,7 +51,7 @@ class Evidence:
 
     @property
     def entropy(self) -> float:
-        """Of the raw distribution, in bits."""
+        """The entropy of the raw distribution, in bits."""
         logits = self._logits
         if math.isinf(logits.min()):  # tokens that the model itself rules out; 0 times -inf is NaN
             logits = np.maximum(logits, np.float32(self._best) + _FLOOR)

@@ -1,4 +1,4 @@
-"""The decoding loop: one evaluation for each step of forced tokens and a chosen one, with their evidence."""
+"""The decoding loop: one evaluation per step of forced tokens and one chosen token, with their evidence."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Backend(Protocol):
 
     @property
     def room(self) -> int:
-        """How many more tokens fit the context."""
+        """The number of tokens for which there is still room in the context."""
 
     def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
-        """Evaluates the tokens; the logits after each of the last `outputs`, good until the next evaluation."""
+        """Evaluate the tokens. Returns the logits after the last `outputs`, valid until the next evaluation."""
 
     def is_end(self, token: int) -> bool:
         """Whether the token ends a generation."""
@@ -57,11 +57,11 @@ class Decoder:
     evaluated in one batch with the tokens forced after it. Logits are computed for every position in the batch as
     evidence, which costs a quarter of a forced token's time; `evidence` selects the tokens.
 
-    The prefix `written` comes first, as a separate step that does not count towards `max_tokens`. The constraint has
-    already read it. Its tokens from `figures_from` on are evaluated for their evidence; those before are in the context
+    The prefix `written` is a separate first step that does not count towards `max_tokens`. The constraint has already
+    read it. Its tokens from `figures_from` on are evaluated for their evidence; those before are in the context
     like the prompt, except for the last of them.
 
-    With a `budget` the constraint is narrowed, near the limit of tokens, to what can still be completed in them.
+    With a `budget`, near the token limit, the constraint is narrowed to text that can still be completed.
     """
 
     def __init__(
@@ -110,9 +110,9 @@ class Decoder:
         return stopped or self._index + len(forced) >= self._max_tokens
 
     def evaluate(self) -> None:
-        """Evaluate the tokens of the next step, if not done yet: in advance, while the last one is being sent.
+        """Evaluate the tokens of the next step, unless already done: in advance, while the last one is being sent.
 
-        No token is chosen by it. Raises ModelError, and the next step will again.
+        Chooses no token. Raises ModelError; the next step raises it again.
         """
         if self.ended or self._written:
             return
@@ -129,7 +129,7 @@ class Decoder:
         self._next.evaluated = True
 
     def step(self) -> tuple[TokenStep, ...]:
-        """The forced tokens, and one that was chosen; empty at the end. Raises GrammarError and ModelError.
+        """The forced tokens and one chosen token; empty at the end. Raises GrammarError and ModelError.
 
         The first step is the whole prefix and nothing else.
         """
@@ -188,7 +188,7 @@ class Decoder:
     def _next_forced(self) -> list[int]:
         if self._constraint is None:
             return []
-        # the token before the forced ones is evaluated with them, and takes its place in the context too
+        # the token before the forced ones is evaluated with them, and needs room in the context too
         fitting = min(self._max_tokens - self._index, self._backend.room - 1)
         tokens = self._constraint.forced()[:fitting]
         if self._budget is not None:
@@ -235,7 +235,7 @@ class Decoder:
         decode_ms: float,
         origin: Origin = "model",
     ) -> TokenStep:
-        """The step of a token that came; `start` is when choosing it began."""
+        """The step of a token; `start` is the time when choosing it began."""
         raw = {} if evidence is None else self._raw(evidence, draw, allowed)
         count = len(self._backend.pieces) if allowed is None else int(np.count_nonzero(allowed))
         end = self._backend.is_end(draw.id)
@@ -262,7 +262,7 @@ class Decoder:
         return step
 
     def _raw(self, evidence: Evidence, draw: Draw, allowed: Allowed | None) -> dict[str, Any]:
-        """The fields of a step that are made from the model's own logits."""
+        """The fields of a step that are computed from the model's own logits."""
         return {
             "logprob": evidence.logprob(draw.id),
             "rank": evidence.rank(draw.id),

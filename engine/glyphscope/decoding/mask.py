@@ -16,17 +16,16 @@ from glyphscope.decoding.sampler import Allowed
 from glyphscope.errors import GrammarError
 
 MaskTokenizer: TypeAlias = LLTokenizer
-"""A vocabulary made ready for masks."""
+"""A vocabulary prepared for masks."""
 
 _HINT = "Fix the grammar, or turn the constraint off. No run continues without the constraint it requested."
 
 
 _SLICE = r"""[^"'\\<\[{\x00-\x1F\x7F]{1,30}"""
-"""Tokens with which most texts can continue, in strings, tags and prose: where all of them are allowed, none is looked
-at.
+"""Tokens with which most texts can continue, in strings, tags and prose: if all of them are allowed, none is checked.
 
-llguidance's own slices are for strings in JSON: four of them, which take as long to make as all the rest, and in other
-texts of a limited length a mask of 262,144 tokens takes 4 ms with them. With this one it takes 0.05 ms in either.
+llguidance's own four slices are for JSON strings. Making them takes as long as all the rest, and in other texts of
+limited length, a mask of 262,144 tokens takes 4 ms with them. With this one, it takes 0.05 ms in both.
 """
 
 
@@ -41,20 +40,20 @@ class Constraint(Protocol):
         """The tokens that must come next, before one is chosen."""
 
     def allowed(self) -> Allowed:
-        """The tokens allowed next; with an end token where the text may end here."""
+        """The tokens allowed next, including an end token if the text may end here."""
 
     def takes(self, token: int) -> bool:
-        """Whether the text may continue with it, allowed or not: of a forced text, one way to spell it is allowed."""
+        """Whether the text may continue with it, even if masked: only one tokenization of forced text is allowed."""
 
     def commit(self, token: int) -> None:
-        """The token came. Raises GrammarError for one with which the text may not continue."""
+        """Advance by the token. Raises GrammarError if the text may not continue with it."""
 
 
 def mask_tokenizer(pieces: Sequence[bytes], vocab: int, tokenize: int, ends: Sequence[int]) -> MaskTokenizer:
-    """A vocabulary made ready for masks: the bytes of each token, special ones marked by a first byte 0xFF.
+    """A vocabulary prepared for masks. `pieces` are the bytes of each token, special ones marked by a first byte 0xFF.
 
     `vocab` and `tokenize` are the addresses of llama.cpp's vocabulary and of its function `llama_tokenize`. Takes
-    0.6 s for 262,144 tokens, and serves every grammar.
+    0.6 s for 262,144 tokens; the result works for every grammar.
     """
     return LLTokenizer.from_llamacpp(  # type: ignore[attr-defined,no-any-return]
         tokens=list(pieces), vocab_ptr=vocab, tokenize_fptr=tokenize, eos_token=list(ends), slices=[_SLICE]
@@ -62,19 +61,19 @@ def mask_tokenizer(pieces: Sequence[bytes], vocab: int, tokenize: int, ends: Seq
 
 
 def schema_grammar(schema: dict[str, Any]) -> str:
-    """llguidance's own grammar of a JSON Schema, without white space: what ours are measured against."""
+    """llguidance's own grammar for a JSON Schema, without white space: the baseline for Glyphscope's grammars."""
     options = {"whitespace_flexible": False, "coerce_one_of": True}
     return LLMatcher.grammar_from_json_schema({**schema, "x-guidance": options})
 
 
 MOST_GRAMMARS = 64
 MOST_BYTES = 16_000_000
-"""Of all cached texts together; the last one is kept whatever its size."""
+"""The most bytes of all cached texts together; the last text is kept whatever its size."""
 
 
 @dataclass(frozen=True)
 class CompiledMask:
-    """A separate copy of a grammar's matcher at its beginning; `ms` is the time of compiling, 0 for a `hit`."""
+    """A separate copy of a grammar's matcher in its initial state; `ms` is the compile time, 0 for a `hit`."""
 
     matcher: LLMatcher
     hit: bool
@@ -82,11 +81,11 @@ class CompiledMask:
 
 
 class MaskCache:
-    """The matchers of grammars at their beginning, so that a model's second run begins at once. From any thread.
+    """The matchers of grammars in their initial state, so that a model's second run begins at once. From any thread.
 
-    The least recently used goes first. 64 are enough for a registry of 60 tools in two stages. Their number alone
-    bounds no memory, so their texts are bounded too: what llguidance makes of one grows with it (measured: 0.8 MB for
-    the 267 kB of a thousand tools, 0.1 s to compile; some kB and 1 ms for one tool). Lexers stay warm between runs.
+    The least recently used one is dropped first. 64 are enough for a registry of 60 tools in two stages. The number
+    alone does not bound the memory, so their texts are bounded too: a matcher grows with its text (measured: 0.8 MB for
+    the 267 kB of a thousand tools, 0.1 s to compile; a few kB and 1 ms for one tool). Lexers stay warm between runs.
     """
 
     def __init__(self, *, grammars: int = MOST_GRAMMARS, most_bytes: int = MOST_BYTES) -> None:
@@ -96,7 +95,7 @@ class MaskCache:
         return len(self._matchers)
 
     def compiled(self, tokenizer: LLTokenizer, grammar: str) -> CompiledMask:
-        """The grammar's matcher, for one use. One that llguidance rejects has an error, and is not cached."""
+        """The grammar's matcher, for one use. If llguidance rejects the grammar, it has an error and is not cached."""
         key = (tokenizer, grammar)
         if (cached := self._matchers.get(key)) is not None:
             return CompiledMask(cached.deep_copy(), True, 0.0)
@@ -108,7 +107,7 @@ class MaskCache:
         return CompiledMask(matcher.deep_copy(), False, spent)
 
     def forget(self, tokenizer: LLTokenizer, grammar: str) -> None:
-        """Drop a matcher of which a copy failed: the lexer, shared by all copies, may reject valid text since."""
+        """Drop a matcher after a copy failed: the lexer, which all copies share, may reject valid text from then on."""
         self._matchers.forget((tokenizer, grammar))
 
 
@@ -120,13 +119,13 @@ _MASKS = MaskCache()
 
 
 class TokenMask:
-    """A constraint by llguidance, from a grammar in its Lark dialect, or one that `schema_grammar` made.
+    """A constraint by llguidance, from a grammar in its Lark dialect or one made by `schema_grammar`.
 
-    `hit`: the grammar was compiled for this tokenizer before; if not, `compile_ms` is what that took.
+    `hit`: the grammar was compiled for this tokenizer before; if not, `compile_ms` is the time that it took.
     """
 
     def __init__(self, tokenizer: MaskTokenizer, lark: str) -> None:
-        """Raises GrammarError for a grammar that is wrong, or too large."""
+        """Raises GrammarError for a grammar that is invalid or too large."""
         self._key = (tokenizer, lark)
         compiled = _MASKS.compiled(tokenizer, lark)
         self._matcher, self.hit, self.compile_ms = compiled.matcher, compiled.hit, compiled.ms

@@ -15,7 +15,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import Origin
 
 _SHOWN = 8
-"""Allowed tokens that a refusal names."""
+"""The most allowed tokens that an error names."""
 _BEFORE = 24
 """Characters before a rejected token that are shown with it."""
 
@@ -34,7 +34,7 @@ class PrefixToken:
     bits: NDArray[np.uint8] | None = None
 
     def allowed(self, size: int) -> Allowed | None:
-        """Shape (vocabulary,); None where anything might have come."""
+        """The allowed tokens, shape (vocabulary,); None if any token was allowed."""
         if self.forced:
             only = np.zeros(size, dtype=np.bool_)
             only[self.id] = True
@@ -48,8 +48,8 @@ def commit_prefix(
     pieces: Sequence[bytes],
     between: Callable[[], None] = lambda: None,
 ) -> list[PrefixToken]:
-    """The tokens, each committed to the constraint as the loop would have done it: forced ones are asked for at the
-    beginning and after each token that was not.
+    """The tokens, each committed to the constraint as the loop would do it: forced ones are requested at the
+    beginning and after each token that is not forced.
 
     A different tokenization of forced text is allowed. `between` is called before each token and may raise. Raises
     GrammarError for a token that is not allowed, with its place and the allowed ones.

@@ -13,21 +13,21 @@ from glyphscope.events import Filter, Sampling
 Logits = NDArray[np.float32]
 """Shape (vocabulary,)."""
 Allowed = NDArray[np.bool_]
-"""Shape (vocabulary,): what the constraint allows next."""
+"""Shape (vocabulary,): the tokens that the constraint allows next."""
 
 _BLOCK = 64
-"""Logits of a block, of which only the maximum is compared first."""
+"""Logits in a block; only the maximum of each block is compared first."""
 _MANY = 4096
-"""The number of tokens from which sorting by integers, and selecting the reported ones, is faster."""
+"""From this number of tokens on, sorting by integers and selecting the reported ones is faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The chosen token and the final distribution: `ids` by falling probability; all others had 0.
+    """The chosen token and the final distribution: `ids` by descending probability; all other tokens have 0.
 
     The token was sampled from it, or put in place of a sampled one (a prefix). `candidates` are the tokens that top-k
     left, in the same order; top-p left the first `top_p` of them, and min-p the first of those, which are `ids`. None
-    where nothing was filtered: a greedy token, or the only one allowed.
+    if nothing was filtered: a greedy token, or the only allowed one.
     """
 
     id: int
@@ -38,11 +38,11 @@ class Draw:
 
     @property
     def left(self) -> tuple[int, ...]:
-        """How many tokens top-k, top-p and min-p each left; empty where nothing was filtered."""
+        """The number of tokens that top-k, top-p and min-p each left; empty if nothing was filtered."""
         return () if self.candidates is None else (self.candidates.size, self.top_p, self.ids.size)
 
     def removed_by(self, tokens: Sequence[int]) -> list[Filter]:
-        """The filter that removed each of these tokens, all of them allowed; "" for one that none did."""
+        """The filter that removed each of these tokens, all of them allowed; "" if none did."""
         candidates = self.candidates
         if candidates is None:
             return [""] * len(tokens)
@@ -75,7 +75,7 @@ class Draw:
 
 
 def top(logits: Logits, k: int) -> NDArray[np.int64]:
-    """The ids of the `k` largest logits, falling, the lower id first among equals; those of -inf are left out.
+    """The ids of the `k` largest logits in descending order, lower ids first among equals, without logits of -inf.
 
     The k-th largest of the maxima of blocks is a lower bound of the k-th largest logit, so only the few logits above
     it need sorting: 30 µs for 49,152 logits, where `argpartition` takes 500.
@@ -95,21 +95,21 @@ def top(logits: Logits, k: int) -> NDArray[np.int64]:
 
 
 def _by_number(numbers: Logits, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The ids by their rising numbers, the lower id first among equals: of 262,144 in 5 ms, a stable sort takes 25.
+    """The ids by ascending numbers, lower ids first among equals: 5 ms for 262,144, where a stable sort takes 25.
 
-    The bits of a float are sorted like those of an integer, if those below its sign are turned round where it is set.
+    The bits of floats sort like integers if the bits below the sign are inverted in negative numbers.
     """
-    bits = (numbers + np.float32(0.0)).view(np.int32)  # a zero without a sign
+    bits = (numbers + np.float32(0.0)).view(np.int32)  # changes -0.0 to 0.0
     keys = (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64) << 32 | ids
     keys.sort()
     return keys & 0xFFFFFFFF
 
 
 class SamplerState:
-    """Draws the tokens of one generation. The seed (its lower 64 bits) decides all draws: numpy's PCG64.
+    """Samples the tokens of one generation. The lower 64 bits of the seed determine all samples (numpy's PCG64).
 
-    One number is used for each token that is drawn, none for a greedy or a forced one. A token that was written in the
-    place of a drawn one uses its number up (`skip`): what is drawn after it depends on its place, not on who wrote it.
+    Each sampled token uses one random number, a greedy or forced token none. A token that was written in place of a
+    sampled one uses up its number (`skip`): later samples depend on the position of a token, not on its origin.
     """
 
     def __init__(self, sampling: Sampling) -> None:
@@ -117,7 +117,7 @@ class SamplerState:
         self._random = np.random.Generator(np.random.PCG64(sampling.seed & (2**64 - 1)))
 
     def draw(self, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
-        """A token among the allowed ones, of which there is at least one. `recent` are the text's tokens so far."""
+        """Sample one of the allowed tokens; there must be at least one. `recent` are the text's tokens so far."""
         draw = self.put(-1, logits, allowed, recent)
         ids, final = draw.ids, draw.probabilities
         place = 0
@@ -126,7 +126,7 @@ class SamplerState:
         return replace(draw, id=int(ids[min(place, ids.size - 1)]))
 
     def put(self, token: int, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
-        """That token in the place of the one that would be drawn; no number is used for it."""
+        """Put that token in place of a sampled one; uses no random number."""
         sampling = self._sampling
         logits = self._penalise(logits, recent)
         if allowed is not None:
@@ -142,7 +142,7 @@ class SamplerState:
         return Draw(token, ids, weights, candidates, top_p)
 
     def skip(self) -> None:
-        """A token was put in the place of one that would have been drawn."""
+        """Use up the random number of a token that was put in place of a sampled one."""
         if self._sampling.temperature > 0:
             self._random.random()
 
@@ -164,12 +164,12 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cutoffs(weights: NDArray[np.float64], sampling: Sampling) -> tuple[int, int]:
-    """How many of the falling weights top-p keeps, and min-p of those; each at least one."""
+    """The number of the descending weights that top-p keeps, and the number that min-p keeps of those; at least one."""
     remaining = weights.size
     if sampling.top_p < 1.0:
         remaining = min(remaining, int(np.searchsorted(np.cumsum(weights), sampling.top_p, side="left")) + 1)
     remaining = top_p = max(remaining, 1)
     if sampling.min_p > 0.0:
-        # min-p is relative to the best, so it does not matter that top-p took a share of the weights away
+        # min-p is relative to the best, so the share of the weights that top-p removed does not matter
         remaining = min(remaining, int(np.count_nonzero(weights >= sampling.min_p * weights[0])))
     return top_p, max(remaining, 1)

@@ -1,4 +1,4 @@
-"""Text out of tokens: a token's bytes may end in the middle of a character."""
+"""Text from tokens, whose bytes may end in the middle of a character."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 
 
 def text_decoder() -> codecs.IncrementalDecoder:
-    """A decoder of the bytes of one token after the other: each time the characters that they complete.
+    """A decoder for the bytes of one token after another, which returns the characters that each token completes.
 
     U+FFFD for invalid UTF-8, and with `final` for a character that was never completed.
     """
@@ -14,5 +14,5 @@ def text_decoder() -> codecs.IncrementalDecoder:
 
 
 def shown(data: bytes) -> str:
-    """One token's bytes as text for a table; U+FFFD replaces half a character."""
+    """One token's bytes as text for a table; U+FFFD replaces an incomplete character."""
     return data.decode("utf-8", errors="replace")

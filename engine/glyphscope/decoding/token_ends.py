@@ -1,8 +1,8 @@
-"""Where each token of a vocabulary leads: from a state of the grammar to another one, all tokens at once.
+"""The states that the tokens of a vocabulary lead to from a state of the grammar, for all tokens at once.
 
-The characters of all tokens are stepped through side by side: a state gives which characters lead to the same state, so
-each step is a look into a table, made when somebody comes to it. In a string nearly all tokens have characters of one
-such set only; where those lead depends on their number alone.
+The characters of all tokens are processed side by side: a state determines which characters lead to the same state, so
+each step is a lookup in a table, which is made on first use. In a string, nearly all tokens consist of characters of
+one such set; the place that these lead to depends only on the number of characters.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from glyphscope.grammar.match.futures import open_moves
 DEAD = 0
 """The number of the place where nothing can be completed."""
 DONE = 1
-"""The number of what an end token leads to."""
+"""The number of the place after an end token."""
 OUTSIDE = 2
-"""The number for the tokens that are not asked about."""
+"""The number for tokens that are not requested."""
 MANY = 2000
-"""Tokens from which on those of one set of characters are looked for first."""
+"""From this number of tokens on, the tokens of one set of characters are handled first."""
 MAX_PLACES = 3000
-"""Places that are remembered; with them their tables."""
+"""The most places that are remembered, with their tables."""
 MAX_NEW = 400
-"""Places explored for one step. Tokens that lead beyond them count as dead ends: a safe answer, and a quick one."""
+"""Places explored for one step. Tokens that lead beyond them count as dead ends, which is safe and quick."""
 
 
 class _Sets(NamedTuple):
-    """Characters that do the same, by their sets: `classes` has the set of each of the vocabulary's code points, set 0
-    leading nowhere; from each of the code points `bounds` on they are in the set of `owners`. `examples` are of each.
+    """Sets of characters that lead to the same state. `classes` has the set of each of the vocabulary's code points;
+    set 0 leads nowhere. Code points from `bounds[n]` on are in the set `owners[n]`. `examples` has one of each set.
     """
 
     classes: Numbers
@@ -45,7 +45,7 @@ class _Sets(NamedTuple):
     owners: list[int]
 
     def of_all(self, first: int, last: int) -> int:
-        """The set of all code points from one to another; 0 where they are in several, or in one without example."""
+        """The set of all code points from `first` to `last`; 0 if they are in several, or in one without an example."""
         place = bisect_right(self.bounds, first) - 1
         whole = place >= 0 and (place + 1 == len(self.bounds) or last < self.bounds[place + 1])
         return self.owners[place] if whole else 0
@@ -64,7 +64,7 @@ class _Table:
 
 
 class End(NamedTuple):
-    """A state, the bytes of a character that was begun after it, and what else is missing of one that leads to it."""
+    """A state, the bytes of an incomplete character after it, and the missing bytes of a character that leads to it."""
 
     state: State | None
     pending: bytes = b""
@@ -72,10 +72,10 @@ class End(NamedTuple):
 
 
 class TokenEnds:
-    """The places of one grammar that tokens of one vocabulary lead to, by their numbers.
+    """The places in one grammar that tokens of one vocabulary lead to, by number.
 
-    Where a token ends within a character of which only one thing can come, that is where the whole of it leads, with
-    the number of bytes that are missing.
+    If all characters that can complete a token's last bytes lead to the same place, the token leads there too, with
+    the number of missing bytes.
     """
 
     def __init__(self, spelling: Spelling) -> None:
@@ -91,9 +91,9 @@ class TokenEnds:
         self._most = MAX_NEW
 
     def ends(self, state: State, pending: bytes, allowed: NDArray[np.bool_]) -> Numbers:
-        """The place that each of the allowed tokens leads to, as the grammar's text reads it; shape (vocabulary,).
+        """The place that each of the allowed tokens leads to if it is read as text; shape (vocabulary,).
 
-        `pending` are the first bytes of a character that is not complete. The numbers are good until the next call.
+        `pending` are the first bytes of an incomplete character. The numbers are valid until the next call.
         """
         if len(self.places) > MAX_PLACES:
             self._forget()
@@ -119,7 +119,7 @@ class TokenEnds:
         return found
 
     def after_special(self, state: State, token: int) -> int:
-        """The place after a token by itself, where the grammar asks for it."""
+        """The place after a token that the grammar names."""
         name = self._spelling.pieces[token].decode("utf-8", errors="replace")
         return self._number(state.feed_special(token, name), b"")
 
@@ -160,7 +160,7 @@ class TokenEnds:
         return number
 
     def _by_number(self, here: int, left: NDArray[np.bool_], found: Numbers) -> None:
-        """Finds where tokens lead whose characters are all of the largest set, and removes them from `left`."""
+        """Find the places after tokens whose characters are all in the largest set, and remove these from `left`."""
         table = self._table(here)
         main = int(np.bincount(table.classes, minlength=2)[1:].argmax()) + 1
         among = table.classes == main
@@ -231,7 +231,7 @@ class TokenEnds:
         return _Table(self._sets[moves])
 
     def _sets_of(self, moves: tuple[Ranges, ...]) -> _Sets:
-        """Characters in the same of the moves lead to the same state. Those in none of them are set 0."""
+        """The sets of characters that are in the same moves, and so lead to the same state. Set 0 is in no move."""
         edges = sorted(
             edge
             for number, ranges in enumerate(moves)

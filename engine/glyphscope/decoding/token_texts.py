@@ -1,4 +1,4 @@
-"""The texts of a vocabulary's tokens, as budgets of tokens need them: costs of texts, and all tokens as arrays.
+"""The texts of a vocabulary's tokens for token budgets: the costs of texts, and all tokens as arrays.
 
 A token with a text is valid UTF-8, but may end within a character. A token that begins within a character, or a special
 one, has no text: these are few, and are tested one by one.
@@ -22,17 +22,17 @@ from glyphscope.grammar.tree import TokenMatch
 Numbers = NDArray[np.int32]
 
 _PRETTY = "a0 "
-"""Characters that a shortest text is made of where any would do."""
+"""The characters of a shortest text if any character would do."""
 _CACHED = 32
-"""Sets of characters for which it is remembered which tokens have no others; a bit for each token."""
+"""The most sets of characters for which the tokens without other characters are cached."""
 
 
 class Spelled(NamedTuple):
     """All tokens of a vocabulary, by their ids.
 
-    `points` are the code points that occur, rising; `codes` are the characters of all tokens as indices into it, those
-    of token t from `start[t]` on, `length[t]` many, `longest` at most. `half[t]` is the index into `halves` of the
-    bytes with which it ends within a character, or -1. `spells[t]`: it is text at all.
+    `points` are the code points that occur, ascending; `codes` are the characters of all tokens as indices into it:
+    token t has `length[t]` of them from `start[t]` on, at most `longest`. `half[t]` is the index into `halves` of the
+    bytes of an incomplete character at its end, or -1. `spells[t]`: whether it is text.
     """
 
     points: Numbers
@@ -46,7 +46,7 @@ class Spelled(NamedTuple):
 
 
 class Spelling:
-    """One vocabulary: `pieces` are the bytes of each token; no text matches the `special` ones, and `ends` end one."""
+    """One vocabulary: `pieces` are the bytes of each token; no text matches the `special` ones; `ends` end a text."""
 
     token = 1
 
@@ -62,7 +62,7 @@ class Spelling:
 
     @cached_property
     def has_plain_bytes(self) -> bool:
-        """Whether every text can be spelled, but for odd characters, with a token for each byte at most."""
+        """Whether every text, except for odd characters, can be spelled with at most one token per byte."""
         single = {
             piece[0]
             for token, piece in enumerate(self.pieces)
@@ -91,11 +91,11 @@ class Spelling:
         return max(map(len, self._ids), default=0)
 
     def tokens(self, data: bytes) -> list[int] | None:
-        """The fewest tokens that spell the bytes; None where none do."""
+        """The fewest tokens that spell the bytes; None if none do."""
         ids, longest = self._ids, self._longest
         best: list[tuple[int, int] | None] = [
             (0, -1)
-        ]  # (how many, the last of them) for each number of bytes
+        ]  # (number of tokens, last token) for each number of bytes
         for end in range(1, len(data) + 1):
             found: tuple[int, int] | None = None
             for start in range(max(0, end - longest), end):
@@ -116,7 +116,7 @@ class Spelling:
         return spelled[::-1]
 
     def matching(self, match: TokenMatch) -> int | None:
-        """A token that a grammar asks for by itself; None where the vocabulary has none."""
+        """A token that matches a grammar's token match; None if the vocabulary has none."""
         if match.negated:
             return next((token for token in self._ids.values() if token != match.token), None)
         if isinstance(match.token, int):
@@ -125,11 +125,11 @@ class Spelling:
         return next((token for token in self.special if self.pieces[token] in names), None)
 
     def text(self, text: str) -> int | None:
-        """A literal's price in tokens that end between its characters, or spell one of them in parts."""
+        """A literal's price in tokens that end between its characters or spell one character in parts."""
         return self.suffixes(text)[0]
 
     def suffixes(self, text: str) -> Sequence[int | None]:
-        """The same of the rest of the literal, from each character on."""
+        """The prices of the rest of the literal from each character on."""
         known = self._texts.get(text)
         if known is None:
             known = self._texts[text] = self._priced(text)
@@ -156,7 +156,7 @@ class Spelling:
         return prices[::-1]
 
     def char(self, char: str) -> int | None:
-        """A character's price by itself."""
+        """The price of one character."""
         if char not in self._chars:
             spelled = self.tokens(char.encode("utf-8", "surrogatepass"))
             self._chars[char] = None if spelled is None else len(spelled)
@@ -167,7 +167,7 @@ class Spelling:
         return self.char(self.cheapest(ranges)) if ranges else None
 
     def cheapest(self, ranges: Ranges) -> str:
-        """A character of the ranges that is one token, or else takes few."""
+        """A character in the ranges that is one token, or otherwise takes few."""
         pretty = [char for char in _PRETTY if chars.contains(ranges, char)]
         for char in pretty:
             if self.char(char) == 1:
@@ -182,7 +182,7 @@ class Spelling:
 
     @cached_property
     def _whole_characters(self) -> list[int]:
-        """Those that are a token."""
+        """The code points of characters that are one token."""
         found = set()
         for piece in self._ids:
             if len(piece) <= 4:
@@ -227,7 +227,7 @@ class Spelling:
         )
 
     def within(self, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Shape (vocabulary,): the tokens that spell whole characters only, all of them `among` (shape (points,))."""
+        """Shape (vocabulary,): the tokens that spell only whole characters, all of them `among` (shape (points,))."""
         key = np.packbits(among).tobytes()
         known = self._within.get(key)
         if known is None:

@@ -1,4 +1,4 @@
-"""A run: its request, its context, who answers its questions, and its state as reduced from its events."""
+"""A run: its request, its context, the interaction with its user, and its state as reduced from its events."""
 
 from glyphscope.runs.branch import branch_request, branch_tree, named_alternative
 from glyphscope.runs.interaction import Decision, Interaction, NonInteractive

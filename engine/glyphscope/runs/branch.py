@@ -1,7 +1,7 @@
 """A branch: the continuation of a run after a change at one token.
 
-It is a separate run, defined by its request alone: the tokens that it keeps of the other run, the text in place of the
-next one, and the model. So it is recorded, replayed and branched like any run.
+It is a separate run, defined by its request alone: the tokens that it keeps from the other run, the text that replaces
+the next one, and the model. So it is recorded, replayed and branched like any run.
 """
 
 from __future__ import annotations
@@ -46,14 +46,13 @@ def branch_request(
     constraint: ConstraintKind | None = None,
     relax: tuple[str, str] | None = None,
 ) -> RunRequest:
-    """The request of the branch of a run, given as its state or its events, that keeps its tokens before `token`.
+    """The request for a branch of a run, given as its state or its events, that keeps the tokens before `token`.
 
-    `take` is the id of an alternative recorded at that token, `text` is typed after the prefix and that. With
-    neither, the rest is deleted, and the model continues. A `token` after the last one keeps the whole answer.
-    Everything else is as in the run, except that a branch executes no calls; a `constraint` replaces the run's, and
-    `relax`, a tool and the JSON Pointer of a constraint of its `parameters`, is no longer enforced. Its prompt stays
-    the run's, which states that constraint. Raises PromptError where there is no such branch, RegistryError where
-    there is nothing to relax.
+    `take` is the id of an alternative recorded at that token; `text` is added after the prefix and `take`. With
+    neither, the model continues after the prefix. A `token` after the last one keeps the whole answer. Everything else
+    is as in the run, except that a branch executes no calls. A `constraint` replaces the run's. `relax`, a tool and the
+    JSON Pointer of a constraint in its `parameters`, is no longer enforced; the prompt is unchanged and still states
+    that constraint. Raises PromptError if there is no such branch, RegistryError if there is nothing to relax.
     """
     state = run if isinstance(run, RunState) else run_state(run)
     started, tokens = _branchable(state)
@@ -94,10 +93,10 @@ def branch_request(
 
 
 def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alternative:
-    """The alternative at that token by its text, or by its id: `10` is a text where one is spelled so, `#10` an id.
+    """The alternative at that token by its text or its id: `10` is a text if an alternative has it, `#10` is an id.
 
-    White space around a text may be omitted where no other alternative has the text without it. Raises PromptError
-    where there is no such alternative, or several.
+    White space around a text may be omitted if no other alternative has the text without it. Raises PromptError
+    if there is no such alternative, or if there are several.
     """
     state = run_state(events)
     step = _step_at(_branchable(state)[1], token)
@@ -120,8 +119,8 @@ def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alte
 
 
 def check_prefix(request: RunRequest) -> None:
-    """Raises GlyphscopeError where the request has a prefix that its strategy cannot continue, and for an id that no
-    model has.
+    """Raises GlyphscopeError for a prefix that the request's strategy cannot continue, and for an id that no model
+    has.
     """
     if request.written and request.strategy != "direct":
         raise GlyphscopeError(
@@ -168,7 +167,7 @@ def branch_tree(runs: Iterable[Iterable[AnyEvent]]) -> list[Branch]:
 
 
 def _has_root(found: dict[str, Branch]) -> dict[str, bool]:
-    """By run, whether its ancestors end at a root, and are not a cycle."""
+    """For each run, whether its ancestors lead to a root and not into a cycle."""
     ending: dict[str, bool] = {}
     for run in found:
         way: dict[str, None] = {}
@@ -180,7 +179,7 @@ def _has_root(found: dict[str, Branch]) -> dict[str, bool]:
 
 
 def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
-    """The run's beginning, and the tokens of its answer: those of its first stage, as any further one repairs it."""
+    """The run's beginning and the tokens of its answer, which is the first stage: any further stage repairs it."""
     started, stage = state.started, state.stages[0]
     if started is None:
         raise PromptError("The record lacks the beginning of a run.", hint="Give the whole record.")
@@ -200,7 +199,7 @@ def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
 
 
 def _marker(state: RunState, constraint: ConstraintKind) -> list[PrefixPart]:
-    """The marker of the native notation, with which an answer begins under a constraint; else the model writes it."""
+    """The native marker with which an answer begins under a constraint; without one, the model writes it."""
     assert state.started is not None, "it is branchable"
     request, prompt = state.started.request, state.stages[0].prompt
     if not request.native or (request.constraint == "off") == (constraint == "off"):

@@ -18,7 +18,7 @@ from glyphscope.runs.prepared import PreparedRequest
 class Spent:
     """The costs of all stages together. `prompt_ms` and `first_token_ms` are the first generation's.
 
-    `waited` are the seconds of waiting for a person, which no time limit counts.
+    `waited` is the time in seconds spent waiting for a person, which no time limit counts.
     """
 
     tokens: int = 0
@@ -29,7 +29,7 @@ class Spent:
 
 
 class _Permission(NamedTuple):
-    """A decision, and the call that it was made about."""
+    """A decision, and the call for which it was made."""
 
     decision: Decision
     tool: str
@@ -39,7 +39,7 @@ class _Permission(NamedTuple):
 
 @dataclass
 class Permissions:
-    """A person's decisions for the rest of the run, the newest first, bound to the source's command line or address."""
+    """A person's decisions for the rest of the run, newest first, bound to the source's command line or address."""
 
     _decisions: list[_Permission] = field(default_factory=list)
 
@@ -78,13 +78,13 @@ class Context:
 
     @property
     def registry(self) -> ToolRegistry:
-        """The tools as the prompt describes them; those of `prepared.enforced` are what is enforced."""
+        """The tools as the prompt describes them; `prepared.enforced` has them as they are enforced."""
         return self.prepared.registry
 
 
 @dataclass(frozen=True)
 class Ending:
-    """The result of a strategy: the reason and the verdict of `RunFinished`, and the calls that are left to execute."""
+    """The result of a strategy: the reason and the verdict for `RunFinished`, and the calls still to execute."""
 
     reason: EndReason
     valid: bool

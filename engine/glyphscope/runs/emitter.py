@@ -24,9 +24,9 @@ PACKAGES = ("glyphscope", "llama-cpp-python", "llguidance", "jsonschema", "glyph
 
 
 class Emitter:
-    """Stamps events with run, stage and seconds since it was made. One for each run.
+    """Stamps events with run, stage and the seconds since its creation. One per run.
 
-    `clock` returns seconds; a clock that stops while a run is paused keeps the pauses out of all times and limits.
+    `clock` returns seconds; a clock that stops while a run is paused excludes the pauses from all times and limits.
     """
 
     def __init__(self, clock: Clock = time.perf_counter) -> None:
@@ -52,9 +52,9 @@ class Emitter:
         return self.stamp(RunStarted(request=request, model=model, versions=versions(), time=wall))
 
     def enter(self, stage: str, title: str, kind: StageKind = "call", turn: int = 0) -> StageStarted:
-        """The first event of a stage, to which the events that are stamped from now on belong.
+        """The first event of a stage, to which all events stamped from now on belong.
 
-        A name that the run has had before gets a number.
+        A name that the run has already used gets a number.
         """
         self._stages[stage] += 1
         count = self._stages[stage]
@@ -62,7 +62,7 @@ class Emitter:
         return self.stamp(StageStarted(title=title, kind=kind, turn=turn))
 
     def call_id(self) -> str:
-        """A name for the next call, which is the run's only one."""
+        """A name for the next call, unique in the run."""
         self._calls += 1
         return f"call-{self._calls}"
 
@@ -79,5 +79,5 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def versions() -> dict[str, str]:
-    """The installed version of Python and of each of `PACKAGES`; what is not installed is left out."""
+    """The installed versions of Python and `PACKAGES`, without packages that are not installed."""
     return dict(_versions())

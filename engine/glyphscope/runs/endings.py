@@ -22,8 +22,8 @@ from glyphscope.runs.run_state import RunState
 
 @dataclass(frozen=True)
 class RunEnd:
-    """`words` without a full stop. `hint` is in sentences, empty where nothing is to be done. `status` is `holds` for a
-    good end, `open` for one that may not be the expected one, `impossible` for a bad one.
+    """`words` has no full stop. `hint` has sentences, or is empty if there is nothing to do. `status` is `holds` for a
+    good end, `open` for one that may be unexpected, `impossible` for a bad one.
     """
 
     words: str
@@ -64,7 +64,7 @@ _LIMITS = {
 
 
 def end_of(state: RunState) -> RunEnd | None:
-    """None while the run continues, and where it ended with a valid call, an abort or a failure, shown elsewhere."""
+    """None while the run continues, or if it ended with a valid call, an abort or a failure, shown elsewhere."""
     finished = state.finished
     if finished is None or state.failed is not None or state.aborted is not None:
         return None
@@ -95,7 +95,7 @@ def answered_without_call(state: RunState) -> bool:
 
 
 def may_call(request: RunRequest) -> bool:
-    """Whether the request leaves it to the model to call a tool, or asks for a call."""
+    """Whether the request allows or requires a call."""
     return (
         request.loop.tool_use != "disabled" if request.strategy == "loop" else request.tool_choice != "none"
     )
@@ -162,11 +162,11 @@ _FAILURES: dict[type[GlyphscopeError], FailureCode] = {
     ModelError: "MODEL_FAILED",
     GlyphscopeError: "BAD_REQUEST",
 }
-"""The first type that fits the error applies."""
+"""The first type that matches the error applies."""
 
 
 def failed(error: GlyphscopeError) -> RunFailed:
-    """The event of that error; one of no other type is an error of the request."""
+    """The event for that error; one without a more specific type is an error of the request."""
     message = f"{error.where}: {error.message}" if error.where else error.message
     if isinstance(error, RecordedFailure):
         return RunFailed(code=error.code, message=message, hint=error.hint, detail=error.detail)

@@ -17,9 +17,9 @@ from glyphscope.tools import ToolSource
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """A decision on one call: `arguments` replace the call's, unless None. `scope` are the calls that it applies to.
+    """A decision on one call: `arguments` replace the call's, unless None. `scope` says which calls it applies to.
 
-    `by` is `nobody` where no person could decide. The model gets the `reason` of a denied call.
+    `by` is `nobody` if no person could decide. The model receives the `reason` of a denied call.
     """
 
     action: Literal["allow", "deny"]
@@ -37,16 +37,16 @@ class Interaction(Protocol):
 
     @property
     def cancelled(self) -> threading.Event:
-        """Set once, when the run is to end: tools, questions and approvals return at once."""
+        """Set once to end the run: tools, questions and approvals then return at once."""
 
     def source(self, name: str) -> ToolSource | None:
         """The source of tools of that name; None if there is none."""
 
     def decide(self, needed: ApprovalNeeded) -> Decision:
-        """Whether the call may run. Called only where no rule of the request says it."""
+        """Whether the call may run. Called only if no rule of the request decides it."""
 
     def answer(self, question: str) -> str | None:
-        """The user's answer to a question of the model; None where there is none."""
+        """The user's answer to a question of the model; None if there is none."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From a finished run to the messages that the next turn of its conversation starts from."""
+"""The messages of a finished run, from which the next turn of its conversation starts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, native_format
 from glyphscope.runs.run_state import RunState, StageState
 
 _WRITES_CALLS = ("template", ENDPOINTS_OWN)
-"""Native forms whose calls are members of a message; the calls of any other are its text."""
+"""Native forms whose calls are members of a message; in all others, calls are part of its text."""
 
 
 def history_after(state: RunState, request: RunRequest) -> tuple[Message, ...]:
@@ -21,7 +21,7 @@ def history_after(state: RunState, request: RunRequest) -> tuple[Message, ...]:
 
 
 def answer_messages(state: RunState, request: RunRequest) -> tuple[Message, ...]:
-    """The model's answer, and each tool result as the model got it; empty where nothing was written.
+    """The model's answer, and each tool result as the model received it; empty if nothing was written.
 
     The answer of a run without a valid call is the model's last text. Invalid turns of the tool loop are left out, as
     in the loop itself.
@@ -46,7 +46,7 @@ def _conversation(state: RunState, request: RunRequest) -> Iterator[Message]:
 
 
 def _up_to_last_call(stage: StageState) -> str:
-    """The text as in the loop's history; only the calls where a transform changed it."""
+    """The text as in the loop's history; only the calls if a transform changed it."""
     last = stage.calls[-1].text
     place = stage.text.rfind(last)
     if place < 0:

@@ -34,7 +34,7 @@ class PreparedRequest:
         return enforced_registry(self.request, self.registry)
 
     def changed(self, **fields: Any) -> PreparedRequest:
-        """The same with other fields of the request. Raises RegistryError where `registry` is another, invalid one."""
+        """The same with changed fields of the request. Raises RegistryError if a new `registry` is invalid."""
         request = msgspec.structs.replace(self.request, **fields)
         if request.registry is self.request.registry or request.registry == self.request.registry:
             return replace(self, request=request)
@@ -42,7 +42,7 @@ class PreparedRequest:
 
 
 def prepare(request: RunRequest | PreparedRequest) -> PreparedRequest:
-    """The request with its registry parsed; one that is prepared is returned as it is. Raises RegistryError."""
+    """The request with its registry parsed; a prepared one is returned unchanged. Raises RegistryError."""
     if isinstance(request, PreparedRequest):
         return request
     return PreparedRequest(request, parse_document(request.registry))

@@ -31,13 +31,13 @@ KEYWORDS = frozenset(
 """Keywords that can be removed from a schema. Without `properties` or `prefixItems` it would accept less, not more."""
 
 _OPENED = frozenset({"additionalProperties", "unevaluatedProperties"})
-"""They become true: without them the object would be closed, as members without a property would be unknown."""
+"""Set to true, not removed: otherwise the object would be closed, as members without a property would be unknown."""
 _NOTES = frozenset(
     {"$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
 )
 """Annotations: a reference with no other keywords beside it can be replaced by its target."""
 _ANY = ["object", "array", "string", "number", "boolean", "null"]
-"""Every type by its name, where other keywords would imply a type by themselves."""
+"""All types by name, for a schema whose other keywords would imply a type."""
 _CONSTRAINING = (KEYWORDS | NAMED) - {
     "type",
     "enum",
@@ -49,17 +49,17 @@ _CONSTRAINING = (KEYWORDS | NAMED) - {
     "not",
     "x-grammar",
 }
-"""Keywords that imply a type: with one of them and without `type` a schema still accepts one type only."""
+"""Keywords that imply a type: with one of them, a schema without `type` still accepts only one type."""
 _SHOWN = 5
-"""Places that an error names."""
+"""The most places that an error names."""
 
 
 def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
     """A copy of the registry without the constraint at that JSON Pointer of the tool's `parameters`.
 
-    The pointer is a keyword's (`/properties/max_results/maximum`), or that of one name or index under a `required`
-    (`/required/0`). An object's `/additionalProperties` can also be relaxed where it is not written but unnamed
-    members are rejected. Raises RegistryError where there is no such constraint, or where it cannot be removed.
+    The pointer is that of a keyword (`/properties/max_results/maximum`), or of a name or index under `required`
+    (`/required/0`). An object's `/additionalProperties` can also be relaxed if it is not written but unnamed
+    members are rejected. Raises RegistryError if there is no such constraint, or if it cannot be removed.
     """
     found = registry.get(tool)
     where = f"{tool}: {pointer}" if pointer else tool
@@ -76,7 +76,7 @@ def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
 
 
 class Parts(NamedTuple):
-    """A constraint: its schema's path, its keyword (none of a schema that is `false`), and a name under `required`."""
+    """A constraint: its schema's path, its keyword (empty for the schema `false`), and a name under `required`."""
 
     path: Path
     keyword: str = ""
@@ -84,8 +84,8 @@ class Parts(NamedTuple):
 
 
 def parts_of(pointer: str) -> Parts:
-    """The parts of a pointer, not looked up: `/required/query` is `required` and `query`; of
-    `/properties/required/enum` the keyword is `enum`.
+    """The parts of a pointer, without looking it up: `/required/query` has the keyword `required` and the name `query`;
+    `/properties/required/enum` has the keyword `enum`.
     """
     steps = steps_of(pointer)
     at = 0
@@ -97,9 +97,9 @@ def parts_of(pointer: str) -> Parts:
 
 
 def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
-    """The pointer with the name in place of an index under `required`, as texts and records have it.
+    """The pointer with the name in place of an index under `required`, as in texts and records.
 
-    Raises RegistryError, as `relaxed` would.
+    Raises the same RegistryError as `relaxed`.
     """
     found = registry.get(tool)
     if found is None or not parts_of(pointer).name:
@@ -120,7 +120,7 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
 
 
 def check_relaxed(request: RunRequest) -> None:
-    """Raises GlyphscopeError where something is relaxed that the request's constraint does not use."""
+    """Raises GlyphscopeError if something is relaxed that the request's constraint does not use."""
     if not request.relaxed:
         return
     if request.strategy != "direct":
@@ -143,7 +143,7 @@ def check_relaxed(request: RunRequest) -> None:
 
 
 class _Finding:
-    """Follows a pointer; where it passes a `$ref`, `root` gets a copy of the definition in its place."""
+    """Follows a pointer; each `$ref` that it passes is replaced in `root` with a copy of the definition."""
 
     def __init__(self, root: dict[str, Any], pointer: str, where: str) -> None:
         self._root = root
@@ -151,7 +151,7 @@ class _Finding:
         self._where = where
 
     def find(self) -> Parts:
-        """The constraint at the pointer. Raises RegistryError for none."""
+        """The constraint at the pointer. Raises RegistryError if there is none."""
         if not self._pointer.startswith("/"):
             raise self._error("Not a JSON Pointer of a keyword.", "Write it as /properties/NAME/maximum.")
         path: list[str | int] = []
@@ -214,7 +214,7 @@ class _Finding:
         raise self._error("The schema has no such location.", "")
 
     def _put_in_place(self, schema: dict[str, Any]) -> Path:
-        """Replace the reference by a copy of its target; returns the path to the copy from there."""
+        """Replace the reference with a copy of its target; returns the path to the copy from there."""
         target = follow_reference(self._root, schema["$ref"])
         if target is None or not isinstance(target[1], dict):
             raise self._error(f"The reference {schema['$ref']} cannot be followed.", "")
@@ -250,7 +250,7 @@ def _copy(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_shared(root: dict[str, Any], path: Path, keyword: str, where: str) -> None:
-    """Raises RegistryError where the schema applies at several places, with all of them."""
+    """Raises RegistryError, with the places, if the schema applies at several."""
     used = _used_at(root, path, keyword)
     if len(used) <= 1:
         return
@@ -316,7 +316,7 @@ def _remove(root: dict[str, Any], path: Path, keyword: str, name: str, where: st
 
 
 def _hint(schema: dict[str, Any], pointer: str) -> str:
-    """The hint that names what could be relaxed there."""
+    """The hint that names the constraints that can be relaxed there."""
     present = [keyword for keyword in schema if keyword in KEYWORDS]
     if not present:
         return "There is no constraint at this place."

@@ -44,7 +44,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, prepare
 
 CONTINUATION = "continuation"
-"""The stage that continues where an aborted run stopped: its characters and tokens count on, not from 0."""
+"""The stage that continues an aborted run: its characters and tokens are numbered on from there, not from 0."""
 
 Outcome: TypeAlias = Literal["running", "valid", "invalid", "aborted", "cancelled", "failed"]
 
@@ -53,7 +53,7 @@ Outcome: TypeAlias = Literal["running", "valid", "invalid", "aborted", "cancelle
 class FieldState:
     """A field so far: the characters `start` to `end` (exclusive), and the verdict on them.
 
-    `start` is None where the events begin in the middle of the field. `value` is set when the field is `closed`.
+    `start` is None if the events begin in the middle of the field. `value` is set when the field is `closed`.
     """
 
     path: str
@@ -66,7 +66,7 @@ class FieldState:
 
 @dataclass(slots=True)
 class Segment:
-    """A part of an answer: its characters `start` to `end` (exclusive, None while it is written), markers left out."""
+    """A part of an answer: its characters `start` to `end` (exclusive, None while it is written), without markers."""
 
     kind: SegmentKind
     start: int
@@ -78,8 +78,8 @@ class Segment:
 class CallState:
     """One call of a text so far: its fields in the order they were opened, and its violations.
 
-    `part` is its place in an answer of several parts. `closed`: all of it is written; `ready` comes only where
-    the whole answer is valid.
+    `part` is its segment in an answer of several parts. `closed`: all of it is written; `ready` is set only if the
+    whole answer is valid.
     """
 
     fields: dict[str, FieldState] = field(default_factory=dict)
@@ -102,11 +102,11 @@ class StageState:
     """One stage after the events so far.
 
     `forced` counts the tokens that were the only ones allowed; `mask_ms` is the time of the masks of the others.
-    `segments` are in order and do not overlap; none where the whole text is one call. `written` are the calls in the
-    text by index, always with 0: `fields` and `tool` belong to that one, `violations` to all. `calls` are the valid
-    ones, of which `call` is the last. `outline` are the strategy's events in this stage that do not belong to its text:
-    routing, repairs, approvals, results, limits. `waited` are the seconds in which the stage waited for a person, which
-    no time limit counts. `asked` is the time of an unanswered question.
+    `segments` are in order and do not overlap; there are none if the whole text is one call. `written` has the calls in
+    the text by index, always including 0: `fields` and `tool` belong to that one, `violations` to all. `calls` are the
+    valid ones; `call` is the last of them. `outline` has the strategy's events in this stage that do not belong to its
+    text: routing, repairs, approvals, results, limits. `waited` is the time in seconds that the stage waited for a
+    person, which no time limit counts. `asked` is the time of an unanswered question.
     """
 
     name: str = ""
@@ -142,16 +142,16 @@ class StageState:
 
     @property
     def fields(self) -> dict[str, FieldState]:
-        """Those of the first call, by path."""
+        """The fields of the first call, by path."""
         return self.written[0].fields
 
     @property
     def tool(self) -> ToolKnown | None:
-        """That of the first call."""
+        """The tool of the first call."""
         return self.written[0].tool
 
     def call_at(self, index: int) -> CallState:
-        """The call of that index; an empty one before it begins."""
+        """The call with that index; an empty one before it begins."""
         call = self.written.get(index)
         if call is None:
             call = self.written[index] = CallState()
@@ -170,7 +170,7 @@ V = TypeVar("V")
 
 
 class _OfPresent(Generic[V]):
-    """An attribute of a run that is its present stage's."""
+    """An attribute of a run that belongs to its present stage."""
 
     def __init__(self, read: Callable[[StageState], V]) -> None:
         self._read = read
@@ -184,7 +184,7 @@ class RunState:
     """The run after the events so far. Only `reduce_event` changes it, in place.
 
     `stages` are in the order they began. Properties that belong to a stage (`tokens`, `fields`, `text` …) are those of
-    the present stage. `prepared` is the run's request where it is available: its registry is then not parsed again.
+    the present stage. `prepared` is the run's request if it is available: its registry is then not parsed again.
     """
 
     prepared: PreparedRequest | None = field(default=None, kw_only=True, compare=False, repr=False)
@@ -199,7 +199,7 @@ class RunState:
 
     @property
     def whole_registry(self) -> ToolRegistry | None:
-        """The run's tools as its prompt describes them; None before the run has started, and where they are invalid."""
+        """The run's tools as its prompt describes them; None before the run has started, or if they are invalid."""
         if self.prepared is None and self.started is not None and not self._invalid:
             try:
                 self.prepared = prepare(self.started.request)
@@ -209,8 +209,8 @@ class RunState:
 
     @property
     def registry(self) -> ToolRegistry | None:
-        """The registry that constrains and validates the run's calls: its tools without relaxed constraints and without
-        tools that a loop may not use. None as above.
+        """The registry that constrains and validates the run's calls: without relaxed constraints, and without tools
+        that a loop may not use. None as for `whole_registry`.
         """
         if self.whole_registry is None or self.prepared is None:
             return None
@@ -221,7 +221,7 @@ class RunState:
 
     @property
     def present(self) -> StageState:
-        """The stage that is open, or the last one. There always is one, if only an empty one."""
+        """The open stage, or the last one. There is always one, which may be empty."""
         return self.stages[-1]
 
     @property
@@ -255,7 +255,7 @@ class RunState:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the run; `invalid` where it finished without the required result."""
+        """The outcome of the run; `invalid` if it finished without the required result."""
         if self.failed is not None:
             return "failed"
         if self.finished is None:
@@ -266,7 +266,7 @@ class RunState:
 
 
 def reduce_event(state: RunState, event: AnyEvent) -> RunState:
-    """The state after `event`: the same object, grown. Costs the same for the first event and the millionth."""
+    """The state after `event`: the same object, updated. Takes the same time for the first event and the millionth."""
     stage = state.stages[-1]
     match event:
         case Token():
@@ -315,7 +315,7 @@ def _begin(state: RunState, event: StageStarted) -> None:
 
 
 def _reduce_segment(segments: list[Segment], event: SegmentOpened | SegmentClosed) -> Segment:
-    """The segment that the event opens or closes. An open one ends there; none overlap, whatever the record has."""
+    """The segment that the event opens or closes. An open one ends there; none overlap, even in an edited record."""
     last = segments[-1] if segments else Segment(event.kind, 0, 0)
     if isinstance(event, SegmentClosed) and last.end is None:
         last.end = max(event.end, last.start)
@@ -346,7 +346,7 @@ def _reduce_run(state: RunState, event: RunStarted | FinalAnswer | RunFinished |
 
 
 def _reduce_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
-    """The events that come once a stage, and those of its outline."""
+    """Reduce events that occur once per stage, and those of its outline."""
     match event:
         case PromptRendered():
             stage.prompt = event

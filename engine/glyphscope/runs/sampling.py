@@ -45,7 +45,7 @@ def check_sampling(request: RunRequest) -> None:
 
 
 def stop_problem(stops: tuple[str, ...]) -> str:
-    """The problem of these stop strings, without a full stop; empty where there is none."""
+    """The problem with these stop strings, without a full stop; empty if there is none."""
     if len(stops) > MOST_STOPS:
         return f"There are {len(stops)} stop strings, and at most {MOST_STOPS} are possible"
     if not all(stops):
@@ -61,7 +61,7 @@ def stop_strings(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def stop_lines(stops: Iterable[str]) -> tuple[str, ...]:
-    """The inverse: each on a separate line."""
+    """The inverse of `stop_strings`: each on a separate line."""
     return tuple("".join(_ESCAPED.get(each, each) for each in stop) for stop in stops)
 
 

@@ -1,4 +1,4 @@
-"""The tools that a run may use, for the tools that the model is shown and those that are executed."""
+"""The tools that a run may use: the same rules for showing them to the model and for executing them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glyphscope.registry import ToolRegistry
 
 
 def why_denied(settings: LoopSettings, tool: str) -> str:
-    """Why the tool may not be used, in words; empty where it may."""
+    """The reason why the tool may not be used, in words; empty if it may."""
     if tool in settings.deny:
         return f"'{tool}' is on the deny list of this run"
     if settings.allow is not None and tool not in settings.allow:
@@ -19,7 +19,7 @@ def why_denied(settings: LoopSettings, tool: str) -> str:
 
 
 def why_unavailable(settings: LoopSettings, registry: ToolRegistry, tool: str) -> str:
-    """The same of the registry as well: an unknown tool, or one that is disabled. Empty where it may run."""
+    """The same, also for a tool that is unknown to the registry or disabled in it. Empty if it may run."""
     known = registry.get(tool)
     if known is None:
         return f"there is no tool '{tool}'"
@@ -29,7 +29,7 @@ def why_unavailable(settings: LoopSettings, registry: ToolRegistry, tool: str) -
 
 
 def visible_registry(settings: LoopSettings, registry: ToolRegistry) -> ToolRegistry:
-    """The registry as the model is to see it: tools that may not be used are disabled."""
+    """The registry as shown to the model: tools that may not be used are disabled."""
     off = settings.tool_use == "disabled"
     tools = tuple(
         replace(tool, enabled=False) if tool.enabled and (off or why_denied(settings, tool.name)) else tool
@@ -39,7 +39,7 @@ def visible_registry(settings: LoopSettings, registry: ToolRegistry) -> ToolRegi
 
 
 def check_names(settings: LoopSettings, registry: ToolRegistry) -> None:
-    """Raises GlyphscopeError where the lists name an unknown tool: a typo would leave another one allowed."""
+    """Raises GlyphscopeError if the lists name an unknown tool: a typo would leave another one allowed."""
     unknown = [name for name in (*(settings.allow or ()), *settings.deny) if registry.get(name) is None]
     if unknown:
         where = "allow" if unknown[0] in (settings.allow or ()) else "deny"

@@ -1,6 +1,6 @@
 """A transform: a name, the surface it acts on, a description, and a function without side effects.
 
-`@transform` makes one of a function, under the function's name with dashes.
+`@transform` makes a function into a transform, under the function's name with dashes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Act: TypeAlias = Callable[[Any, Form], Changed]
 
 @dataclass(frozen=True)
 class Transform:
-    """`act` gets the value of its surface, and a Form:
+    """`act` receives the value of its surface, and a Form:
 
-    `message`: the messages of a prompt. `response`: the text of a turn. `call`: the text too, of which it changes
-    calls only. `tool`: the registry as the model is shown it; tools stay in their places. `result`: the message about a
-    result, which is the envelope's JSON or what an earlier transform made of it.
+    `message`: the messages of a prompt. `response`: the text of a turn. `call`: also the text, in which it changes only
+    calls. `tool`: the registry as shown to the model; the order of tools stays the same. `result`: the message about a
+    result: the envelope's JSON, or the output of an earlier transform.
     """
 
     name: str

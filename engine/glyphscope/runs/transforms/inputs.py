@@ -1,4 +1,4 @@
-"""Transforms of what the model is given: messages, tools and results."""
+"""Transforms of the model's input: messages, tools and results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tool_results_as_user(messages: Messages, form: Form) -> Changed:
 
 @transform("message", "Messages of one role in a row become one.")
 def alternate_roles(messages: Messages, form: Form) -> Changed:
-    """Messages of one role that follow each other become one, for templates that want user and assistant in turns."""
+    """Consecutive messages of one role become one, for templates in which user and assistant must alternate."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1].role == message.role:
@@ -40,7 +40,7 @@ def alternate_roles(messages: Messages, form: Form) -> Changed:
 
 @transform("message", "The assistant's calls are in <tool_call> tags.")
 def calls_in_tags(messages: Messages, form: Form) -> Changed:
-    """The assistant's calls are in `<tool_call>` tags, as models see them that were trained so."""
+    """The assistant's calls are in `<tool_call>` tags, for models that were trained with them."""
     changed = tuple(
         Message(message.role, f"<tool_call>\n{message.content}\n</tool_call>")
         if message.role == "assistant" and message.content.startswith("{")
@@ -52,7 +52,7 @@ def calls_in_tags(messages: Messages, form: Form) -> Changed:
 
 @transform("tool", "Tools are called by names in snake_case.")
 def snake_case_names(registry: ToolRegistry, form: Form) -> Changed:
-    """Tools are called by names in snake_case: models of several makers stumble over dots and capitals."""
+    """Tools are called by names in snake_case: models of several makers have difficulties with dots and capitals."""
     taken = {tool.name for tool in registry}
     tools, renamed = [], []
     for tool in registry:

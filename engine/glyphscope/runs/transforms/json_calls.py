@@ -23,7 +23,7 @@ _FENCES = re.compile(r"```[A-Za-z_]*[ \t]*\r?\n(.*?)(?:\r?\n)?(?:```|\Z)", re.DO
 _INNER = re.compile(r"^```[A-Za-z_]*\s*|\s*```$")
 
 Change: TypeAlias = Callable[[Any, Form], list[Any] | None]
-"""Returns the calls that replace a document; None where it stays."""
+"""Returns the calls that replace a document; None if it stays unchanged."""
 
 
 def documents(text: str) -> Iterator[JsonValue]:
@@ -39,7 +39,7 @@ def _is_document(value: Any) -> bool:
 def rewriting(surface: Surface, about: str, *, what: str) -> Callable[[Change], Act]:
     """A decorator that registers a change of each document of a text into calls in the run's form.
 
-    `about` describes the transform, `what` what it did to a text.
+    `about` describes the transform, `what` its effect on a text.
     """
 
     def register(change: Change) -> Act:
@@ -59,7 +59,7 @@ def rewriting(surface: Surface, about: str, *, what: str) -> Callable[[Change], 
 
 
 def written(call: Any, form: Form) -> str:
-    """The call in the run's form if it is a plain one, else as JSON, for the next transform."""
+    """The call in the run's form if it is a plain one, otherwise as JSON, for the next transform."""
     plain = plain_call(call)
     if plain is not None:
         try:
@@ -96,7 +96,7 @@ def content_tags(text: str, form: Form) -> Changed:
 
 @transform("response", "A code fence around a call is taken away.")
 def fenced_calls(text: str, form: Form) -> Changed:
-    """A code fence around a call, and only around one, is taken away."""
+    """A code fence around a call is removed; others are kept."""
     return _unwrapped(text, form, _FENCES, 1, "took {} out of its fence")
 
 

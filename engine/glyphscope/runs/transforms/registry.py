@@ -1,4 +1,4 @@
-"""The known transforms by name, in the order of their surfaces, and those of a run, applied in the request's order."""
+"""The known transforms by name, in the order of their surfaces, and a run's transforms, in the request's order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs.transforms import inputs, json_calls
 from glyphscope.runs.transforms.base import REGISTERED, SURFACES, Form, Messages, Surface, Transform
 
-_MODULES = (inputs, json_calls)  # which register their transforms
+_MODULES = (inputs, json_calls)  # importing them registers their transforms
 
 TRANSFORMS: dict[str, Transform] = {
     each.name: each for each in sorted(REGISTERED, key=lambda each: SURFACES.index(each.surface))
@@ -20,7 +20,7 @@ TRANSFORMS: dict[str, Transform] = {
 
 
 def transforms(names: Sequence[str]) -> tuple[Transform, ...]:
-    """The transforms of those names, in that order. Raises GlyphscopeError for a name that there is not."""
+    """The transforms with those names, in that order. Raises GlyphscopeError for an unknown name."""
     return tuple(find_named(TRANSFORMS, name, f'transform "{name}"', where="transforms") for name in names)
 
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Shown:
-    """The registry as the model is shown it, and the names of tools in the run's own registry by those shown."""
+    """The registry as shown to the model, and the tools' names in the run's own registry by their shown names."""
 
     registry: ToolRegistry
     own_names: dict[str, str]
@@ -49,11 +49,11 @@ class Chain:
         return any(transform.surface in ("response", "call") for transform in self._chosen)
 
     def messages(self, messages: Messages) -> tuple[Messages, tuple[TransformActed, ...]]:
-        """The messages of a prompt, as they are sent."""
+        """The messages of a prompt as they are sent."""
         return self._apply(messages, "message")
 
     def response(self, text: str) -> tuple[str, tuple[TransformActed, ...]]:
-        """A turn's text as it is read: responses first, then the calls in them."""
+        """A turn's text as it is parsed: transforms of responses first, then transforms of calls."""
         text, acted = self._apply(text, "response")
         text, more = self._apply(text, "call")
         return text, (*acted, *more)
@@ -74,7 +74,7 @@ class Chain:
 
 
 def chain_of(request: RunRequest, registry: ToolRegistry) -> tuple[Chain, Shown]:
-    """The chain of a request, and its tools as they are shown. Raises GlyphscopeError for an unknown name."""
+    """The chain of a request, and its tools as shown to the model. Raises GlyphscopeError for an unknown name."""
     chosen = transforms(request.loop.transforms)
     form = Form(request.notation, request.shape, registry)
     changed, acted = Chain(chosen, form)._apply(registry, "tool")
