@@ -1,1 +1,1 @@
-"""Grammars: the rule tree, built from a registry or a schema, and its emission for the engines."""
+"""Grammars: the rule tree, built from a registry or a schema, and its output for the engines."""

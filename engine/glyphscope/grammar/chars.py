@@ -18,7 +18,7 @@ LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
 
 
 def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
-    """The characters of any of them."""
+    """The characters in any of the sets."""
     joined: list[tuple[int, int]] = []
     for low, high in sorted(r for ranges in sets for r in ranges):
         if joined and low <= joined[-1][1] + 1:
@@ -34,7 +34,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def subtract(ranges: Ranges, without: Ranges) -> Ranges:
-    """The characters of the first that are not in the second."""
+    """The characters of `ranges` that are not in `without`."""
     left: list[tuple[int, int]] = []
     for low, high in ranges:
         for cut_low, cut_high in without:
@@ -51,7 +51,7 @@ def subtract(ranges: Ranges, without: Ranges) -> Ranges:
 
 
 def intersection(a: Ranges, b: Ranges) -> Ranges:
-    """The characters of both."""
+    """The characters in both sets."""
     common: list[tuple[int, int]] = []
     at = other = 0
     while at < len(a) and other < len(b):
@@ -71,12 +71,12 @@ def of(text: str) -> Ranges:
 
 
 def contains(ranges: Ranges, char: str) -> bool:
-    """Whether the character is one of them."""
+    """Whether the set contains the character."""
     return any(low <= ord(char) <= high for low, high in ranges)
 
 
 def with_same_first_byte(ranges: Ranges) -> Ranges:
-    """The characters that share their first byte of UTF-8 with one in the ranges, as a lexer of bytes sees them."""
+    """The characters that share their first UTF-8 byte with one in the ranges, as a byte-based lexer sees them."""
     return union((_of_first_byte(low)[0], _of_first_byte(high)[1]) for low, high in ranges)
 
 
@@ -89,19 +89,19 @@ def _of_first_byte(code: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def not_digit() -> Ranges:
-    r"""`\D` where ECMA-262, Python and Unicode-aware engines agree: no digit of any script."""
+    r"""`\D` as far as ECMA-262, Python and Unicode-aware engines agree: everything but digits of any script."""
     return complement(_where(lambda c: unicodedata.category(c) == "Nd"))
 
 
 @lru_cache(maxsize=1)
 def not_word() -> Ranges:
-    r"""`\W` where they agree: no letter, mark, number or connector of any script."""
+    r"""`\W` as far as they agree: everything but letters, marks, numbers and connectors of any script."""
     return complement(_where(lambda c: c.isalnum() or unicodedata.category(c)[0] in "LMN" or _connects(c)))
 
 
 @lru_cache(maxsize=1)
 def not_space() -> Ranges:
-    r"""`\S` where they agree: neither Unicode's white space nor the byte order mark."""
+    r"""`\S` as far as they agree: everything but Unicode's white space and the byte order mark."""
     return complement(union(_where(str.isspace), ((0xFEFF, 0xFEFF),)))
 
 

@@ -1,7 +1,7 @@
-"""jsonschema's validator of draft 2020-12, made safe for untrusted schemas (`SafeValidator`).
+"""jsonschema's validator for draft 2020-12, made safe for untrusted schemas (`SafeValidator`).
 
-jsonschema matches patterns by `re`, which may backtrack for ever and rejects some of them. Here they are matched by the
-engine that cannot hang, also for `unevaluatedProperties` (draft 2020-12, core §11.3), which is reimplemented for that.
+jsonschema matches patterns with `re`, which may backtrack forever and rejects some of them. Here an engine that cannot
+hang matches them, including in `unevaluatedProperties` (draft 2020-12, core §11.3), which is reimplemented for that.
 `multipleOf` is exact for large integers, and a long `enum` of strings is a lookup.
 """
 
@@ -20,7 +20,7 @@ from glyphscope.grammar.tree import ByIdentity
 
 
 def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """The keyword, as jsonschema calls it."""
+    """The keyword's function, with the signature that jsonschema calls."""
     if not isinstance(instance, dict):
         return
     known = evaluated_names(
@@ -32,7 +32,7 @@ def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema:
 
 
 def evaluated_names(validator: Any, schema: Any, instance: dict[str, Any]) -> set[str]:
-    """The names of `instance` that are evaluated by `schema`, or by a subschema that applies and is valid."""
+    """The members' names that are evaluated by `schema`, or by a subschema that applies and is valid."""
     if not isinstance(schema, dict):
         return set()
     names = {name for name in schema.get("properties", ()) if name in instance}
@@ -48,7 +48,7 @@ def evaluated_names(validator: Any, schema: Any, instance: dict[str, Any]) -> se
 
 
 def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> Iterator[Any]:
-    """The subschemas that apply to the instance itself."""
+    """The subschemas that apply to the instance as a whole."""
     if "$ref" in schema:
         yield validator._resolver.lookup(schema["$ref"]).contents
     for keyword in ("allOf", "anyOf", "oneOf"):
@@ -67,7 +67,7 @@ _PLAIN: Any = jsonschema.Draft202012Validator.VALIDATORS
 
 
 def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, Any]:
-    """The keywords that match patterns, by a `matches` that cannot hang and returns None where it does not decide."""
+    """The keywords that match patterns, using `matches`, which cannot hang and returns None if undecided."""
 
     def pattern_(validator: Validator, expected: str, instance: Any, schema: Any) -> Iterator[Any]:
         if not isinstance(instance, str):
@@ -107,7 +107,7 @@ def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, An
 
 
 def _multiple_of(validator: Validator, step: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """jsonschema's keyword, but exact for integers that are too large for a float."""
+    """jsonschema's keyword, but exact for integers too large for a float."""
     try:
         yield from _PLAIN["multipleOf"](validator, step, instance, schema)
     except OverflowError:
@@ -116,7 +116,7 @@ def _multiple_of(validator: Validator, step: Any, instance: Any, schema: Any) ->
 
 
 def _enum(validator: Any, listed: Any, instance: Any, schema: Any) -> Iterable[Any]:
-    """jsonschema's keyword, which compares each value; strings are looked up, so that long lists take linear time."""
+    """jsonschema's keyword, but strings are looked up instead of compared one by one, so long lists stay linear."""
     if isinstance(instance, str) and isinstance(listed, list) and instance in _texts(ByIdentity(listed)):
         return ()
     errors: Iterable[Any] = _PLAIN["enum"](validator, listed, instance, schema) or ()
@@ -142,7 +142,7 @@ _PLAIN_EVOLVE: Any = SafeValidator.evolve
 
 
 def _evolve(validator: Any, **changes: Any) -> Any:
-    """jsonschema's method, which would choose another class, with other keywords, for a schema that names its draft."""
+    """jsonschema's method, but it keeps the class: jsonschema selects another one if a schema names its draft."""
     schema = changes.get("schema", validator.schema)
     if isinstance(schema, dict) and "$schema" in schema:
         changes["schema"] = {key: value for key, value in schema.items() if key != "$schema"}

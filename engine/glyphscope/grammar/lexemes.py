@@ -1,8 +1,8 @@
-"""Terminals in llguidance's Lark: regular expressions of Rust's syntax, joined by `&` and `~`.
+"""Terminals in llguidance's Lark: regular expressions in Rust's syntax, combined with `&` and `~`.
 
 Excluded keys are written in the form `/"[a-z]*"/ & ~/"(from|to)"/`, with the `&` outermost (`_conditions`): only then
-does llguidance detect that nearly every token of a vocabulary fits (measured: 9 µs for the mask of a token, and 320 µs
-where the same keys are spelled letter by letter).
+does llguidance detect that nearly every token of a vocabulary fits (measured: 9 µs for the mask of a token, but 320 µs
+if the same keys are spelled letter by letter).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
 
 
 def quoted(text: str) -> str:
-    """A literal, as Lark quotes it."""
+    """A literal with Lark's quoting."""
     return escaped(json.dumps(text, ensure_ascii=False))  # Lark requires an escape for U+007F
 
 
@@ -41,7 +41,7 @@ def lexeme(node: Node) -> str:
 
 
 def _conditions(node: Node) -> list[tuple[bool, Node]]:
-    """The languages that contain the node's texts (True, at least one), then those that contain none of them."""
+    """The languages that contain the node's texts (True, at least one), then languages that contain none of them."""
     if isinstance(node, tree.Intersect):
         conditions = [condition for part in node.parts for condition in _conditions(part)]
         return sorted(conditions, key=lambda condition: not condition[0])
@@ -50,11 +50,11 @@ def _conditions(node: Node) -> list[tuple[bool, Node]]:
     left_out = words_left_out(node)
     if left_out is not None:
         words, first, following = left_out
-        if first == following:  # llguidance detects the form only of a single repetition
+        if first == following:  # llguidance detects the form only for a single repetition
             return [(True, repeat(tree.CharClass(first))), (False, alt(*sorted(words)))]
         some = seq(tree.CharClass(first), repeat(tree.CharClass(following)))
         return [(True, some if "" in words else alt("", some)), (False, alt(*sorted(words - {""})))]
-    # Between two literals the conditions of the inside become those of the whole.
+    # The conditions of a node between two literals become those of the whole.
     match node:
         case tree.Seq(
             (tree.Literal() as before, tree.Alt() | tree.Intersect() as inner, tree.Literal() as after)
@@ -65,7 +65,7 @@ def _conditions(node: Node) -> list[tuple[bool, Node]]:
 
 @lru_cache(maxsize=512)
 def is_possible(body: Node) -> bool | None:
-    """Whether a terminal matches any text (only an intersection may not); None if that was not decided in time."""
+    """Whether a terminal matches any text (only intersections may not); None if not decided in time."""
     if not _has_intersection(body):
         return True
     return service.has_text(f"start: T\nT: {lexeme(body)}")

@@ -12,14 +12,14 @@ from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule, joined, terminal
 
-MAX_DEPTH = 40  # levels of a rule's body, far below Python's limit of recursion
-_ATOMIC = (tree.Terminal, tree.Except)  # nodes whose inside is not divided into rules
+MAX_DEPTH = 40  # levels of a rule's body, far below Python's recursion limit
+_ATOMIC = (tree.Terminal, tree.Except)  # nodes whose content is not divided into rules
 
 
 def limit_depth(grammar: Grammar) -> Grammar:
-    """The same language in trees of at most `MAX_DEPTH` levels: deeper parts become separate rules.
+    """The same language in trees of at most `MAX_DEPTH` levels; deeper parts become separate rules.
 
-    No class is negated. Raises GrammarError where the grammar derives no text at all.
+    The result has no negated classes. Raises GrammarError if the grammar derives no text at all.
     """
     book = RuleBook(grammar.rules)
     for rule in grammar.rules.values():
@@ -39,11 +39,11 @@ def limit_depth(grammar: Grammar) -> Grammar:
 
 
 def _rebuilt(body: Node, as_rule: Callable[[Node], Node] | None) -> Node:
-    """The node simplified; `as_rule` makes a rule of a part that is too deep (None: inside a lexeme, never)."""
+    """The simplified node; `as_rule` makes a rule of a part that is too deep (None inside a lexeme: never)."""
 
     def make(node: Node, parts: list[tuple[Node, int]]) -> tuple[Node, int]:
         if isinstance(node, tree.Terminal):
-            # A lexeme cannot be divided into rules, and one inside another has no meaning.
+            # A lexeme cannot be divided into rules, and a lexeme inside another has no meaning.
             return _rebuilt(node.body, None) if as_rule is None else _lexeme(node.body), 0
         if not parts:
             return _leaf(node), 0
@@ -58,7 +58,7 @@ def _rebuilt(body: Node, as_rule: Callable[[Node], Node] | None) -> Node:
 def _lexeme(body: Node) -> Node:
     """A terminal. Tools have most of their terminals in common."""
     lexeme = terminal(_rebuilt(body, None))
-    # A literal that is a lexeme by itself is not to be joined to its neighbours.
+    # A literal that is a separate lexeme must not be joined to its neighbours.
     return tree.Terminal(lexeme) if isinstance(lexeme, tree.Literal) else lexeme
 
 

@@ -1,4 +1,4 @@
-"""The syntactic differences of the notations of calls: keys, separators, words, and the form of constants."""
+"""The syntactic differences between the notations of calls: keys, separators, words, and the form of constants."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ from glyphscope.grammar.tree import (
 from glyphscope.notation.write import RESERVED, glyph_key, write_value
 
 WhiteSpace: TypeAlias = TypingLiteral["none", "single", "lines", "any"]
-"""Where JSON may have white space: nowhere, one space after each colon and comma, that or lines with an indentation, or
-any wherever JSON allows it."""
+"""White space in JSON: none, one space after each colon and comma, that or indented lines, or any that JSON allows."""
 
 WHITE = repeat(CharClass(chars.of(" \t\n\r")))
-MOST_INDENTED = 40  # spaces of an indentation
+MOST_INDENTED = 40  # spaces of indentation
 INDENTED = alt("", " ", seq("\n", repeat(Literal(" "), 0, MOST_INDENTED)))
 
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = map(Literal, "{}[]")
@@ -45,8 +44,8 @@ _LETTERS = chars.of(string.ascii_letters)
 class NotationSyntax:
     """The syntax of a notation. `key_end` is between key and value, `separator` between entries and items.
 
-    `margin` may be before and after the whole text. `strings` replace the notation's way to write strings, and `bare`
-    are the characters of keys without quotation marks.
+    `margin` may surround the whole text. `strings` replaces the notation's way of writing strings, and `bare` are the
+    characters of unquoted keys.
     """
 
     notation: Notation
@@ -64,11 +63,11 @@ class NotationSyntax:
 
     @property
     def styles(self) -> tuple[Notation | StringStyle, ...]:
-        """The ways in which a string may be written, the usual one first."""
+        """The ways of writing a string, the usual one first."""
         return self.strings or (self.notation,)
 
     def key(self, name: str) -> Node:
-        """A key with its `key_end`; NEVER for one that cannot be written."""
+        """A key with its `key_end`; NEVER if it cannot be written."""
         if self.strings:
             plain = bool(name) and not chars.subtract(chars.of(name), self.bare)
             key = seq(name) if plain else self.strings[0].constant(name)
@@ -76,7 +75,7 @@ class NotationSyntax:
         return seq(glyph_key(name) if self.notation == "glyph" else write_value(name, "json"), self.key_end)
 
     def constant(self, value: Any) -> Node:
-        """A value as the notation's writer writes it, with all spellings of words; NEVER if it cannot be written."""
+        """A value in the form of the notation's writer, with all spellings of words; NEVER if it cannot be written."""
         if value is None:
             return self.null
         if isinstance(value, bool):
@@ -106,11 +105,11 @@ class NotationSyntax:
         return seq(opening, *separated, closing)
 
     def any_string(self) -> Node:
-        """Any string, in any of the ways to write one."""
+        """Any string, written in any of the ways."""
         return alt(*(string_node(style) for style in self.styles))
 
     def map_key(self, contents: tuple[Node, ...] = (), named: frozenset[str] = frozenset()) -> Node:
-        """A key that no schema names, in all of `contents`, and none of the `named` ones."""
+        """A key that no schema names: it matches all of `contents` and is not in `named`."""
         if self.bare:
             return terminal(intersect([*contents, word_except(named | {""}, self.bare, self.bare)]))
         if not contents and not named:
@@ -134,12 +133,12 @@ def _bare_key(named: frozenset[str]) -> Node:
 
 @lru_cache(maxsize=4)
 def notation_syntax(notation: Notation, white_space: WhiteSpace = "none") -> NotationSyntax:
-    """The notation's spelling. `white_space` is JSON's; GLYPH has one space between entries and none elsewhere."""
+    """The notation's syntax. `white_space` applies to JSON; GLYPH has one space between entries and none elsewhere."""
     if notation == "glyph":
         return NotationSyntax(notation, seq(" "), seq("="), alt("t", "f", "true", "false"), alt("_", "null"))
     boolean, null = alt("true", "false"), seq("null")
     if white_space in ("any", "lines"):
-        # Openers include the white space after them, other signs also that before them: no two lexemes share any.
+        # Openers include the white space after them, other signs also that before them, so no two lexemes share any.
         white = WHITE if white_space == "any" else INDENTED
         comma, colon = (terminal(seq(white, sign, white)) for sign in ",:")
         openers = [terminal(seq(sign, white)) for sign in "{["]

@@ -1,6 +1,6 @@
-"""A grammar as bytes, for the process that runs the model: its language only, without origins and notes.
+"""A grammar as bytes, for the process that runs the model: only its language, without origins and notes.
 
-Equal nodes are listed once, each after those in it, so that neither side recurses and the common parts of tools are
+Equal nodes are listed once, each after the nodes in it, so that neither side recurses, and common parts of tools are
 sent once.
 """
 
@@ -39,7 +39,7 @@ def pack(grammar: Grammar) -> bytes:
 
 
 def unpack(data: bytes) -> Grammar:
-    """The grammar of `pack`."""
+    """The grammar that `pack` packed."""
     root, rules, listed = msgspec.msgpack.decode(data)
     nodes: list[Node] = []
     for entry in listed:

@@ -1,4 +1,4 @@
-"""The largest distance of a grammar's prefixes to the end of a text: a bound of the shortest completion of them all."""
+"""The largest distance of a grammar's prefixes from the end of a text: a bound on the shortest completion of any."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MOST_STATES = 2_000
 _MAX_DEPTH = 200  # of a rule's body
 
 _PLAIN: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x3FFFF))
-"""The characters for whose bytes every vocabulary that can spell them has tokens."""
+"""The characters whose bytes are tokens in every vocabulary that can spell them."""
 PLAIN_BYTES = frozenset((0x09, 0x0A, 0x0D, *range(0x20, 0x7F), *range(0x80, 0xC0), *range(0xC2, 0xF1)))
 """The bytes of these characters."""
 
 
 class _Bytes:
-    """The cost of texts in bytes of UTF-8. A token that a grammar names counts as one."""
+    """The cost of texts in UTF-8 bytes. A token that a grammar names counts as one byte."""
 
     token = 1
 
@@ -40,9 +40,9 @@ class _Bytes:
 
 
 def reach(grammar: Grammar) -> int | None:
-    """An upper bound, in bytes, of the shortest completion of any prefix of the grammar's texts.
+    """An upper bound, in bytes, on the shortest completion of any prefix of the grammar's texts.
 
-    It is also one in tokens, if each of `PLAIN_BYTES` is a token. None where rules are recursive, or no bound is found.
+    It is also a bound in tokens if each of `PLAIN_BYTES` is a token. None if rules are recursive or no bound is found.
     """
     order = _inner_first(grammar)
     if order is None:
@@ -57,7 +57,7 @@ def reach(grammar: Grammar) -> int | None:
 
 
 class _Reaches:
-    """The bounds of rules and nodes, computed from those of their parts; `rules` is filled from the inside out."""
+    """The bounds of rules and nodes, computed from the bounds of their parts; `rules` is filled from the inside out."""
 
     def __init__(self, shortest: Shortest) -> None:
         self._shortest = shortest
@@ -65,7 +65,7 @@ class _Reaches:
         self._nodes: dict[int, int | None] = {}
 
     def of(self, node: Node, depth: int) -> int | None:
-        """The bound of the bytes that complete the node while it is being read, or before it."""
+        """The bound on the bytes that complete the node, from before it or from inside it."""
         if depth > _MAX_DEPTH:
             return None
         if id(node) not in self._nodes:
@@ -76,7 +76,7 @@ class _Reaches:
         if isinstance(node, tree.Literal):
             return self._whole(node)
         if isinstance(node, tree.CharClass):
-            # also of the rest of a character whose first byte was read
+            # also bounds the rest of a character whose first byte was read
             return None if self._whole(node) is None else _CHARACTER_BYTES
         if isinstance(node, tree.RuleRef):
             return self.rules[node.name]
@@ -122,13 +122,13 @@ class _Reaches:
         return most
 
     def _farthest(self, node: tree.Intersect | tree.Except) -> int | None:
-        """The bound of an intersection or complement: the largest distance of its automaton's states to a final one."""
+        """The bound of an intersection or complement: the largest distance from a state to a final state."""
         automaton = Automaton.of(node)
         before: dict[DfaState, list[DfaState]] = defaultdict(list, {automaton.start: []})
         for state in automaton.states():
             for _, target in automaton.moves(state):
                 before[target].append(state)
-            if len(before) > _MOST_STATES:  # then the length of its longest text, if there is one
+            if len(before) > _MOST_STATES:  # then the length of the longest text, if any
                 longest = automaton.start.longest
                 return longest * _CHARACTER_BYTES if longest < 1 << 20 else None
         ends = [state for state in before if state.final]
@@ -143,7 +143,7 @@ class _Reaches:
 
 
 def _inner_first(grammar: Grammar) -> list[str] | None:
-    """The rules, each after those that it refers to; None where one contains itself."""
+    """The rules, each after those that it refers to; None if a rule contains itself."""
     done: dict[str, None] = {}
     for name in callees_first([grammar.root], lambda name: refs(grammar.rules[name].body)):
         if not done.keys() >= set(refs(grammar.rules[name].body)):
@@ -153,7 +153,7 @@ def _inner_first(grammar: Grammar) -> list[str] | None:
 
 
 def open_ended(grammar: Grammar) -> bool:
-    """Whether a text of the grammar may be a proper prefix of another one; True where that is not certain."""
+    """Whether a text of the grammar may be a proper prefix of another one; True if uncertain."""
     seen: set[str] = set()
     waiting: list[Node] = [tree.RuleRef(grammar.root)]
     while waiting:

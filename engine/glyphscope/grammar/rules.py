@@ -1,4 +1,4 @@
-"""The rules of a grammar that is being built: their names, rules that places share, and those that derive no text."""
+"""The rules of a grammar under construction: their names, rules that places share, and rules that derive no text."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 MAX_NAME = 60  # characters
-_MOST_TRIED = 50  # candidates for the reason of a dead end; each costs a fixed point over all rules
+_MOST_TRIED = 50  # candidates for the cause of a dead end; each costs a fixed point over all rules
 
 
 class Names:
-    """Gives each name once."""
+    """Hands out each name only once."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._counts = dict.fromkeys(taken, 1)
@@ -46,7 +46,7 @@ class Names:
 
 
 class RuleBook:
-    """Rules by name. Names are of lower-case letters, digits and hyphens: both GBNF and Lark take them."""
+    """Rules by name. Names consist of lower-case letters, digits and hyphens, which both GBNF and Lark accept."""
 
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
         """Start with these rules, under their names."""
@@ -66,9 +66,9 @@ class RuleBook:
         self.rules[name] = Rule(name, body, origin)
 
     def inner(self, hint: str, body: Node, origin: Origin | None = None) -> Node:
-        """A rule for a piece of another one, so that no tree gets deep.
+        """A rule for a piece of another rule, so that no tree gets deep.
 
-        Pieces of the same origin that are alike share one: a hundred objects that all refer to one of 300 members have
+        Equal pieces of the same origin share a rule: a hundred objects that all refer to one of 300 members have
         30,000 of them.
         """
         if body == NEVER or body == Seq(()):
@@ -80,9 +80,9 @@ class RuleBook:
         return RuleRef(name)
 
     def shared(self, hint: str, make: Callable[[], Node], of: object = None) -> Node:
-        """The rule that every place with the same `of` shares under a hint.
+        """The rule that all places with the same `of` share under a hint.
 
-        It is made once, and `make` may ask for it again.
+        It is made once, and `make` may request it recursively.
         """
         name = self._shared.get((hint, of))
         if name is None:
@@ -111,7 +111,7 @@ class RuleBook:
         return Grammar(rules, root, unenforced, lexed, remaining, ordered)
 
     def productive(self, given: Set[str] = frozenset()) -> set[str]:
-        """The rules that derive any text, assuming that those `given` do."""
+        """The rules that derive any text, assuming that the `given` rules do."""
         users: dict[str, list[str]] = defaultdict(list)
         for rule in self.rules.values():
             for name in refs(rule.body):
@@ -129,10 +129,10 @@ class RuleBook:
         return productive
 
     def dead_end(self, root: str) -> tuple[str, ...]:
-        """Why a root derives no text: the rule that is the reason, then those that lead back from it to the root.
+        """Why a root derives no text: the rule that is the cause, then the rules from it back to the root.
 
-        The reason is a rule that derives no text whatever others derive, preferably one whose text would be enough for
-        the root. Empty where there is none, because rules need each other in a cycle.
+        The cause is a rule that derives no text whatever other rules derive, preferably one whose text would suffice
+        for the root. Empty if there is none, because rules need each other in a cycle.
         """
         productive = self.productive()
         users = {root: ""}
@@ -156,7 +156,7 @@ class RuleBook:
 
 
 def _missing(node: Node, productive: set[str]) -> Iterator[str]:
-    """The rules that a node lacks to derive a text; none where no rule could change that."""
+    """The rules that are missing for a node to derive a text; empty if no rule could change that."""
     if isinstance(node, RuleRef):
         yield node.name
         return

@@ -1,4 +1,4 @@
-"""The entries of an object in the schema's order, with separators between those that are present."""
+"""The entries of an object in the schema's order, with separators between the present ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, s
 
 
 class ListedMember(NamedTuple):
-    """A member; `before` is its separator from the entry before it."""
+    """A member; `before` is the separator before it."""
 
     before: Node
     node: Node
@@ -52,12 +52,12 @@ def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
 
 
 def after_another(listed: Listed) -> Node:
-    """The entries after another one: a separator before each."""
+    """The entries after another entry, each with a separator before it."""
     named = (following(member) for member in listed.members)
     return seq(*named, repeat(seq(listed.separator, listed.free), listed.low, listed.high))
 
 
 def following(member: ListedMember) -> Node:
-    """A member after another entry."""
+    """A member with its separator, after another entry."""
     whole = seq(member.before, member.node)
     return whole if member.required else optional(whole)

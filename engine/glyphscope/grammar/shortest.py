@@ -1,9 +1,9 @@
 """The shortest text of each piece of a grammar, and the choices that lead to it (Knuth 1977).
 
-Shortest in characters, or by another measure: in bytes, or in the tokens of a vocabulary.
+Length is measured in characters, or by another measure: bytes, or tokens of a vocabulary.
 
-The time is n log n in the grammar's size, whatever its recursion. A choice that is recorded here never leads back to
-itself, so following the choices ends.
+The time is n log n in the grammar's size, even with recursion. A choice recorded here never leads back to itself, so
+following the choices terminates.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.tree import Grammar, Node
 
 CHARACTER = 1 << 40
-"""A character's cost; a rule entered costs 1, so of equally short texts the one of fewer rules is chosen."""
+"""The cost of a character; entering a rule costs 1, so of equally short texts, the one with fewer rules is chosen."""
 TOO_MUCH = 1 << 200
-"""The cost of an impossible text, and the upper bound of all costs, which nested repetitions would double forever."""
+"""The cost of an impossible text and the upper bound of all costs, which nested repetitions would double forever."""
 MAX_VISITED = 1_500
-"""States that are visited to find a cheapest path."""
+"""The maximum number of states visited to find a cheapest path."""
 
 H = TypeVar("H", bound=Hashable)
 
@@ -34,13 +34,13 @@ class Measure(Protocol):
 
     @property
     def token(self) -> int | None:
-        """The cost of a token of a vocabulary that the grammar names."""
+        """The cost of a vocabulary's token that the grammar names."""
 
     def text(self, text: str) -> int | None:
         """A literal."""
 
     def one_of(self, ranges: chars.Ranges) -> int | None:
-        """The cheapest character of them."""
+        """The cost of the cheapest of these characters."""
 
 
 class _Characters:
@@ -57,9 +57,9 @@ _ANY = -1
 
 
 class _Claim:
-    """A node, or a rule, whose cost is known when `needs` of its parts have one, or any of them (`_ANY`).
+    """A node or rule, whose cost is known when `needs` of its parts, or any of them (`_ANY`), have a cost.
 
-    `users`: the claims that it is a part of, with its index there. `times`: how often its part counts.
+    `users`: the claims of which this is a part, with its index there. `times`: how often its part counts.
     """
 
     __slots__ = ("cost", "needs", "node", "serial", "settled", "times", "users")
@@ -73,7 +73,7 @@ class _Claim:
 
 
 class Shortest:
-    """Costs and choices of a grammar whose references are all defined. Raises GrammarError as automata do."""
+    """Costs and choices of a grammar without undefined references. Raises GrammarError like `Automaton`."""
 
     def __init__(self, grammar: Grammar, measure: Measure | None = None) -> None:
         self._measure = measure or _Characters()
@@ -82,12 +82,12 @@ class Shortest:
         self.intersections: dict[int, Automaton] = {}
         """For the id of an `Intersect`, its automaton."""
         self._costs: dict[int, int] = {}
-        self._separators: list[Node] = []  # kept alive, because costs are known by identity
+        self._separators: list[Node] = []  # kept alive, because costs are keyed by identity
         self._rules: dict[str, int] = {}
         self._solve(grammar)
 
     def length(self, node: Node) -> int | None:
-        """Characters of the node's shortest text (at least a million billion where too many); None without a text."""
+        """Characters of the node's shortest text (a million billion or more if too many); None without a text."""
         cost = self._costs.get(id(node))
         return None if cost is None else cost // CHARACTER
 
@@ -97,11 +97,11 @@ class Shortest:
         return None if cost is None else cost // CHARACTER
 
     def rule_cost(self, rule: str) -> int:
-        """The rule's shortest text by the measure, times `CHARACTER`, and 1 for each rule entered on the way to it."""
+        """The length of the rule's shortest text by the measure, times `CHARACTER`, plus 1 for each rule entered."""
         return self._rules.get(rule, TOO_MUCH)
 
     def cost(self, node: Node) -> int:
-        """The same of a node of the grammar."""
+        """The same cost for a node of the grammar."""
         return self._costs.get(id(node), TOO_MUCH)
 
     def _solve(self, grammar: Grammar) -> None:
@@ -118,7 +118,7 @@ class Shortest:
         ]
         while waiting:
             node, user, part = waiting.pop()
-            if id(node) in by_node:  # a node that is in several places
+            if id(node) in by_node:  # a node in several places
                 by_node[id(node)].users.append((user, part))
                 continue
             claim = by_node[id(node)] = claim_of(node, [(user, part)])
@@ -139,10 +139,10 @@ class Shortest:
                 more = node.least - node.required.bit_count()
                 claim.needs = len(inner) + (more > 0)
                 further = claim_of(None, [(claim, 0)] if more else [])
-                further.needs = more  # the first ones that are known, which are the cheapest
+                further.needs = more  # the first known ones, which are the cheapest
                 others = [m for place, m in enumerate(node.members) if not node.required >> place & 1]
                 waiting += [(child, further, 0) for child in (*others, *[node.free] * max(1, more))]
-                separator = claim_of(None, [])  # nothing needs it, but it has a cost
+                separator = claim_of(None, [])  # no claim needs it, but its cost is used
                 separator.needs = 0
                 waiting.append((node.separator, separator, 0))
             elif (price := self._price(node)) is not None:
@@ -154,7 +154,7 @@ class Shortest:
         }
 
     def _settle(self, claims: list[_Claim]) -> None:
-        """The cheapest claim that is complete never gets cheaper: it is settled, and counts for its users."""
+        """Settle claims, cheapest first: a complete claim never gets cheaper, so it then counts for its users."""
         complete = [
             (claim.cost, claim.serial, 0) for claim in claims if not claim.needs and claim.node is not None
         ]
@@ -179,7 +179,7 @@ class Shortest:
                         heappush(complete, (user.cost, user.serial, part))
 
     def _needed(self, node: tree.Unordered) -> tuple[Node, ...]:
-        """The minimal parts of its texts: the required members, and the separators of the required entries."""
+        """The parts that every text needs: the required members, and the separators of the required entries."""
         required = tuple(m for place, m in enumerate(node.members) if node.required >> place & 1)
         separators = node.least - (0 if node.leading or not node.least else 1)
         if not separators:
@@ -198,7 +198,7 @@ class Shortest:
             if automaton is None:
                 automaton = self.intersections[id(node)] = Automaton.of(node)
             return self._price_of_intersection(automaton)
-        # anything else here is a repetition whose maximum is below its minimum
+        # any other node here is a repetition with a maximum below its minimum
         return self._measure.token if isinstance(node, tree.TokenMatch) else None
 
     def _price_of_intersection(self, automaton: Automaton) -> int | None:
@@ -210,7 +210,7 @@ class Shortest:
 def _costs_to_end(
     automaton: Automaton, state: DfaState, price: Callable[[chars.Ranges], int | None], most: int | None
 ) -> dict[DfaState, int]:
-    """The cost of the cheapest text from a state to acceptance, and from the states on its way."""
+    """The cost of the cheapest text from a state to acceptance, and from each state on the path."""
     known = dict[DfaState, int]()
     cheapest_path(
         state,
@@ -228,7 +228,7 @@ def shortest_path(
 ) -> list[chars.Ranges] | None:
     """The characters of a shortest text from a state to acceptance; None if there is none.
 
-    Raises GrammarError where more than `most` states are to be looked at.
+    Raises GrammarError if more than `most` states would be visited.
     """
     known = _costs_to_end(automaton, state, _Characters().one_of, most)
     if known[state] >= TOO_MUCH:
@@ -249,9 +249,9 @@ def cheapest_path(
     *,
     most: int | None = MAX_VISITED,
 ) -> None:
-    """Put the cost of the cheapest path from `start` to an end into `known`, with those of the places on it (A*).
+    """Put the costs of the cheapest paths to an end, from `start` and the places on its path, into `known` (A*).
 
-    `onward` are the steps from a place with their costs; `ending` is the cost of ending there, None where one cannot.
+    `onward` returns the steps from a place with their costs; `ending` the cost of ending there, None if not possible.
     No path from a place to an end costs less than its `heuristic`. If there is no path, the cost is `TOO_MUCH`.
     Raises GrammarError for more than `most` places.
     """

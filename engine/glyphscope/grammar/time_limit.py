@@ -1,7 +1,7 @@
-"""The limit of eight seconds of CPU time for a grammar: for making its rules, and then emitting them for an engine.
+"""The limit of eight seconds of CPU time per grammar, for making its rules and then writing them for an engine.
 
-A schema of a kilobyte can multiply its alternatives to millions of rules. The thread's CPU time is counted, so that a
-busy machine rejects no more grammars than an idle one.
+A schema of one kilobyte can multiply its alternatives to millions of rules. The thread's CPU time is measured, so that
+a busy machine does not reject more grammars than an idle one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS = 8.0
 
 
 class _Work(threading.local):
-    """A thread's: when its current work must end (CPU time), and its last grammar with the seconds that it took."""
+    """Per thread: the CPU time at which the current work must end, and the last grammar with the seconds it took."""
 
     end = inf
     last: tuple[ReferenceType[Grammar], float] | None = None
@@ -33,7 +33,7 @@ _WORK = _Work()
 
 @contextmanager
 def limited(of: Grammar | None = None) -> Iterator[None]:
-    """Limit the work on one grammar, including the time of making `of` if that is this thread's last grammar."""
+    """Limit the work on one grammar, including the time spent on `of` if that is this thread's last grammar."""
     before, start = _WORK.end, thread_time()
     known = _WORK.last
     spent = known[1] if of is not None and known is not None and known[0]() is of else 0.0
@@ -45,7 +45,7 @@ def limited(of: Grammar | None = None) -> Iterator[None]:
 
 
 def note_made(grammar: Grammar) -> Grammar:
-    """Remember the time of making this grammar, the result of the current work, and return it."""
+    """Record the time spent on this grammar, the result of the current work, and return the grammar."""
     _WORK.last = ref(grammar), SECONDS - seconds_left()
     return grammar
 
@@ -56,7 +56,7 @@ def seconds_left() -> float:
 
 
 def check_time() -> None:
-    """Raises GrammarError when the current work has used up its time."""
+    """Raises GrammarError if the current work has exceeded its time."""
     if thread_time() > _WORK.end:
         raise GrammarError(
             f"Building the grammar takes more than {duration(SECONDS)}.",

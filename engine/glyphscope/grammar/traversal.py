@@ -11,9 +11,9 @@ K = TypeVar("K", bound=Hashable)
 
 
 def bottom_up(root: N, inner: Callable[[N], Sequence[N]], make: Callable[[N, list[R]], R]) -> R:
-    """The result of `make` for the root, given the results of its inner nodes, which come first, from left to right.
+    """The result of `make` for the root, after the results for its inner nodes, which it gets from left to right.
 
-    `inner` returns the nodes directly in a node. It is called once for each, before those in it are made.
+    `inner` returns the nodes directly inside a node. It is called once per node, before its inner nodes are made.
     """
     open_nodes: list[tuple[N, Iterator[N], list[R]]] = [(root, iter(inner(root)), [])]
     while True:

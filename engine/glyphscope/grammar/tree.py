@@ -3,7 +3,7 @@
 Rules are context-free. A `Terminal` must be one lexeme for an engine with a lexer: its body is regular (without
 `RuleRef`), and only there may languages be intersected. Build nodes with the functions at the end: they keep the tree
 flat, join neighbouring literals, and simplify nodes that contain the empty language (`NEVER`).
-A module that handles many kinds of nodes writes them as `tree.Alt`.
+Modules that handle many kinds of nodes refer to them as `tree.Alt` and so on.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 class _Leaf:
-    """A node without others in it."""
+    """A node without inner nodes."""
 
     __slots__ = ()
     inner: ClassVar[tuple[Node, ...]] = ()
 
 
 class _AroundOne:
-    """A node with one other in it."""
+    """A node with one inner node."""
 
     __slots__ = ()
     body: Node
@@ -45,7 +45,7 @@ class Literal(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class CharClass(_Leaf):
-    """One character out of sorted, disjoint ranges of code points (both ends included), or one outside them."""
+    """One character in (or, if negated, outside) sorted, disjoint ranges of code points, both ends included."""
 
     ranges: Ranges
     negated: bool = False
@@ -53,7 +53,7 @@ class CharClass(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Seq:
-    """The parts one after the other; without parts it is `EMPTY`."""
+    """The parts in sequence; without parts, `EMPTY`."""
 
     parts: tuple[Node, ...]
 
@@ -64,7 +64,7 @@ class Seq:
 
 @dataclass(frozen=True, slots=True)
 class Alt:
-    """One of the options; without options it is `NEVER`."""
+    """One of the options; without options, `NEVER`."""
 
     options: tuple[Node, ...]
 
@@ -83,7 +83,7 @@ class Repeat(_AroundOne):
 
     @property
     def sign(self) -> str:
-        """As regular expressions and GBNF write it: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,5}`."""
+        """The operator in regular expressions and GBNF: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,5}`."""
         if self.minimum == self.maximum:
             return f"{{{self.minimum}}}"
         known = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((self.minimum, self.maximum))
@@ -106,7 +106,7 @@ class Terminal(_AroundOne):
 
 @dataclass(frozen=True, slots=True)
 class Intersect:
-    """The texts in all parts; only inside a terminal."""
+    """The texts that are in all parts; only inside a terminal."""
 
     parts: tuple[Node, ...]
 
@@ -124,9 +124,9 @@ class Except(_AroundOne):
 
 @dataclass(frozen=True, slots=True)
 class TokenMatch(_Leaf):
-    """One token of a model's vocabulary, or any but that one: by its id, or by the text in `<…>` that names it.
+    """One token of a model's vocabulary, or any other token: given by its id, or by its name in `<…>`.
 
-    GBNF's `<[5]>`, `<think>`, `!<[5]>`. It matches no character: only a run under that model can.
+    GBNF's `<[5]>`, `<think>`, `!<[5]>`. It does not match characters; only a run with that model can match it.
     """
 
     token: int | str
@@ -135,13 +135,13 @@ class TokenMatch(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """Entries in any order, `separator` between them: each of `members` at most once, `free` any number of times.
+    """Entries in any order, separated by `separator`: each of `members` at most once, `free` any number of times.
 
-    `required` has a bit for each member that must come; `low` to `high` entries come in all (None: no limit). With
-    `leading`, the separator is before the first one too. No entry is empty.
+    `required` has a bit for each required member; there are `low` to `high` entries in total (None: no limit). With
+    `leading`, a separator also precedes the first entry. No entry is empty.
 
-    The entries so far are two numbers: `present`, a bit for each member, and `extra`, the number of `free` ones, up to
-    `counted`.
+    The entries so far are represented by two numbers: `present`, with a bit for each member, and `extra`, the number of
+    `free` entries, up to `counted`.
     """
 
     members: tuple[Node, ...]
@@ -165,24 +165,24 @@ class Unordered:
         return max(0, max(self.low, self.high or 0) - self.required.bit_count())
 
     def may_end(self, present: int, extra: int) -> bool:
-        """Whether these entries may be all."""
+        """Whether no further entry is needed after these."""
         return not self.required & ~present and present.bit_count() + extra >= self.low
 
     def may_come(self, present: int, extra: int) -> tuple[int, ...]:
-        """The numbers of the entries that may come next, `free` being the one after the last member."""
+        """The numbers of the entries that may be next; `free` has the number after the last member."""
         needed = self.required
         room = self.high is None or (present & ~needed).bit_count() + extra < self.high - needed.bit_count()
         members = [i for i in range(len(self.members)) if not present >> i & 1 and (room or needed >> i & 1)]
         return (*members, len(self.members)) if room and self.free != NEVER else tuple(members)
 
     def after(self, entry: int, present: int, extra: int) -> tuple[int, int]:
-        """The two numbers once that entry is added."""
+        """`present` and `extra` after that entry."""
         if entry < len(self.members):
             return present | 1 << entry, extra
         return present, min(extra + 1, self.counted)
 
     def entry(self, number: int) -> Node:
-        """A member, or after the last one the `free` entry."""
+        """The entry with that number: a member, or `free` after the last member."""
         return self.members[number] if number < len(self.members) else self.free
 
     @property
@@ -203,15 +203,15 @@ Node: TypeAlias = (
     | Except
     | Unordered
 )
-"""Each has `inner`, the nodes directly in it."""
+"""Each has `inner`, the nodes directly inside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The place a rule comes from: a JSON Pointer into the `parameters` of a tool.
+    """The place from which a rule was made: a JSON Pointer into the `parameters` of a tool.
 
-    `text_keywords`: the pointers of all keywords that limit its text or count its members, where some are at another
-    place that applies together with this one.
+    `text_keywords`: the pointers of all keywords that limit its text or count its members, if some of them are at
+    another place that applies together with this one.
     """
 
     tool: str
@@ -219,7 +219,7 @@ class Origin:
     text_keywords: tuple[str, ...] = ()
 
     def unenforced(self, keywords: Iterable[str], why: str) -> Iterator[Unenforced]:
-        """The constraints of `keywords`, which limit its text or count its members, as unenforced ones."""
+        """The constraints of `keywords`, which limit the text or count the members, as unenforced constraints."""
         for keyword in keywords:
             ending = f"/{keyword}"
             pointers = [p for p in self.text_keywords if p.endswith(ending)] or [self.pointer + ending]
@@ -227,7 +227,7 @@ class Origin:
 
 
 NOWHERE = Origin("", "")
-"""The place of a rule without one."""
+"""The origin of a rule without a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class Unenforced:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """An object whose members come in the schema's order only, although any order was requested; and why."""
+    """An object with members only in the schema's order, although any order was requested, and the reason."""
 
     tool: str
     pointer: str
@@ -263,11 +263,11 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Grammar:
-    """Rules by name, the start rule `root`, the constraints that they do not enforce, and the objects left `ordered`.
+    """Rules by name, the start rule `root`, the unenforced constraints, and the objects with a fixed order (`ordered`).
 
-    `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest one loses no
-    text, except below the rules named in `unlexed`. The builder's grammars are so; other grammars, and the `unlexed`
-    rules, are divided into other lexemes for such a lexer (`grammar/lark/lexeme_partition.py`).
+    `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest match loses no
+    text, except below the rules named in `unlexed`. This is true of the builder's grammars; other grammars and the
+    `unlexed` rules are divided into other lexemes for such a lexer (`grammar/lark/lexeme_partition.py`).
     """
 
     rules: dict[str, Rule]
@@ -283,7 +283,7 @@ NEVER = Alt(())
 
 
 def seq(*parts: Node | str) -> Node:
-    """One after the other."""
+    """The parts in sequence; without parts, `EMPTY`."""
     flat: list[Node] = []
     for part in parts:
         if isinstance(part, str):
@@ -301,7 +301,7 @@ def seq(*parts: Node | str) -> Node:
 
 
 def alt(*options: Node | str) -> Node:
-    """One of them; without options it is `NEVER`."""
+    """One of the options; without options, `NEVER`."""
     flat: dict[Node, None] = {}
     for option in options:
         if isinstance(option, str):
@@ -311,7 +311,7 @@ def alt(*options: Node | str) -> Node:
 
 
 def repeat(body: Node, minimum: int = 0, maximum: int | None = None) -> Node:
-    """`minimum` to `maximum` times."""
+    """The body, `minimum` to `maximum` times (None: unbounded)."""
     if maximum is not None and maximum < minimum:
         return NEVER
     if maximum == 0 or body == EMPTY:
@@ -322,7 +322,7 @@ def repeat(body: Node, minimum: int = 0, maximum: int | None = None) -> Node:
 
 
 def optional(body: Node) -> Node:
-    """Once or not at all."""
+    """The body, once or not at all."""
     return repeat(body, 0, 1)
 
 
@@ -330,7 +330,7 @@ def unordered(
     members: Iterable[tuple[Node, bool]], separator: Node, free: Node = NEVER, *, low: int = 0,
     high: int | None = None, leading: bool = False,
 ) -> Node:  # fmt: skip
-    """Members, each with whether it is required, and any number of free entries: `low` to `high` in any order."""
+    """Members, each with a flag for required ones, and free entries: `low` to `high` in total, in any order."""
     listed: list[Node] = []
     required = 0
     for member, is_required in members:
@@ -342,7 +342,7 @@ def unordered(
     needed = required.bit_count()
     if high is not None and high < max(low, needed):
         return NEVER
-    if high == needed:  # there is no room for anything else
+    if high == needed:  # no other entries are possible
         listed = [member for number, member in enumerate(listed) if required >> number & 1]
         required, free = (1 << needed) - 1, NEVER
     if free == NEVER:
@@ -363,13 +363,13 @@ def unordered(
 
 
 def separated(item: Node, separator: Node, low: int = 0, high: int | None = None) -> Node:
-    """`low` to `high` items, at least one of them possible, with separators between them."""
+    """`low` to `high` items with separators between them; `high` must allow at least one."""
     following = repeat(seq(separator, item), max(0, low - 1), None if high is None else high - 1)
     return seq(item, following) if low else optional(seq(item, following))
 
 
 def intersect(parts: Iterable[Node]) -> Node:
-    """The texts in all of them; needs at least one."""
+    """The texts that are in all parts; there must be at least one part."""
     distinct = tuple(dict.fromkeys(parts))
     if NEVER in distinct:
         return NEVER
@@ -383,12 +383,12 @@ def all_but(text: Node, *bodies: Node) -> Node:
 
 
 def terminal(body: Node) -> Node:
-    """One lexeme; literals are lexemes by themselves."""
+    """One lexeme; a literal already is one."""
     return body if body in (NEVER, EMPTY) or isinstance(body, Literal) else Terminal(body)
 
 
 def with_parts(node: Node, inner: Iterable[Node]) -> Node:
-    """The same kind of node with other nodes inside, as many as it has; nothing is simplified."""
+    """The same kind of node with other inner nodes, as many as it has; nothing is simplified."""
     parts = tuple(inner)
     if isinstance(node, Seq | Alt | Intersect):
         return type(node)(parts)
@@ -403,7 +403,7 @@ def with_parts(node: Node, inner: Iterable[Node]) -> Node:
 
 
 def joined(node: Node, inner: Iterable[Node]) -> Node:
-    """The same kind of node with other nodes inside, simplified; a leaf is returned unchanged."""
+    """The same kind of node with other inner nodes, simplified; a leaf is returned unchanged."""
     parts = tuple(inner)
     if isinstance(node, Seq):
         return seq(*parts)
@@ -423,7 +423,7 @@ def joined(node: Node, inner: Iterable[Node]) -> Node:
 
 
 def walk(node: Node, *, skip: type[Node] | None = None) -> Iterator[Node]:
-    """The node and all nodes in it, in the order in which they are read, but for those in a node of the type `skip`."""
+    """The node and all nodes inside it, in reading order, except those inside nodes of the type `skip`."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -433,7 +433,7 @@ def walk(node: Node, *, skip: type[Node] | None = None) -> Iterator[Node]:
 
 
 def refs(node: Node) -> Iterator[str]:
-    """The names of the rules a node refers to, in the order in which they are read."""
+    """The names of the rules to which a node refers, in reading order."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -444,7 +444,7 @@ def refs(node: Node) -> Iterator[str]:
 
 
 def replace_refs(node: Node, change: Callable[[str], Node]) -> Node:
-    """The node with each reference replaced, simplified where one becomes `NEVER`."""
+    """The node with each reference replaced, simplified if one becomes `NEVER`."""
     if isinstance(node, RuleRef):
         return change(node.name)
     if isinstance(node, _OF_RULES):
@@ -452,11 +452,11 @@ def replace_refs(node: Node, change: Callable[[str], Node]) -> Node:
     return node
 
 
-_OF_RULES = (Seq, Alt, Repeat, Unordered)  # nodes that can have references in them
+_OF_RULES = (Seq, Alt, Repeat, Unordered)  # nodes that can contain references
 
 
 class ByIdentity(Generic[T]):
-    """A cache's key for an immutable value, by identity: hashing a grammar would cost as much as emitting it."""
+    """A cache key for an immutable value, by identity: hashing a grammar would cost as much as writing it."""
 
     def __init__(self, value: T) -> None:
         self.value = value
@@ -469,7 +469,7 @@ class ByIdentity(Generic[T]):
 
 
 def with_suffix(grammar: Grammar, text: str) -> Grammar:
-    """The texts of the grammar, each with `text` after it."""
+    """The texts of the grammar, each followed by `text`."""
     name = f"{grammar.root}-and-on"
     while name in grammar.rules:
         name += "-1"

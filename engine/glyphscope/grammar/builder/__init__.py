@@ -1,1 +1,1 @@
-"""From a registry or a schema to the rule tree: the tools of a call, and the values of their arguments."""
+"""Build the rule tree from a registry or a schema: the tools of a call, and the values of their arguments."""

@@ -1,8 +1,8 @@
-"""Choices that accept more than they should, because one of their alternatives does.
+"""Choices that accept too much because one of their alternatives does.
 
-An unenforced constraint in one alternative weakens the others too: of `{"enum": ["a"]} or {"not": …}`, a grammar that
+An unenforced constraint in one alternative weakens the others too: for `{"enum": ["a"]} or {"not": …}`, a grammar that
 cannot enforce the `not` accepts any value, so neither the `anyOf` nor the `enum` rejects anything. Such a choice is
-listed as unenforced, with the constraint that is the reason.
+listed as unenforced, with the constraint that causes it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from glyphscope.grammar.builder.schema import Part
 from glyphscope.grammar.tree import refs
 from glyphscope.registry.pointer import is_under
 
-MAX_FOLLOWED = 8  # unenforced constraints that are passed on from one rule: one of them is enough
+MAX_FOLLOWED = 8  # unenforced constraints that one rule passes on to its users; one is enough
 
 _DEFINITIONS = ("$defs", "definitions")
 
@@ -41,7 +41,7 @@ def note_weak_choices(context: ToolContext) -> None:
 def _unenforced_below(
     context: ToolContext, unenforced_in: list[UnenforcedIn]
 ) -> dict[str, dict[UnenforcedIn, None]]:
-    """By rule, the first few constraints that it or a rule below it does not enforce."""
+    """For each rule, the first few constraints that it or a rule below it does not enforce."""
     users: dict[str, list[str]] = defaultdict(list)
     seen: set[str] = set()
     waiting = list(context.origins)
@@ -63,7 +63,7 @@ def _unenforced_below(
 
 
 def _is_beside(choice: Choice, number: int, place: str) -> bool:
-    """Whether the place belongs to a constraint beside the choice, which does not weaken it."""
+    """Whether the place belongs to a constraint outside the choice, which does not weaken it."""
     if is_under(place, choice.part.at(choice.keyword, number).pointer):
         return False
     return any(_belongs(place, part, choice) for part in choice.parts)

@@ -1,4 +1,4 @@
-"""Objects whose members come in any order: those of a schema, and those that a schema lists."""
+"""Objects with members in any order: those that a schema describes, and those that it lists as values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Members(NamedTuple):
     free: Node
 
 
-MAX_LISTED = 20  # objects in a list of values, whose beginnings may be the same
+MAX_LISTED = 20  # objects in a list of values; they may begin alike
 MAX_DEPTH = 20  # levels of such a value
 
 _TOO_MANY = f"more than {BITS} properties: which of them were written is a set of {BITS} bits"
@@ -42,9 +42,9 @@ _NOT_COUNTED = f"the count goes beyond the {BITS} bits that the members' set lea
 def any_order(
     context: ToolContext, parts: Parts, members: Members, separator: Node, *, leading: bool = False
 ) -> Node | None:
-    """The inside of the object's braces; None, which is noted, where only one order can be enforced.
+    """The content of the object's braces; None, with a note, if only one order can be enforced.
 
-    With `leading`, it follows another entry. The number of entries is enforced as well, where the bits suffice.
+    With `leading`, it follows another entry. The number of entries is also enforced if the bits suffice.
     """
     low, high = sizes_of(parts, "minProperties", "maxProperties")
     entries = [(entry, key in members.required) for key, entry in members.named]
@@ -63,7 +63,7 @@ def any_order(
 def listed_values(
     context: ToolContext, part: Part, values: list[Any], style: StringStyle | None = None
 ) -> Node:
-    """One of the values, with the members of objects in any order if that was requested; strings in the style."""
+    """One of the values, with the members of objects in any order if requested, and strings in the given style."""
     free = [value for value in values if context.order == "any" and _objects(value)]
     if sum(map(_objects, free)) > MAX_LISTED:
         context.note_fixed_order(
@@ -72,7 +72,7 @@ def listed_values(
         free = []
     fixed = [value for value in values if not free or not _objects(value)]
     if free and len(values) > 1:
-        context.note_unlexed()  # other values may begin like them
+        context.note_unlexed()  # other values may begin alike
     nodes = [_plain(context, value, style) for value in fixed]
     return alt(
         terminal(alt(*(node for node in nodes if _is_regular(node)))),
@@ -91,7 +91,7 @@ def _is_regular(node: Node) -> bool:
 
 
 def _objects(value: Any) -> int:
-    """How many objects in the value could be written with their members in another order."""
+    """The number of objects in the value whose members could be written in another order."""
     count, deepest, waiting = 0, 0, [(value, 0)]
     while waiting:
         inner, depth = waiting.pop()

@@ -1,4 +1,4 @@
-"""The grammar of calls and values: every allowed tool, its name first, then its arguments."""
+"""The grammar of calls and values: for every allowed tool, its name, then its arguments."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ Part: TypeAlias = TypingLiteral["call", "name", "arguments"]
 
 @dataclass(frozen=True)
 class GrammarOptions:
-    """The part of a call that a grammar describes, and its freedom.
+    """The part of a call that a grammar describes, and the variations that it allows.
 
-    `white_space` is JSON's; without it more of a call is forced, so the model decides fewer tokens.
-    `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool`: the only one
-    that is allowed. `free_text`: any text may precede the call (`turn.py`).
-    `order` any: arguments, and the members of objects in them, come in any order; a call's own members do not, because
-    its arguments depend on its name.
-    `most_calls`: how many may follow one another, None for any number. With `words`, a text without any call is
-    accepted as well, and text before the first one (`turn.py`), as in a conversation.
+    `white_space` applies to JSON; without it, more of a call is forced, so the model decides fewer tokens.
+    `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool`: the only
+    allowed tool. `free_text`: any text may precede the call (`turn.py`).
+    `order` any: arguments, and the members of objects in them, may come in any order; the members of the call itself
+    may not, because its arguments depend on its name.
+    `most_calls`: the maximum number of consecutive calls, None for any number. With `words`, a text without a call is
+    also accepted, and so is text before the first call (`turn.py`), as in a conversation.
     """
 
     white_space: WhiteSpace = "none"
@@ -73,10 +73,10 @@ class _ByDigest:
 def build_call_grammar(
     registry: ToolRegistry, notation: Notation, shape: Shape, options: GrammarOptions = DEFAULT_OPTIONS
 ) -> Grammar:
-    """The calls of the registry's allowed tools in that notation and shape, or the requested part of them.
+    """The grammar of calls of the registry's allowed tools in that notation and shape, or of the requested part.
 
     The validator accepts all of its texts, except for the constraints in `unenforced`. Raises GrammarError, with tool
-    and JSON Pointer, where a tool cannot be called at all. The last few grammars are cached.
+    and JSON Pointer, if a tool cannot be called at all. The last few grammars are cached.
     """
     with limited():
         return note_made(_build(_ByDigest(registry), notation, shape, options))
@@ -85,9 +85,9 @@ def build_call_grammar(
 def build_value_grammar(
     schema: Any, notation: Notation, options: GrammarOptions = DEFAULT_OPTIONS
 ) -> Grammar:
-    """The values of a JSON Schema of any draft, in that notation; of the options, only `white_space` and `order` count.
+    """The grammar of a JSON Schema of any draft, in that notation; the only options used are `white_space` and `order`.
 
-    Raises GrammarError, with the JSON Pointer, where no value can exist or the schema is invalid.
+    Raises GrammarError, with the JSON Pointer, if no value can exist or the schema is invalid.
     """
     with limited():
         return note_made(_value_grammar(schema, notation, options))
@@ -165,7 +165,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
 
 
 def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
-    """The tools of a registry that the options select. Raises GrammarError where there is none, or one too many."""
+    """The tools of a registry that the options select. Raises GrammarError if there are none, or too many."""
     tools = list(registry.allowed)
     if not tools:
         raise GrammarError(
@@ -201,7 +201,7 @@ def _opening(syntax: NotationSyntax, shape: Shape, options: GrammarOptions) -> t
 
 
 def _whole(book: RuleBook, call: Node, syntax: NotationSyntax, shape: Shape, options: GrammarOptions) -> Node:
-    """The call with the text before it, further calls, and words as an alternative."""
+    """The call with preceding text, further calls, and text without a call as an alternative."""
     opening = _opening(syntax, shape, options)
     if options.most_calls == 1 and not options.words:
         return seq(*opening, call, syntax.margin)
@@ -228,7 +228,7 @@ def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:
 
 
 def _name_text(syntax: NotationSyntax, name: str) -> str:
-    """A tool's name as the notation writes it."""
+    """A tool's name as written in the notation."""
     node = syntax.constant(name)
     if not isinstance(node, Literal):
         raise GrammarError("The tool's name cannot be written.", where=repr(name))
@@ -238,7 +238,7 @@ def _name_text(syntax: NotationSyntax, name: str) -> str:
 def choice_of(book: RuleBook, names: list[tuple[str, Node]]) -> Node:
     """One of the names with the node that follows it. Many names become a tree of letters.
 
-    llguidance takes at most 2,000 alternatives at one point of a text, and each one costs time there.
+    llguidance accepts at most 2,000 alternatives at one point of a text, and each one costs time there.
     """
     if len(names) <= MAX_ALTERNATIVES:
         return alt(*(seq(name, following) for name, following in names))
@@ -256,7 +256,7 @@ def _common_start(names: list[tuple[str, Node]]) -> str:
 
 
 def impossible(context: ToolContext, root: str, what: str) -> GrammarError:
-    """The error for a tool or schema without any text, with the place that is the reason."""
+    """The error for a tool or schema without any text, with the place that causes it."""
     pointer, why = cause(context, root)
     of_tool = context.schema.tool != SCHEMA
     return GrammarError(

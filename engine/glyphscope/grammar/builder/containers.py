@@ -21,12 +21,12 @@ from glyphscope.grammar.tree import (
     seq,
 )
 
-_FEW = 16  # members that are written where the object is; more become a shared rule
+_FEW = 16  # members that are written inline in the object's rule; more become a shared rule
 _NOT_COUNTED = "which of the optional properties are there is not counted"
 
 
 def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
-    """An array: the items of `prefixItems`, then those of `items`, `minItems` to `maxItems` in all."""
+    """An array: the items of `prefixItems`, then those of `items`, `minItems` to `maxItems` in total."""
     low, high = sizes_of(parts, "minItems", "maxItems")
     fixed = max((len(part.schema.get("prefixItems", ())) for part in parts), default=0)
     if high is not None and high < low:
@@ -69,7 +69,7 @@ def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
 def arguments_node(
     context: ToolContext, name: str, parts: Parts, entries: Entries, *, leading: bool = False
 ) -> Node:
-    """An object's inside: its members as `entries` write them. With `leading`, it follows another entry."""
+    """The content of an object: its members, written by `entries`. With `leading`, it follows another entry."""
     members = _members(context, name, parts, entries)
     if context.order == "any":
         inside = any_order(context, parts, members, entries.separator, leading=leading)
@@ -88,8 +88,8 @@ def arguments_node(
 
 
 def _listed(separator: Node, members: Members, low: int, high: int | None) -> Listed:
-    """The members in order. The separator of one that a free key may replace is a separate lexeme: with the key in it,
-    as in `,"to":`, it would conflict with a free `,"tone":`.
+    """The members in order. If a free key may replace a member, its separator is a separate lexeme: together with the
+    key, as in `,"to":`, it would conflict with a free `,"tone":`.
     """
     last = max((i for i, (key, _) in enumerate(members.named) if key in members.required), default=-1)
     mixed = members.free != NEVER and isinstance(separator, Literal)
@@ -103,7 +103,7 @@ def _listed(separator: Node, members: Members, low: int, high: int | None) -> Li
 def _free_counts(
     context: ToolContext, parts: Parts, members: Members, *, leading: bool
 ) -> tuple[int, int | None]:
-    """How many free keys may follow the members; notes the keywords that this does not enforce."""
+    """The minimum and maximum number of free keys after the members; notes keywords that this does not enforce."""
     low, high = sizes_of(parts, "minProperties", "maxProperties")
     named, required = len(members.named), len(members.required)
     if named == required:
@@ -135,7 +135,7 @@ def _property_places(key: str, parts: Parts) -> list[Place]:
     places = []
     for part in parts:
         named = [part.at("properties", key)] if key in part.schema.get("properties", {}) else []
-        # A pattern that was not decided in time counts as matching: then the value satisfies its schema in any case.
+        # A pattern that was not decided in time counts as matching, so that the value satisfies its schema either way.
         named += [
             part.at("patternProperties", pattern)
             for pattern in part.schema.get("patternProperties", {})
@@ -156,9 +156,9 @@ def _name_fits(context: ToolContext, part: Part, key: str) -> bool:
 def _free_entry(
     context: ToolContext, name: str, parts: Parts, named: frozenset[str], entries: Entries
 ) -> Node:
-    """An entry with a free key, which the schema must mention, unless it names no property.
+    """An entry with a free key, which the schema must allow explicitly, unless it names no property.
 
-    A call's own arguments are free only where the schema mentions that: others are unknown arguments.
+    The arguments of a call always need that explicit permission: other free keys are unknown arguments.
     """
     spoken = any(
         part.schema.get("additionalProperties", False) is not False or part.schema.get("patternProperties")

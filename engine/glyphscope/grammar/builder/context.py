@@ -1,9 +1,8 @@
-"""The shared state while the rules of one tool are made: the pending rules, and notes about the others.
+"""The shared state while the rules of one tool are made: the pending rules, and notes about the finished ones.
 
 A rule is requested by `ToolContext.ref` and made later, by `values.build_values`, so that a deep schema needs no deep
-recursion. While rules are made, the context collects the constraints that the grammar does not enforce
-(`note_unenforced`), the listed values that are possible (`note_listed`), and the rules whose lexemes may be in conflict
-(`note_unlexed`).
+recursion. Meanwhile, the context collects the constraints that the grammar does not enforce (`note_unenforced`), which
+listed values are possible (`note_listed`), and the rules whose lexemes may be in conflict (`note_unlexed`).
 """
 
 from __future__ import annotations
@@ -36,44 +35,44 @@ from glyphscope.grammar.tree import (
 
 @dataclass(frozen=True)
 class TaggedValue:
-    """A value between a model's own markers, of these types only, with the marker that closes it.
+    """A value between a model's own markers, of these types only, with its closing marker.
 
-    Where strings and other values may come, their lexemes end at the same place, so none is in conflict with another.
+    If strings and other values are possible, their lexemes end at the same place, so that they do not conflict.
     """
 
     types: frozenset[str]
     style: StringStyle | None = None
-    """That of strings, which are read up to their closing marker. With it, the value is a string."""
+    """The style of strings, which extend to their closing marker. With it, the value is a string."""
     closing: str = ""
     """The part of the closing marker that may be one lexeme with a value that is not a string."""
     after: Node = EMPTY
-    """The rest of that marker."""
+    """The rest of the closing marker."""
 
 
 Form: TypeAlias = Literal["value", "members", "arguments"] | TaggedValue
-"""How a rule writes the value of its places. `members` is an object's inside where an entry is already before it: each
-member brings its separator. `arguments` is the inside of a call's own arguments, written by the context's `entries`."""
+"""How a rule writes the value of its places. `members` is the content of an object after another entry, so each member
+begins with its separator. `arguments` is the content of a call's arguments, written by the context's `entries`."""
 
 
 class Entries(Protocol):
-    """How the members of an object are written: what is between two, and each one."""
+    """How the members of an object, and the separators between them, are written."""
 
     @property
     def separator(self) -> Node: ...
 
     def entry(self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part) -> Node:
-        """A named member; NEVER where it is impossible. Without `places` its value is not constrained."""
+        """A named member; NEVER if it is impossible. Without `places`, its value is not constrained."""
 
     def free(
         self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
         places: tuple[Place, ...], part: Part,
     ) -> Node:  # fmt: skip
-        """A member that no property names: its key is in all of `contents`, and none of the `named` ones."""
+        """A member that is not a listed property: its key matches all of `contents` and is not in `named`."""
 
 
 @dataclass(frozen=True)
 class NotationEntries:
-    """Members as a notation writes them."""
+    """Members as written in a notation."""
 
     syntax: NotationSyntax
 
@@ -97,14 +96,14 @@ def _value(context: ToolContext, hint: str, places: tuple[Place, ...], part: Par
 
 
 MAX_RULES = 20_000
-"""Rules of one tool."""
+"""The maximum number of rules for one tool."""
 
 _OF_TEXTS = ("minLength", "maxLength", "pattern", "format")
 _OF_COUNTS = ("minProperties", "maxProperties")
 
 
 class PendingRule(NamedTuple):
-    """A rule that was requested and is not made yet."""
+    """A rule that was requested but not yet made."""
 
     name: str
     parts: Parts
@@ -112,7 +111,7 @@ class PendingRule(NamedTuple):
 
 
 class UnenforcedIn(NamedTuple):
-    """A constraint that a rule does not enforce; `place` is the JSON Pointer of the schema that has it."""
+    """A constraint that a rule does not enforce; `place` is the JSON Pointer of the schema that contains it."""
 
     rule: str
     place: str
@@ -130,7 +129,7 @@ class Choice(NamedTuple):
 
 
 def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
-    """The JSON Pointers of the keywords of strings and counts, if not all of them are at `pointer`."""
+    """The JSON Pointers of the keywords for strings and counts, unless all of them are at `pointer`."""
     keywords = [
         (part.place.pointer, keyword)
         for part in parts
@@ -142,7 +141,7 @@ def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
 
 
 class Impossible(NamedTuple):
-    """A rule without any text: the JSON Pointer of the schema that is the reason, and why."""
+    """A rule without any text: the JSON Pointer of the schema that causes it, and why."""
 
     rule: str
     pointer: str
@@ -150,7 +149,7 @@ class Impossible(NamedTuple):
 
 
 class ListedValue(NamedTuple):
-    """A value or type that a schema lists: the place and the list by JSON Pointer, and its text."""
+    """A value or type that a schema lists: the JSON Pointers of the place and of the list, and its text."""
 
     place: str
     pointer: str
@@ -164,9 +163,9 @@ class ToolContext:
         self, book: RuleBook, syntax: NotationSyntax, tool: str, parameters: dict[str, Any], *, closed: bool = True,
         order: ArgumentOrder = "schema", entries: Entries | None = None,
     ) -> None:  # fmt: skip
-        """`closed`: the schema's own value is a call's arguments: a key that it neither names nor allows is an error.
+        """`closed`: the schema describes a call's arguments, so a key that it neither names nor allows is an error.
 
-        `order` any: members come in any order, except in the objects of `ordered`.
+        `order` any: members may come in any order, except in the objects of `ordered`.
         """
         self.book = book
         self.syntax = syntax
@@ -183,14 +182,14 @@ class ToolContext:
         self.unenforced_in: list[UnenforcedIn] = []  # the same, by rule
         self.choices: list[Choice] = []
         self.impossible: list[Impossible] = []
-        self.listed: dict[ListedValue, str | None] = {}  # what excludes each; None where it is possible
-        self.ordered: dict[Ordered, None] = {}  # objects whose members come in the schema's order, and why
+        self.listed: dict[ListedValue, str | None] = {}  # why each is excluded; None if it is possible
+        self.ordered: dict[Ordered, None] = {}  # objects with members in the schema's order, and why
         self.unlexed = False  # branches may begin alike, so lexemes may be in conflict
         self.unlexed_in: dict[str, None] = {}  # the rules with such branches
         self.lexed = True  # False: lexemes outside of these rules may be in conflict, too
 
     def ref(self, places: tuple[Place, ...], form: Form, hint: str) -> Node:
-        """The rule of a conjunction of places in a form: a known one, or a new one that is still to be made."""
+        """A reference to the rule of a conjunction of places in a form: a known rule, or a new pending one."""
         parts = self.schema.expand(places)
         if isinstance(parts, str):
             self.impossible.append(Impossible(self.rule, parts, "the schema is false"))
@@ -212,16 +211,16 @@ class ToolContext:
         return RuleRef(name)
 
     def note_unenforced(self, part: Part, keyword: str, why: str) -> None:
-        """Note a constraint that the grammar does not enforce; an empty keyword is the schema itself."""
+        """Note a constraint that the grammar does not enforce; an empty keyword means the schema itself."""
         pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
         unenforced = Unenforced(self.schema.tool, pointer, keyword, why)
         self.unenforced[unenforced] = None
         self.unenforced_in.append(UnenforcedIn(self.rule, part.place.pointer, unenforced))
 
     def note_listed(self, pointer: str, label: str, why: str | None) -> None:
-        """Note what excludes a value or type of the list at `pointer`, or None if it is possible.
+        """Note the reason that excludes a value or type of the list at `pointer`, or None if it is possible.
 
-        A value that is possible in one combination of alternatives is possible.
+        One combination of alternatives in which a value is possible suffices.
         """
         value = ListedValue(self.origins[self.rule].pointer, pointer, label)
         self.listed[value] = None if self.listed.get(value, "") is None else why
@@ -232,11 +231,11 @@ class ToolContext:
         self.unlexed_in[self.rule] = None
 
     def note_fixed_order(self, part: Part, why: str) -> None:
-        """Note an object whose members come in the schema's order, although any was requested."""
+        """Note an object with members in the schema's order although any order was requested."""
         self.ordered[Ordered(self.schema.tool, part.place.pointer, why)] = None
 
     def any_value(self, part: Part) -> Node:
-        """Any value at all, by a rule that all places share."""
+        """Any value at all: a rule shared by all places."""
         self.note_unenforced(part, "", "anything is allowed here, and the keys of a free object may repeat")
         return self.book.shared("any", self._any_value, self.syntax)
 

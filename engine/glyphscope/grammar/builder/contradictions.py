@@ -1,9 +1,9 @@
 """Parts of a schema that no value can ever use, because other constraints exclude them.
 
-A grammar is built without them and does not show them: an `enum` of five values of which `maxLength` allows two is
-enforced as two. The parts that the builder drops are reported: a listed value, a type, an alternative, an argument. A
-part that is excluded in one combination of alternatives and possible in another is not reported, and neither is a
-schema that is `false`.
+A grammar is built without them and does not show them: an `enum` with five values of which `maxLength` allows two is
+enforced as two. The parts that the builder drops are reported: a listed value, a type, an alternative, or an argument.
+A part that is excluded in one combination of alternatives but possible in another is not reported, and neither is the
+schema `false`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _NAMED = frozenset(
 
 
 class _Unusable(NamedTuple):
-    """Why a place of the schema can never be used: no "value" or no "type" of it is possible, as `why` says.
+    """Why a place of the schema can never be used: none of its values or types (`kind`) is possible, because `why`.
 
-    With an empty `kind` only some are not, and `why` is the whole message.
+    With an empty `kind`, only some of them are impossible, and `why` is the whole message.
     """
 
     kind: str
@@ -56,10 +56,10 @@ def registry_contradictions(registry: ToolRegistry) -> tuple[Contradiction, ...]
 
 
 def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, ...]:
-    """The parts of a tool's parameters that can never be used, in the schema's order; none where it has too many rules.
+    """The parts of a tool's parameters that can never be used, in the schema's order; empty if it has too many rules.
 
     `closed`: arguments that the schema does not name are rejected, as in a call.
-    It takes as long as the tool's grammar: milliseconds, or a second for a schema of thousands of places.
+    This takes as long as building the tool's grammar: milliseconds, or a second for a schema with thousands of places.
     """
     book = RuleBook()
     context = ToolContext(book, notation_syntax("json", "none"), tool.name, tool.parameters, closed=closed)
@@ -75,7 +75,7 @@ def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, .
 
 
 def cause(context: ToolContext, root: str) -> tuple[str, str]:
-    """Where, by JSON Pointer, and why a root for which all rules are made derives no text."""
+    """The JSON Pointer and the reason why `root`, for which all rules are made, derives no text."""
     way = context.book.dead_end(root)
     if not way:
         return "", "a value would have to contain itself without end"
@@ -90,7 +90,7 @@ def cause(context: ToolContext, root: str) -> tuple[str, str]:
 
 
 def _unusable(context: ToolContext) -> dict[str, _Unusable]:
-    """The places that can never be used, by JSON Pointer, without the places around others."""
+    """The places that can never be used, by JSON Pointer; only the innermost ones."""
     unusable = _excluded_from_lists(context)
     for pointer, why in _impossible_places(context):
         if not any(is_under(other, pointer) for other in unusable):
@@ -99,7 +99,7 @@ def _unusable(context: ToolContext) -> dict[str, _Unusable]:
 
 
 def _excluded_from_lists(context: ToolContext) -> dict[str, _Unusable]:
-    """Lists of values and types of which some, or all, are never possible."""
+    """Lists of values or types of which some, or all, are never possible."""
     lists: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
     for value, why in context.listed.items():
         lists.setdefault((value.place, value.pointer), []).append((value.label, why))
@@ -118,13 +118,13 @@ def _excluded_from_lists(context: ToolContext) -> dict[str, _Unusable]:
         else:
             message = f"Other constraints exclude {len(excluded)} of {len(listed)} {kind}s: {named}."
             reason = _Unusable("", message)
-        here = pointer.startswith(f"{place}/")  # else it is a definition's, which may be possible elsewhere
+        here = pointer.startswith(f"{place}/")  # otherwise in a definition, and possible elsewhere
         unusable[pointer if here else place] = reason
     return unusable
 
 
 def _impossible_places(context: ToolContext) -> Iterator[tuple[str, str]]:
-    """Places of the schema at which no value is possible because of constraints there, not of those inside, and why."""
+    """Places of the schema where constraints at that place, not inside it, exclude every value, and the reason."""
     productive = context.book.productive()
     alive = {origin.pointer for name, origin in context.origins.items() if name in productive}
     for name, origin in context.origins.items():
@@ -138,7 +138,7 @@ def _impossible_places(context: ToolContext) -> Iterator[tuple[str, str]]:
 
 
 def _constraints(schema: Any) -> str:
-    """`minimum 5, maximum 3`; empty where fewer than two can be named."""
+    """`minimum 5, maximum 3`; empty if fewer than two can be named."""
     keywords = schema.items() if isinstance(schema, dict) else ()
     named = [(name, str(value)) for name, value in keywords if name in _NAMED and _is_short(value)]
     return ", ".join(f"{name} {shorten(value, _LONGEST)}" for name, value in named) if len(named) > 1 else ""

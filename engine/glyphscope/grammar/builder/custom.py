@@ -1,7 +1,7 @@
 """Custom grammars in a schema: GBNF under `x-grammar`, which replaces all other constraints on the value.
 
-It is one expression, or rules with a `root`, for the text of the value in either notation, with its quotes. The
-validator decides whether that text is a value, and a valid one.
+It is one expression, or rules with a `root`, for the text of the value in either notation, including its quotes. The
+validator decides whether that text is a valid value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, replace_refs, terminal
 
 CUSTOM = "x-grammar"
-_MOST_STATES = 2_000  # of a custom grammar that may be one lexeme
+_MOST_STATES = 2_000  # of a custom grammar that becomes one lexeme
 _NO_CONSTRAINT = frozenset(
     ("title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id", "$ref",
      "$anchor", "allOf", "deprecated", "readOnly", "writeOnly", CUSTOM)
@@ -23,7 +23,7 @@ _NO_CONSTRAINT = frozenset(
 
 
 def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form: Form) -> Node:
-    """The value by its custom grammar. Raises GrammarError, with the place in the schema, for one with problems."""
+    """A value written by its custom grammar. Raises GrammarError, with the place in the schema, if it has problems."""
     where = f"{context.schema.tool}: {join(part.place.pointer, CUSTOM)}"
     if form in ("members", "arguments"):
         raise GrammarError(
@@ -39,7 +39,7 @@ def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form:
     piece = as_lexeme(grammar)
     if piece is not None and not any(p.place.taken for p in parts) and _closes_itself(piece):
         return terminal(piece)
-    context.lexed = False  # its lexemes may be in conflict: they are to be partitioned
+    context.lexed = False  # its lexemes may be in conflict and must be partitioned
     return _imported(context, name, grammar)
 
 
@@ -52,7 +52,7 @@ def read_custom(text: object, where: str) -> Grammar:
 
 
 def _closes_itself(piece: Node) -> bool:
-    """Whether no text of it is a prefix of another one: then it is never in conflict with the text that follows."""
+    """Whether none of its texts is a prefix of another one: then it never conflicts with the text that follows."""
     automaton = Automaton.of(piece)
     for number, state in enumerate(automaton.states()):
         if number == _MOST_STATES or (state.final and automaton.moves(state)):

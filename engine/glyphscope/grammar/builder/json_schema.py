@@ -1,4 +1,4 @@
-"""The calls of a registry, or a part of them, as one JSON Schema, for engines that support only that."""
+"""The calls of a registry, or a part of them, as one JSON Schema, for engines that support nothing else."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def call_schema(registry: ToolRegistry, shape: Shape, options: GrammarOptions) -> dict[str, Any]:
-    """`oneOf` the allowed tools' calls, each with its name as a constant. Raises GrammarError as the builder does.
+    """`oneOf` the allowed tools' calls, each with its name as a constant. Raises GrammarError like the builder.
 
-    An argument that a tool does not name is rejected, unless the tool's schema allows it. A schema cannot describe
+    An argument that a tool does not name is rejected unless the tool's schema allows it. A schema cannot describe
     white space and free text.
     """
     tools = chosen_tools(registry, options)
@@ -32,7 +32,7 @@ def call_schema(registry: ToolRegistry, shape: Shape, options: GrammarOptions) -
 
 
 def one_call(tool: str, parameters: dict[str, Any], shape: Shape, pointer: str = "") -> dict[str, Any]:
-    """The schema of one tool's calls, to be put at a JSON Pointer of another."""
+    """The schema of one tool's calls, to be inserted into another schema at a JSON Pointer."""
     name_key, args_key = shape_keys(shape)
     name = {"const": tool}
     if args_key is not None:
@@ -44,7 +44,7 @@ def one_call(tool: str, parameters: dict[str, Any], shape: Shape, pointer: str =
         }  # fmt: skip
     arguments: dict[str, Any] = _moved(parameters, pointer)
     properties = arguments.get("properties", {})
-    call_document(tool, properties, shape)  # raises where an argument has the key of the name
+    call_document(tool, properties, shape)  # raises if an argument has the same key as the name
     required = [name_key, *arguments.get("required", ())]
     return arguments | {"properties": {name_key: name} | properties, "required": required}
 

@@ -19,7 +19,7 @@ _LONGEST = 100  # characters
 
 
 def constraint_notes(registry: ToolRegistry) -> Callable[[Origin], str]:
-    """The words for each place of the registry's tools: `minimum 1, maximum 100`; empty where it says nothing."""
+    """The words for each place of the registry's tools: `minimum 1, maximum 100`; empty without constraints."""
     schemas = {tool.name: Schema(tool.name, tool.parameters) for tool in registry.tools}
 
     def note(origin: Origin) -> str:

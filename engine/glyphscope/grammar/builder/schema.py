@@ -1,7 +1,7 @@
-"""One tool's schema by its places: references followed, `allOf` merged, types and bounds read.
+"""One tool's schema as places, with references followed, `allOf` merged, and types and bounds read.
 
-A rule of the grammar is made of a *conjunction* of places: all the schemas that its value must satisfy. A place counts
-once in a conjunction, so references that lead back to their place end.
+A rule of the grammar is made from a *conjunction* of places: all the schemas that its value must satisfy. A place
+counts once in a conjunction, so references that lead back to their place terminate.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEYWORDS_OF = {
 
 
 class Place(NamedTuple):
-    """A JSON Pointer into the schema; `taken`: those of its `anyOf` and `oneOf` of which a branch was chosen."""
+    """A JSON Pointer into the schema; `taken`: its choices (`anyOf`, `oneOf`) of which a branch is already selected."""
 
     pointer: str
     taken: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class Part(NamedTuple):
     schema: dict[str, Any]
 
     def at(self, *keys: str | int) -> Place:
-        """A place within."""
+        """A place inside this one."""
         return Place(join(self.place.pointer, *keys))
 
 
@@ -50,7 +50,7 @@ Parts: TypeAlias = tuple[Part, ...]
 
 
 def join(pointer: str, *keys: str | int) -> str:
-    """The pointer with further keys, escaped as RFC 6901 says."""
+    """The pointer with further keys, escaped according to RFC 6901."""
     return pointer + to_pointer(keys)
 
 
@@ -64,7 +64,7 @@ class Schema:
         self._at: dict[str, Any] = {}  # by JSON Pointer
 
     def at(self, pointer: str) -> Any:
-        """The schema at a place. Raises GrammarError where there is none."""
+        """The schema at a place. Raises GrammarError if there is none."""
         if pointer in self._at:
             return self._at[pointer]
         target = follow(self.root, pointer)
@@ -74,7 +74,7 @@ class Schema:
         return target[1]
 
     def expand(self, places: Sequence[Place]) -> Parts | str:
-        """Every schema of the conjunction, references and `allOf` followed; the pointer of a `false` among them."""
+        """Every schema of the conjunction, with `$ref` and `allOf` followed; the pointer of a `false`, if any."""
         parts: dict[str, Part] = {}
         given = {place.pointer: place for place in places}
         waiting = list(given.values())[::-1]
@@ -82,7 +82,7 @@ class Schema:
             place = waiting.pop()
             if place.pointer in parts:
                 continue
-            place = given.get(place.pointer, place)  # with `taken`, so that it offers no choice again
+            place = given.get(place.pointer, place)  # with `taken`, so that choices are not offered again
             schema = self.at(place.pointer)
             if schema is False:
                 return place.pointer
@@ -125,7 +125,7 @@ def type_of(value: Any) -> str:
 
 
 def types_of(parts: Parts) -> set[str]:
-    """The types that `type` allows; without it, those that other keywords apply to; without these, all.
+    """The types that `type` allows; without it, those to which other keywords apply; without these, all.
 
     `integer` is included in `number`.
     """
@@ -155,7 +155,7 @@ def _names(value: Any) -> set[str] | None:
 
 
 def bounds_of(parts: Parts) -> Bounds:
-    """The narrowest bounds of all the parts."""
+    """The intersection of the bounds of all parts."""
     low: tuple[Decimal, bool] | None = None
     high: tuple[Decimal, bool] | None = None
     for part in parts:
@@ -177,14 +177,14 @@ def bounds_of(parts: Parts) -> Bounds:
 
 
 def sizes_of(parts: Parts, least: str, most: str) -> tuple[int, int | None]:
-    """The strictest of two keywords that count, such as minLength and maxLength."""
+    """The strictest values of two keywords that limit a count, such as minLength and maxLength."""
     minimum = max((math.ceil(part.schema.get(least, 0)) for part in parts), default=0)
     maxima = [math.floor(part.schema[most]) for part in parts if most in part.schema]
     return minimum, min(maxima, default=None)
 
 
 def names_of(parts: Parts) -> tuple[list[str], set[str]]:
-    """The properties in the order in which they are first named, and which of them are required."""
+    """The properties in the order of their first occurrence, and the required ones."""
     names: dict[str, None] = {}
     for part in parts:
         names.update(dict.fromkeys(part.schema.get("properties", ())))

@@ -1,13 +1,13 @@
-"""Free text around calls: any text, up to where a call begins.
+"""Free text around calls: any text up to the beginning of a call.
 
 A call begins with its opening: its first characters, up to the tool's name (`{"action":`, `{action=`). The text before
-the first opening is free; from there on the call must be valid. So the text may contain a brace, JSON or code, and no
-position is text and call at once: engines need not follow both, and a reader finds the call by the same rule. Other
-choices (a text without braces, a marker between the two) would forbid texts that models write, or require a marker that
-they were not trained on.
+the first opening is free; from there on, the call must be valid. So the text may contain a brace, JSON or code, and no
+position is both text and call: engines need not follow both, and a reader finds the call by the same rule. Other
+choices (text without braces, a marker between text and call) would forbid texts that models write, or require a marker
+that they were not trained on.
 
-`up_to` is the text before a single call, which has one opening; `words_to_call`, `next_call` and `words_only` are the
-turns of a conversation, in which an opening may be spelled in several ways.
+`up_to` is the text before a single call, which has one opening; `words_to_call`, `next_call` and `words_only` are for
+the turns of a conversation, in which an opening has several spellings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from glyphscope.notation.write import glyph_key, write_value
 
 
 def call_opening(notation: Notation, shape: Shape) -> str:
-    """The letters with which every call begins: `{"action":`, `{action=`."""
+    """The characters with which every call begins: `{"action":`, `{action=`."""
     name, _ = shape_keys(shape)
     return "{" + (f"{glyph_key(name)}=" if notation == "glyph" else f"{write_value(name, 'json')}:")
 
@@ -41,14 +41,14 @@ _WHITE = repeat(CharClass(chars.of(WHITE_SPACE)))
 
 
 class Sign(NamedTuple):
-    """A character of a marker or of what begins a call; `spaced` where white space may be before it."""
+    """A character of a marker or an opening; `spaced` if white space may precede it."""
 
     char: str
     spaced: bool
 
 
 Signs: TypeAlias = tuple[Sign, ...]
-"""The signs after the brace that begins a call."""
+"""The signs of an opening after its brace."""
 
 
 def spellings(key: str, marks: tuple[str, ...] = ("", '"'), ends: str = ":=") -> tuple[Signs, ...]:
@@ -66,7 +66,7 @@ def call_spellings(notation: Notation, shape: Shape) -> tuple[Signs, ...]:
 
 
 def words_to_call(notation: Notation, shape: Shape) -> Node:
-    """One lexeme: words, and then what begins a call."""
+    """One lexeme: words, then the opening of a call."""
     openings = call_spellings(notation, shape)
     after_brace = (seq(*(seq(_WHITE, s.char) if s.spaced else s.char for s in signs)) for signs in openings)
     return _lexeme(seq(_words(openings), "{", alt(*after_brace)))
@@ -86,7 +86,7 @@ def next_call(notation: Notation, shape: Shape) -> Node:
 def _words(openings: tuple[Signs, ...], first: str = "{") -> Node:
     """Any text in which no opening follows `first`; its last characters may be the beginning of one."""
     after_first = _incomplete(openings, first)
-    attempt = seq(first, after_first.prefix)  # which another `first` or the end breaks off
+    attempt = seq(first, after_first.prefix)  # ended by another `first` or the end of the text
     others = CharClass(chars.complement(chars.of(first)))
     return seq(repeat(alt(seq(repeat(attempt), first, after_first.mismatch), others)), repeat(attempt))
 
@@ -110,7 +110,7 @@ def _incomplete(openings: tuple[Signs, ...], first: str) -> _Incomplete:
     mismatches: list[Node] = [CharClass(other)]
     prefixes: list[Node] = []
     for char, rest in by_next.items():
-        if all(rest):  # else the opening is complete, and the text is no longer free
+        if all(rest):  # otherwise the opening is complete, and the text is no longer free
             after = _incomplete(tuple(rest), first)
             mismatches.append(seq(char, after.mismatch))
             prefixes.append(seq(char, after.prefix))
@@ -120,5 +120,5 @@ def _incomplete(openings: tuple[Signs, ...], first: str) -> _Incomplete:
 
 
 def _lexeme(text: Node) -> Node:
-    # The same language as `text`; the intersection makes it an automaton where it is written as rules.
+    # The same language as `text`; the intersection makes it an automaton if it is written as rules.
     return terminal(intersect((text, repeat(CharClass(chars.ALL)))))

@@ -1,7 +1,7 @@
-"""The rules of values: listed ones, alternatives, each type by its keywords, and the constraints that are unenforced.
+"""The rules of values: listed values, alternatives, each type with its keywords; and the unenforced constraints.
 
-`_node` decides which keyword a value's rule is made of: a custom grammar, a list of values, a choice, or the types. The
-functions below it are in this order; objects and arrays are in `containers`.
+`_node` decides from which keyword a value's rule is made: a custom grammar, a list of values, a choice, or the types.
+The functions below it are in this order; objects and arrays are in `containers`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
 
-# Keywords that no grammar enforces, the type that they apply to ("" for any), and why.
+# Keywords that no grammar enforces, the type to which they apply ("" for any), and the reason.
 _BEYOND = (
     ("array", "uniqueItems", "whether items repeat is not decided by a grammar"),
     ("array", "contains", "which item is the one is not decided by a grammar"),
@@ -59,12 +59,12 @@ _BEYOND = (
     ("object", "dependentSchemas", "it depends on which properties are there"),
     ("", "if", "it depends on the value as a whole"),
 )
-_MAX_LEVELS = 6  # of properties that are compared to find out whether alternatives overlap
+_MAX_LEVELS = 6  # of properties compared to decide whether alternatives overlap
 _TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
 
 
 def build_values(context: ToolContext) -> None:
-    """Make every pending rule, and those that they request."""
+    """Make all pending rules, and the rules that they request."""
     while context.pending:
         context.rule, parts, form = context.pending.pop()
         node = _node(context, context.rule, parts, form)
@@ -73,7 +73,7 @@ def build_values(context: ToolContext) -> None:
 
 
 def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
-    """The body of a rule for parts that apply together, by the first of the keywords below that one of them has."""
+    """The body of a rule for parts that apply together, from the first of the keywords below that any of them has."""
     custom = next((part for part in parts if CUSTOM in part.schema), None)
     if custom is not None and not (isinstance(form, TaggedValue) and form.style):
         return _closed(custom_node(context, name, custom, parts, form), form)
@@ -106,7 +106,7 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
         node = context.any_value(parts[0])
     else:
         node = _typed(context, name, types, parts)
-    if node == NEVER and len(context.impossible) == known:  # no part of it has given a reason already
+    if node == NEVER and len(context.impossible) == known:  # no part of it has already given a reason
         context.impossible.append(
             Impossible(name, parts[0].place.pointer, "its constraints contradict each other")
         )
@@ -133,12 +133,12 @@ def _listed(context: ToolContext, part: Part, parts: Parts, form: TaggedValue | 
 
 
 def _plain(value: Any) -> Any:
-    """The value to write: an integer as an integer literal, even where the schema lists it as 5.0."""
+    """The value to write: an integer as an integer literal, even if the schema lists it as 5.0."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: Parts, form: Form) -> Node:
-    """One of the alternatives of `anyOf` or `oneOf`, each a rule in which all the other parts apply as well."""
+    """One of the alternatives of `anyOf` or `oneOf`, each a rule to which all other parts also apply."""
     if keyword == "oneOf" and may_overlap(context.schema, part):
         context.note_unenforced(
             part, keyword, "its alternatives may overlap, and a grammar does not count them"
@@ -155,13 +155,13 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
 
 
 def may_overlap(schema: Schema, part: Part) -> bool:
-    """Whether a value may satisfy two alternatives of a `oneOf`, which a grammar cannot count; True if not decided."""
+    """Whether a value may satisfy two alternatives of a `oneOf`, which a grammar cannot count; True if undecided."""
     places = [part.at("oneOf", i) for i in range(len(part.schema["oneOf"]))]
     return any(_may_both(schema, a, b, _MAX_LEVELS) for a, b in combinations(places, 2))
 
 
 def _may_both(schema: Schema, a: Place, b: Place, levels: int) -> bool:
-    """Whether a value may satisfy both: by their types, their lists of values, and the properties both require."""
+    """Whether a value may satisfy both, judging by types, lists of values, and the properties that both require."""
     left, right = schema.expand([a]), schema.expand([b])
     if isinstance(left, str) or isinstance(right, str):
         return False
@@ -186,7 +186,7 @@ def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, leve
 
 
 def _types(parts: Parts) -> set[str]:
-    """The types that `type` allows; other keywords allow values of every other type."""
+    """The types that `type` allows; other keywords do not restrict the type."""
     declared = any("type" in part.schema for part in parts)
     return types_of(parts) if declared else types_of(())
 
@@ -200,7 +200,7 @@ def _enumerated(parts: Parts) -> set[str] | None:
 
 
 def _structured(context: ToolContext, part: Part, keyword: str, form: TaggedValue) -> int:
-    """The number of alternatives that may be arrays or objects, which are several lexemes."""
+    """The number of alternatives that may be arrays or objects, which consist of several lexemes."""
     if form.style is not None or not {"array", "object"} & form.types:
         return 0
     places = [part.at(keyword, place) for place in range(len(part.schema[keyword]))]
@@ -262,7 +262,7 @@ def _typed(
 
 
 def _note_types(context: ToolContext, parts: Parts, nodes: Mapping[str, Node]) -> None:
-    """Note which of several listed types are possible."""
+    """Note which of the listed types are possible."""
     for part in parts:
         listed = part.schema.get("type")
         for kind in listed if isinstance(listed, list) and len(listed) > 1 else ():

@@ -1,1 +1,1 @@
-"""GBNF text, whole: read without ever failing, checked, with a fix for each problem, formatted, made a rule tree."""
+"""GBNF texts: read without ever failing, checked, with fixes for problems, formatted, and turned into rule trees."""

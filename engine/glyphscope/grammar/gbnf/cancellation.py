@@ -1,4 +1,4 @@
-"""Checks that can be cancelled: a text of megabytes takes many seconds, and its result may no longer be needed.
+"""Checks that can be cancelled: a text of several megabytes takes many seconds, and its result may become obsolete.
 
 Every loop over a text reports its work here (`checkpoint`), so that no function in between has to pass `cancel` on.
 """
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from glyphscope.errors import GlyphscopeError
 
 EVERY = 2_000
-"""Pieces of work between two calls of `cancel`: a few milliseconds."""
+"""Pieces of work between two calls of `cancel`; they take a few milliseconds."""
 
 
 class CheckCancelled(GlyphscopeError):
@@ -32,7 +32,7 @@ _WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
 
 @contextmanager
 def stoppable(cancel: Callable[[], bool] | None) -> Iterator[None]:
-    """A context in which work calls `cancel` every few milliseconds, and raises CheckCancelled when it returns True."""
+    """A context in which work calls `cancel` every few milliseconds and raises CheckCancelled if it returns True."""
     if cancel is None:
         yield
         return

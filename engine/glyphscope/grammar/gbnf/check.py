@@ -1,7 +1,7 @@
-"""A GBNF text checked: its syntax tree, its problems, and its grammar if llama.cpp accepts it.
+"""The check of a GBNF text: its syntax tree, its problems, and its grammar if llama.cpp accepts it.
 
-`check_gbnf` reads (`parse`), checks (`lint`) and converts (`convert`). To add a check: `diagnose`. Which fixes are
-applied without asking: `apply_fixes`.
+`check_gbnf` reads (`parse`), checks (`lint`) and converts (`convert`). To add a check, see `diagnose`; for the fixes
+that are applied without asking, `apply_fixes`.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from glyphscope.grammar.tree import Grammar
 from glyphscope.text.lines import Lines
 
 MOST_DIAGNOSED = 1_000
-"""Errors, and as many other diagnostics, of each check: no one reads more."""
+"""The maximum number of errors, and of other diagnostics, of each check: more would not be read."""
 MOST_SHOWN = 10
-"""Errors in one message."""
+"""The maximum number of errors in one message."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
 _AMBIGUOUS = {
     "undefined-rule", "no-root", "stray-line", "missing-body", "left-recursion", "not-utf-8", "lone-surrogate",
     "nul-character",
 }  # fmt: skip
-"""Errors whose fix is one of several that could be meant."""
+"""Errors with several plausible fixes."""
 _ROUNDS = 50
-"""Limit of `apply_fixes`, which ends when a round has nothing to fix."""
+"""The maximum number of rounds of `apply_fixes`, which ends when a round has nothing to fix."""
 _NEAR = 200
-"""Edits with which a further one is compared: fixes come in the order of the text."""
+"""The number of edits with which a new one is compared; fixes are in the order of the text."""
 
 
 def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
     """The problems of the text's syntax and of its rules: errors, warnings and hints, in the order of the text.
 
-    The rules are not checked where there were so many problems that the text was not read to its end.
+    The rules are not checked if the text was not read to its end because it has too many problems.
     """
     diagnostics = list(document.problems)
     if not any(problem.code == "too-many-mistakes" for problem in diagnostics):
@@ -52,7 +52,7 @@ def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
 
 
 def _first(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
-    """The first errors, and the first of the others: no number of warnings hides an error."""
+    """The first errors and the first other diagnostics, so that warnings never hide an error."""
     errors = others = 0
     for diagnostic in diagnostics:
         if diagnostic.severity != "error":
@@ -81,21 +81,21 @@ class GbnfCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether llama.cpp accepts it: there is no error, though there may be warnings."""
+        """Whether llama.cpp accepts the text: it has no errors, but perhaps warnings."""
         return not any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
 
     @cached_property
     def grammar(self) -> Grammar | None:
-        """The rule tree; None unless `ok`. Raises CheckCancelled, where the check could be cancelled."""
+        """The rule tree; None unless `ok`. Raises CheckCancelled if the check can be cancelled."""
         with stoppable(self._cancel):
             return tree_of(self.document) if self.ok else None
 
 
 def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GbnfCheck:
-    """Read and check any text, in seconds for each megabyte.
+    """Read and check any text; takes seconds per megabyte.
 
-    Raises only CheckCancelled, when `cancel`, which is called every few milliseconds, returns True; so does the first
-    access to the result's `grammar`.
+    Raises only CheckCancelled, if `cancel`, which is called every few milliseconds, returns True; so does the first
+    access to `grammar` of the result.
     """
     with stoppable(cancel):
         document = read_gbnf(text)
@@ -103,9 +103,9 @@ def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GbnfCh
 
 
 def check_gbnf_bytes(data: bytes) -> GbnfCheck:
-    """The same for the bytes of a file: invalid UTF-8 and a byte order mark, which llama.cpp does not support, are
-    problems with their places. In the document's text each is the lone surrogate of Python's `surrogateescape`, with
-    which it can be written again.
+    """Check the bytes of a file: invalid UTF-8 and a byte order mark, which llama.cpp does not support, are reported
+    with their places. In the document's text, each such byte is the lone surrogate of Python's `surrogateescape`, so it
+    can be written again.
     """
     check = check_gbnf(data.decode("utf-8", "surrogateescape"))
     return GbnfCheck(check.document, tuple(_of_bytes(check.document.text, d) for d in check.diagnostics))
@@ -119,9 +119,9 @@ def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
 
 
 def apply_fixes(check: GbnfCheck) -> tuple[str, int]:
-    """The text with every error fixed that has a single fix, and their number.
+    """The text with all errors fixed that have a single fix, and the number of fixes.
 
-    Each round makes the fixes that do not overlap and checks again, as one problem can hide another.
+    Each round applies fixes that do not overlap, then checks again, as one problem can hide another.
     """
     text, count = check.document.text, 0
     for _ in range(_ROUNDS):
@@ -145,9 +145,9 @@ def _touch(a: Edit, b: Edit) -> bool:
 
 
 def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
-    """The rule tree. Raises GrammarError with each problem's line and column, both from 1.
+    """The rule tree of a text. Raises GrammarError with each problem's line and column, both from 1.
 
-    The first `before` characters, which the caller added, are not counted.
+    The first `before` characters, which the caller added, do not count.
     """
     check = _checked(text)
     if check.grammar is not None:
@@ -168,5 +168,5 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
 
 @lru_cache(maxsize=4)
 def _checked(text: str) -> GbnfCheck:
-    # cached, because other caches know a grammar by its identity
+    # cached, because other caches identify a grammar by its identity
     return check_gbnf(text)

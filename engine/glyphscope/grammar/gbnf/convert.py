@@ -1,7 +1,7 @@
-"""GBNF as the rule tree: its language in llama.cpp, under the user's own names.
+"""GBNF as a rule tree: the language that llama.cpp reads, under the user's names.
 
 Nothing is simplified, so that active rules and derivations show the written text. As in llama.cpp, an empty class is
-the empty text, an upper bound over 2,000 is ignored, and of several rules of one name the last counts.
+the empty text, an upper bound over 2,000 is ignored, and the last of several rules with one name counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
 
 
 def tree_of(document: GbnfDocument) -> Grammar:
-    """The grammar of a document that is known to have no errors."""
+    """The grammar of a document without errors."""
     bodies: Iterator[tuple[str, Part]] = ((rule.name, rule.body) for rule in document.rules)
     return Grammar(
         {name: Rule(name, bottom_up(body, attrgetter("inner"), _node)) for name, body in bodies}, ROOT
@@ -40,7 +40,7 @@ def tree_of(document: GbnfDocument) -> Grammar:
 
 
 def _node(node: Part, parts: list[Node]) -> Node:
-    """The node of a part, given the nodes of those in it."""
+    """The node of a part, given the nodes of its parts."""
     checkpoint()
     if isinstance(node, Alternatives):
         sequences = by_option(node, parts)

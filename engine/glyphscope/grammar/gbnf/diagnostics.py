@@ -8,11 +8,11 @@ import msgspec
 
 Severity: TypeAlias = Literal["error", "warning", "hint"]
 Edit: TypeAlias = tuple[int, int, str]
-"""Replace the code points from start to end (excluded) with the text."""
+"""Replaces the code points from start to end (exclusive) with the text."""
 
 
 class Fix(msgspec.Struct, frozen=True):
-    """Edits that remove a diagnostic. They do not overlap, and their places are those of the unedited text."""
+    """Edits that remove a diagnostic. They do not overlap, and their places refer to the unedited text."""
 
     title: str
     edits: tuple[Edit, ...]
@@ -28,10 +28,10 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 class Diagnostic(msgspec.Struct, frozen=True):
-    """A problem from `start` to `end` (code points from 0, `end` excluded).
+    """A problem from `start` to `end` (code points from 0, `end` exclusive).
 
-    An error makes llama.cpp reject the text, crash or hang. A warning is about accepted text that is hardly intended, a
-    hint about text that works, but has a better form.
+    An error makes llama.cpp reject the text, crash or hang. A warning concerns accepted text that is probably not
+    intended, a hint text that works but has a better form.
     """
 
     severity: Severity
@@ -43,7 +43,7 @@ class Diagnostic(msgspec.Struct, frozen=True):
 
 
 def fix(title: str, *edits: Edit) -> Fix:
-    """A fix of some edits."""
+    """A fix with these edits."""
     return Fix(title, edits)
 
 

@@ -1,1 +1,1 @@
-"""Texts made from grammars: samples of one, and differences between two."""
+"""Texts generated from grammars: samples of one grammar, and differences between two."""

@@ -1,10 +1,10 @@
-"""The shortest text that one grammar accepts and the other rejects, or the proof that there is none.
+"""The shortest text that one grammar accepts and the other rejects, or a proof that there is none.
 
-Both grammars are joined, with equivalent rules merged. Then pairs of states are searched from both start rules, those
-first whose shortest completion is shortest. Each set of characters that all states treat alike is followed once; pairs
-with the same continuations are one pair, and pairs whose two states have the same continuations are not followed. If
-the search ends, the answer is exact. With unbounded nesting it may not end: then the answer is true within the bound,
-which is reported.
+Both grammars are joined, with equivalent rules merged. Then pairs of states are searched from both start rules, in the
+order of their shortest completions. Each set of characters that all states treat alike is followed once; pairs with the
+same continuations count as one pair, and pairs whose two states have the same continuations are not followed. If the
+search ends, the answer is exact. With unbounded nesting it may not end; then the answer is true within the reported
+bound.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LIKED = "a0A_- .,;:xbz19"
 
 @dataclass(frozen=True)
 class Bound:
-    """The bound of the search in each of the two directions: pairs of states, characters of a text, seconds."""
+    """The bound of the search in each direction: pairs of states, characters of a text, seconds."""
 
     pairs: int = 60_000
     characters: int = 4_000
@@ -40,16 +40,16 @@ class Bound:
 
 DEFAULT_BOUND = Bound()
 
-_MOST_ROUNDS = 300  # of refinement: the longest chain of rules in which two rules may differ
+_MOST_ROUNDS = 300  # of refinement: the longest chain of rules before a difference
 _FEWEST_ROUNDS = 8
-_MOST_SHAPES = 200_000  # rules compared in all rounds together: about two seconds
+_MOST_SHAPES = 200_000  # rules compared in all rounds together, in about two seconds
 
 
 class Differences(NamedTuple):
     """A text of the first grammar only, and one of the second only; None where none was found.
 
-    `exhausted`: the search was complete, so that None twice proves that both languages are the same. `bound` says in
-    words how far the search went.
+    `exhausted`: the search was complete, so two Nones prove that both languages are the same. `bound` describes how far
+    the search went.
     """
 
     only_first: str | None
@@ -59,12 +59,12 @@ class Differences(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether no difference was found, within the bound."""
+        """Whether no difference was found within the bound."""
         return self.only_first is None and self.only_second is None
 
 
 class _Outcome(NamedTuple):
-    """The result of one direction: the text, if one was found, or how far the search went and why it stopped."""
+    """The result of one direction: the text if one was found; otherwise how far the search went and why it stopped."""
 
     text: str | None
     exhausted: bool
@@ -82,7 +82,7 @@ def shortest_differences(
 ) -> Differences:
     """The differences of the grammars. Raises GrammarError for an invalid grammar, MatchCancelled.
 
-    Tokens that a grammar names (`<think>`) are not characters: texts that depend on them alone are not compared.
+    Tokens that a grammar names (`<think>`) are not characters: differences that depend only on them are not found.
     """
     try:
         joined, roots = _joined(first, second)
@@ -124,7 +124,7 @@ class _Search:
         if not first.alive:
             return _Outcome(None, True, 0, 0, "")
         serial = count()
-        # by the least length of an accepted text; of equal ones the longer prefix, which is nearer to its end
+        # by the least length of an accepted text; among equals, the longer prefix first, as it is nearer to its end
         waiting = [(self._futures.least(first), 0, next(serial), first, second, "")]
         nearest = {self._pair(first, second): 0}
         until = time.monotonic() + self._bound.seconds
@@ -132,7 +132,7 @@ class _Search:
         while waiting:
             length, _, _, first, second, text = heapq.heappop(waiting)
             if len(text) > nearest[self._pair(first, second)]:
-                continue  # a shorter text to this pair was found since
+                continue  # a shorter text to this pair was found meanwhile
             if first.accepted and not second.accepted:
                 return _Outcome(text, False, done, len(text), "")
             if self._cancelled():
@@ -169,7 +169,7 @@ class _Search:
 
 
 def representatives(first: list[Ranges], second: list[Ranges]) -> Iterator[str]:
-    """A character of each class of those that are in the same of the given sets, and in one of the first ones."""
+    """One character for each class of characters that are in the same sets, and in at least one of the first ones."""
     edges: dict[int, list[int]] = {}
     ours = set(range(len(first)))
     for index, ranges in enumerate([*first, *second]):
@@ -214,20 +214,20 @@ def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
         for name, number in group.items()
     }
     roots = f"r{group[f'0.{first.root}']}", f"r{group[f'1.{second.root}']}"
-    # a separate root, so that the rules of both are reached
+    # a new root, so that the rules of both grammars are reached
     whole = Rule("call", alt(*(RuleRef(root) for root in roots)))
     return Grammar({**rules, "call": whole}, "call"), roots
 
 
 def _grouped(named: dict[str, Node]) -> dict[str, int]:
-    """The rules' classes, the same number for those that no number of expansions makes different (as Moore's)."""
+    """The equivalence classes of rules that no number of expansions distinguishes (as in Moore's algorithm)."""
     group = dict.fromkeys(named, 0)
     for _ in range(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _MOST_SHAPES // len(named)))):
         refined = _refined(named, group)
         if len(set(refined.values())) == len(set(group.values())):
             return refined
         group = refined
-    return {name: number for number, name in enumerate(named)}  # undecided: no two rules are merged
+    return {name: number for number, name in enumerate(named)}  # undecided: no rules are merged
 
 
 def _refined(named: dict[str, Node], group: dict[str, int]) -> dict[str, int]:

@@ -23,11 +23,11 @@ from glyphscope.registry.patterns import is_found
 from glyphscope.registry.pointer import follow_reference
 
 _DEEPEST = 24  # levels of an example
-_DEEPEST_OPTIONAL = 4  # levels of it with optional members, which may contain themselves
+_DEEPEST_OPTIONAL = 4  # levels with optional members, which may contain themselves
 _MOST_VALUES = 2_000  # in an example
-_MOST_STATES = 500  # that are visited for a pattern's shortest text
+_MOST_STATES = 500  # visited for a pattern's shortest text
 _LONGEST = 200
-"""Characters of a pattern's shortest text."""
+"""The maximum number of characters of a pattern's shortest text."""
 _USUAL = "a0x-_ ~é"
 """Preferred characters in a pattern's text, in this order."""
 
@@ -62,24 +62,24 @@ _BY_NAME = {
     "query": "AI news",
     "name": "Ann",
 }
-"""Typical values of an argument whose name has that ending."""
+"""Typical values of arguments, by the ending of their names."""
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 _Validator = extend(Draft202012Validator, pattern_keywords(is_found))
-"""jsonschema's matching may backtrack for ever on a schema's pattern, in the thread that shows a prompt."""
+"""Matches patterns safely: jsonschema's `re` may backtrack forever, in the thread that shows a prompt."""
 
 
 def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
     """Valid arguments for a tool's normalised `parameters`: its own example, or one with the required arguments.
 
-    None when no valid ones were found, because of a contradiction or a difficult pattern.
+    None if no valid ones were found, because of a contradiction or a difficult pattern.
     """
     for candidate in _candidates(schema):
         try:
             if isinstance(candidate, dict) and _Validator(schema).is_valid(candidate):
                 return candidate
-        except Exception:  # jsonschema raises what its parts raise: re.error, RecursionError, referencing's
+        except Exception:  # jsonschema passes on re.error, RecursionError and referencing's errors
             continue
     return None
 
@@ -96,7 +96,7 @@ def _candidates(schema: dict[str, Any]) -> Iterator[Any]:
 
 @lru_cache(maxsize=512)
 def matching_text(pattern: str, least: int = 0) -> str | None:
-    """A text of at least `least` characters that `pattern` finds a match in; None when none was found."""
+    """A text of at least `least` characters in which `pattern` finds a match; None if none was found."""
     try:
         automaton = Automaton.of(pattern_node(re.sub(r"\\[bBAzZ]", "", pattern)))
         if automaton.start.shortest > _LONGEST:
@@ -117,7 +117,7 @@ def _usual(ranges: Ranges) -> str:
 
 
 class _Maker:
-    """Makes a value for a schema, which need not be valid; `optional`: with optional members."""
+    """Makes a value for a schema, not necessarily a valid one; `optional`: with optional members."""
 
     def __init__(self, root: dict[str, Any], *, optional: bool) -> None:
         self._root = root
@@ -166,7 +166,7 @@ class _Maker:
     def _with_free_members(
         self, members: dict[str, Any], schema: dict[str, Any], least: float, depth: int
     ) -> dict[str, Any]:
-        """Members of names that the schema does not list added, up to `minProperties`."""
+        """The members with further ones that the schema does not list, up to `minProperties`."""
         patterns = schema.get("patternProperties", {})
         pattern, rule = next(iter(patterns.items()), (None, schema.get("additionalProperties", True)))
         start = (pattern and matching_text(pattern, 1)) or "name"
@@ -189,7 +189,7 @@ class _Maker:
 
 
 def _ending(choices: list[Any]) -> Any:
-    """The first alternative without nesting, else the first."""
+    """The first alternative without nesting; if there is none, the first."""
     plain = (
         c for c in choices if isinstance(c, dict) and _kind(c) not in ("object", "array") and "$ref" not in c
     )
@@ -199,15 +199,15 @@ def _ending(choices: list[Any]) -> Any:
 def example_value(
     root: dict[str, Any], schema: Any, name: str = "", *, optional: bool = False, depth: int = 1
 ) -> Any:
-    """A value for a schema inside `root` that is likely valid; the caller validates it where that matters.
+    """A probably valid value for a schema inside `root`; the caller validates it if that matters.
 
-    `name` is the argument's, which suggests a typical value; `optional`: with optional members.
+    `name` is the argument's name, which suggests a typical value; `optional`: with optional members.
     """
     return _Maker(root, optional=optional).value(schema, name, depth)
 
 
 def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
-    """Schemas that apply at once merged into one, with their `$ref` and `allOf`, as far as that is possible."""
+    """Merge schemas that apply together into one, including their `$ref` and `allOf`, as far as possible."""
     merged: dict[str, Any] = {}
     stack: list[Any] = [{"allOf": schemas}] if len(schemas) > 1 else [*schemas]
     for _ in range(_DEEPEST):
@@ -217,7 +217,7 @@ def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
         if not isinstance(part, dict):
             continue
         merged = _both(merged, {key: value for key, value in part.items() if key not in ("$ref", "allOf")})
-        # in the order in which a grammar writes their properties: those of `$ref`, then those of `allOf`
+        # in the order in which a grammar writes their properties: first `$ref`, then `allOf`
         stack.extend(reversed(part.get("allOf", ())))
         if isinstance(ref := part.get("$ref"), str) and (target := follow_reference(root, ref)):
             stack.append(target[1])
@@ -229,7 +229,7 @@ _SMALLER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "m
 
 
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Two schemas that apply at once; the properties and required names of both, the narrower of two bounds."""
+    """Merge two schemas that apply together: the properties and required names of both, the narrower bounds."""
     result = {**one, **other}
     for keyword in one.keys() & other.keys():
         first, second = one[keyword], other[keyword]
@@ -276,7 +276,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _number(schema: dict[str, Any], kind: str) -> int | float:
-    """A short number that bounds and `multipleOf` allow, the small whole ones first."""
+    """A short number that bounds and `multipleOf` allow, preferably a small integer."""
     check = Draft202012Validator({key: schema[key] for key in _BOUNDS if key in schema} | {"type": kind})
     low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf))
     high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf))
@@ -309,7 +309,7 @@ def _text(schema: dict[str, Any], name: str) -> str:
 
 
 def _distinct(value: Any, index: int, schema: Any) -> Any:
-    """Another value than those before it, where items must differ."""
+    """A value different from the previous ones, for items that must be unique."""
     choices = schema.get("enum") if isinstance(schema, dict) else None
     if isinstance(choices, list) and index < len(choices):
         return choices[index]

@@ -1,6 +1,6 @@
-"""Texts of a grammar: random ones, or enough of them to cover every alternative.
+"""Texts of a grammar: random ones, or enough to cover every alternative.
 
-Every walk ends: past the depth bound, or when a text gets long, it takes the choice with the shortest text.
+Every walk ends: beyond the depth bound, or if a text gets long, it takes the choice with the shortest text.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from glyphscope.grammar.shortest import Shortest, shortest_path
 from glyphscope.grammar.tree import Grammar, Node
 
 MAX_LENGTH = 1_000_000
-"""Characters; a grammar whose texts are all longer is rejected."""
+"""Characters; a grammar with only longer texts is rejected."""
 ROOM = 20_000
 """Characters by which a random text may exceed the shortest one."""
 MANY = 1_000
-"""Repetitions that are written of an item that can be empty."""
+"""The maximum number of written repetitions of an item that can be empty."""
 CHOICES = 3_000
-"""Random choices in one text; all others are the shortest."""
+"""The maximum number of random choices in one text; all further ones take the shortest text."""
 PLAIN: Ranges = ((0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))
 PRINTABLE: Ranges = ((0x20, 0x7E),)
 
@@ -31,13 +31,13 @@ Way: TypeAlias = "tuple[int, Way] | None"
 Trail: TypeAlias = "tuple[Trail, int] | None"
 """The same path linked from its end: the path to the part's parent, and its index."""
 Choice: TypeAlias = tuple[int, int]
-"""An alternative, an optional part or an entry: the id of the node, and which of its parts."""
+"""An alternative, an optional part or an entry: the id of the node, and the index of its part."""
 
 
 def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) -> list[str]:
-    """`n` texts of the grammar, the same ones for the same seed; they may repeat.
+    """`n` texts of the grammar, the same for the same seed; they may repeat.
 
-    Past `depth` nested rules every choice is the shortest. Characters are mostly letters and digits where the grammar
+    Beyond `depth` nested rules, every choice is the shortest. Characters are mostly letters and digits if the grammar
     allows them. Raises GrammarError for a grammar without a text.
     """
     shortest = _checked(grammar)
@@ -46,9 +46,9 @@ def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) ->
 
 
 def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
-    """The shortest text, and for each reachable rule, alternative and optional part a short text that contains it.
+    """The shortest text, and a short text for each reachable rule, alternative and optional part.
 
-    At most `limit` texts. Raises GrammarError for a grammar without a text.
+    Returns at most `limit` texts. Raises GrammarError for a grammar without a text.
     """
     shortest = _checked(grammar)
     random = Random(0)
@@ -57,7 +57,7 @@ def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
     callers: dict[str, tuple[str, Trail]] = {}
     waiting = [grammar.root]
     seen = {grammar.root}
-    for name in waiting:  # which grows in this loop
+    for name in waiting:  # grows in this loop
         for piece in _pieces(grammar.rules[name].body, shortest):
             called = piece.called
             if called is not None and called not in seen and shortest.rule_length(called) is not None:
@@ -108,7 +108,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(body: Node, shortest: Shortest) -> list[_Piece]:
-    """The parts of a body that are a choice, or call a rule, in the order of the text."""
+    """The parts of a body that are choices or call a rule, in the order of the text."""
     pieces: list[_Piece] = []
     waiting: list[tuple[Node, Trail, Choice | None]] = [(body, None, None)]
     while waiting:
@@ -137,7 +137,7 @@ def _pieces(body: Node, shortest: Shortest) -> list[_Piece]:
 
 
 class _Walk:
-    """Makes one text. `covered` collects the choices that were taken."""
+    """Makes one text. `covered` collects the choices taken."""
 
     def __init__(
         self, grammar: Grammar, shortest: Shortest, random: Random, depth: int,
@@ -191,7 +191,7 @@ class _Walk:
         return "".join(pieces)
 
     def _affordable(self, node: Node) -> int | None:
-        """The length of the node's shortest text, if there is room for it."""
+        """The length of the node's shortest text if there is room for it, else None."""
         length = self.shortest.length(node)
         return length if length is not None and length <= self.room else None
 
@@ -202,7 +202,7 @@ class _Walk:
         options = [index for index, option in enumerate(node.options) if self._affordable(option) is not None]
         self.choices -= 1
         plain = [index for index in options if _is_plain(node.options[index])]
-        if plain and self.random.random() < 0.7:  # else half of a string's characters would be escapes
+        if plain and self.random.random() < 0.7:  # otherwise half of a string's characters would be escapes
             options = plain
         index = self.random.choice(options) if options else best
         self.room -= self.shortest.length(node.options[index]) or 0
@@ -223,7 +223,7 @@ class _Walk:
         return times
 
     def _entries(self, node: tree.Unordered, free: bool, way: Way) -> list[tuple[Node, Way]]:
-        """The entries and separators; one that is forced comes first, with the way into it."""
+        """The entries and separators; a forced entry comes first, with the way into it."""
         forced = way[0] if way else None
         chosen = self._chosen(node, free, forced)
         self.covered.update((id(node), place) for place in chosen)
@@ -235,7 +235,7 @@ class _Walk:
         return parts
 
     def _chosen(self, node: tree.Unordered, free: bool, forced: int | None) -> list[int]:
-        """The numbers of the entries: all required ones, and others, at random if `free`."""
+        """The numbers of the chosen entries: all required ones, and others, at random if `free`."""
         last = len(node.members)
         required = [place for place in range(last) if node.required >> place & 1]
         lengths = {place: self.shortest.length(node.entry(place)) for place in range(last + 1)}

@@ -1,1 +1,1 @@
-"""From the rule tree to llguidance's variant of Lark: lexemes that lose no text, and the text itself."""
+"""Convert the rule tree to llguidance's variant of Lark: choose lexemes that lose no text, and write the text."""

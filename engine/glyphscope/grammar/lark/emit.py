@@ -1,4 +1,4 @@
-"""Emission for llguidance: its variant of Lark's syntax.
+"""Output for llguidance, in its variant of Lark's syntax.
 
 A grammar that was not made for a lexer is first divided into lexemes that lose none of its texts
 (`lexeme_partition.py`). Then each rule becomes a line of Lark, and so does each lexeme that is more than a literal
@@ -34,9 +34,9 @@ class _Emitted(NamedTuple):
 
 
 def to_lark(grammar: Grammar) -> str:
-    """The grammar for llguidance, checked by it. Raises GrammarError with its message.
+    """The grammar for llguidance, checked by it. Raises GrammarError with llguidance's message.
 
-    The check needs no model, so a grammar that names tokens of a vocabulary is left to the model's own check.
+    The check has no model, so a grammar that names tokens of a vocabulary is only checked when a model loads it.
     """
     return _emit(ByIdentity(grammar)).text
 
@@ -44,13 +44,13 @@ def to_lark(grammar: Grammar) -> str:
 def lark_unenforced(grammar: Grammar) -> tuple[Unenforced, ...]:
     """The constraints that the text for llguidance does not enforce: the grammar's, and those too large for lexemes.
 
-    Raises GrammarError as `to_lark` does.
+    Raises GrammarError like `to_lark`.
     """
     return _emit(ByIdentity(grammar)).unenforced
 
 
 def lark_rules(grammar: Grammar) -> Grammar:
-    """The rules of the text for llguidance, which is the language that the mask enforces. Raises as `to_lark` does."""
+    """The rules of the text for llguidance: the language that the mask enforces. Raises GrammarError like `to_lark`."""
     return _emit(ByIdentity(grammar)).rules
 
 
@@ -63,7 +63,7 @@ def _emit(key: ByIdentity[Grammar]) -> _Emitted:
         if not emitter.names_tokens:
             refusal = service.refusal(text, seconds=max(1.0, seconds_left()))
             if refusal:
-                # its reasons begin with a place; a message that begins with its name reports a crash or a timeout
+                # a reason begins with a place; a message that begins with "llguidance" reports a crash or a timeout
                 hint = service.HINT if refusal.startswith("llguidance") else ""
                 raise GrammarError(
                     f"llguidance rejects the grammar: {refusal}", where=emitter.rule_at(refusal), hint=hint
@@ -72,10 +72,10 @@ def _emit(key: ByIdentity[Grammar]) -> _Emitted:
 
 
 class _Emitter:
-    """The lines of a grammar's rules, under names that Lark takes: small letters, digits, hyphens, and none `start`."""
+    """Writes a grammar's rules under names that Lark accepts: lower-case letters, digits, hyphens, but not `start`."""
 
     def __init__(self, grammar: Grammar) -> None:
-        self.names_tokens = False  # whether the text needs a vocabulary, known once it is emitted
+        self.names_tokens = False  # whether the text needs a vocabulary; known after `emit`
         self._grammar = grammar
         self._terminals: dict[Node, str] = {}  # names of lexemes, by their bodies
         self._unordered: dict[Node, str] = {}  # references to the parametric rules of members in any order
@@ -102,7 +102,7 @@ class _Emitter:
         return "\n".join(lines) + "\n"
 
     def rule_at(self, message: str) -> str:
-        """The name in the grammar of the rule that a message of llguidance is about; "" if it is about none."""
+        """The grammar's name of the rule that a message of llguidance concerns; "" if it concerns none."""
         line = _LINE.search(message)
         rules = list(self._grammar.rules)
         return rules[int(line[1]) - 2] if line and 2 <= int(line[1]) < len(rules) + 2 else ""

@@ -1,10 +1,10 @@
 """The characters that may follow a lexeme anywhere in a grammar: FIRST and FOLLOW (Aho, Sethi, Ullman §4.4).
 
-A set of lexemes is an integer with a bit for each, by its number. `_find_first` computes FIRST, the lexemes that a rule
-may begin with, and `_find_follow` FOLLOW, the lexemes that may follow a lexeme; `of` translates that to characters.
+A set of lexemes is an integer with one bit per lexeme number. `_find_first` computes FIRST, the lexemes that a rule may
+begin with, and `_find_follow` FOLLOW, the lexemes that may follow a lexeme; `of` translates these to characters.
 
-Rules are read after those that they refer to for FIRST, and before them for FOLLOW, so that only recursive ones are
-read more than once.
+Rules are read after the rules that they refer to for FIRST, and before them for FOLLOW, so that only recursive rules
+are read more than once.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, refs
 
 _First: TypeAlias = tuple[bool, int]
-"""Whether a node is nullable, and the lexemes that it may begin with."""
+"""Whether a node is nullable, and the lexemes with which it may begin."""
 
 
 class FollowSets:
-    """The FOLLOW sets of a grammar; `characters` has its lexemes, each with the characters that it may begin with."""
+    """The FOLLOW sets of a grammar; `characters` maps each lexeme to the characters with which it may begin."""
 
     def __init__(self, grammar: Grammar, characters: Mapping[Node, Ranges]) -> None:
         self._rules = {name: rule.body for name, rule in grammar.rules.items()}
         self._numbers = {lexeme: number for number, lexeme in enumerate(characters)}
         self._characters = tuple(characters.values())
-        # Nodes are known by their identity: hashing them again and again would take most of the time.
+        # Nodes are keyed by identity: hashing them repeatedly would take most of the time.
         self._lexemes: dict[int, tuple[bool, int]] = {}
         self._first: dict[int, _First] = {}
         self._rule_first = dict.fromkeys(self._rules, (False, 0))
         order = list(callees_first(self._rules, lambda name: refs(self._rules[name])))
         self._find_first(order)
-        self._follow: dict[int, int] = {}  # the lexemes that may follow a lexeme, both by their numbers
+        self._follow: dict[int, int] = {}  # a lexeme's number to the set of lexemes that may follow
         self._find_follow(grammar.root, order[::-1])
         self._unions: dict[int, Ranges] = {0: ()}
 
     def of(self, number: int) -> Ranges:
-        """The characters that may follow a lexeme, by its number in `characters`."""
+        """The characters that may follow a lexeme, given its number in `characters`."""
         lexemes = self._follow.get(number, 0)
         if lexemes not in self._unions:
             self._unions[lexemes] = chars.union(*{self._characters[other] for other in _bits(lexemes)})
@@ -57,7 +57,7 @@ class FollowSets:
                 first = self._first_of(self._rules[name])
                 if first != self._rule_first[name]:
                     self._rule_first[name] = first
-                    changed = True  # rules that were read before it may refer to it
+                    changed = True  # rules that were read earlier may refer to it
 
     def _first_of(self, node: Node) -> _First:
         if isinstance(node, tree.RuleRef):
@@ -145,7 +145,7 @@ class FollowSets:
 
 
 def _bits(number: int) -> list[int]:
-    """The places of the bits that are set."""
+    """The positions of the set bits."""
     places = []
     while number:
         low = number & -number

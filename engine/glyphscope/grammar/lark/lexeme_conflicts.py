@@ -1,11 +1,11 @@
-"""The lexemes with which a lexer that takes the longest one and never goes back would lose texts.
+"""The lexemes with which a lexer that takes the longest match and never goes back would lose texts.
 
-A lexeme is in conflict if it can continue a text of another lexeme, or its own text, with a character that may follow
-there in the grammar, or with another character of the same first byte, because the lexer reads bytes.
+A lexeme is in conflict if it can continue a text of another lexeme, or one of its own, with a character that may follow
+there in the grammar, or with another character with the same first byte, because the lexer reads bytes.
 
 The characters that continue a text of one lexeme in another are found by reading both automata together (`_search`) and
-remembered by pairs: the tools of a registry have most of their lexemes in common, and so have the rounds of a
-partition. Lexemes too large to be read count as a conflict.
+cached by pair: the tools of a registry have most of their lexemes in common, and so do the rounds of a partition.
+Lexemes too large to be read count as being in conflict.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import Except, Grammar, Literal, Node, Repeat, Terminal, with_parts
 
 MAX_STATES = 8_000  # of two lexemes that are read together
-MAX_SEARCHED = 40_000  # states in all, for one grammar
+MAX_SEARCHED = 40_000  # states in total, for one grammar
 MAX_REMEMBERED = 5_000  # lexemes
 
 _FEW = 4  # repetitions that are counted in the first, cheap search
@@ -35,9 +35,9 @@ class _TooManyStates(Exception):
 
 
 class _Automata(NamedTuple):
-    """A lexeme's first state, that without the upper bounds of its repetitions, and its first characters.
+    """A lexeme's first state, the same without upper bounds of repetitions (`unbounded`), and its first characters.
 
-    `quoted`: each text is a JSON string. None of these begins another one, so they are never in conflict.
+    `quoted`: each text is a JSON string. No JSON string is a prefix of another, so they are never in conflict.
     """
 
     start: DfaState
@@ -47,14 +47,14 @@ class _Automata(NamedTuple):
 
 
 class _Continuation(NamedTuple):
-    """The characters that continue a text of one lexeme in another, and how many states it took to collect them."""
+    """The characters that continue a text of one lexeme in another, and the number of states read to find them."""
 
     characters: Ranges
     states: int
 
 
 class LexemeConflicts:
-    """Finds the conflicts of lexemes, and remembers them. `searches` counts the pairs that were read together."""
+    """Finds and caches the conflicts of lexemes. `searches` counts the pairs that were read together."""
 
     def __init__(self) -> None:
         self.searches = 0
@@ -65,11 +65,11 @@ class LexemeConflicts:
         string = string_node("json")
         assert isinstance(string, Terminal)
         self._string = self._automaton.state_of(string.body)
-        self._known: dict[Node, _Automata | None] = {}  # None for one that is too large
+        self._known: dict[Node, _Automata | None] = {}  # None if too large
         self._pairs: dict[tuple[DfaState, DfaState], _Continuation] = {}
 
     def among(self, grammar: Grammar, lexemes: Iterable[Node]) -> set[Node]:
-        """Those of the grammar's lexemes that are in conflict. Raises GrammarError when the time is used up."""
+        """The grammar's lexemes that are in conflict. Raises GrammarError if the time limit is exceeded."""
         if len(self._known) > MAX_REMEMBERED:
             self._forget()
         listed = list(lexemes)  # their indices are their numbers below
@@ -111,7 +111,7 @@ class LexemeConflicts:
         return self._known[lexeme]
 
     def _compile(self, lexeme: Node) -> _Automata | None:
-        if isinstance(lexeme, Literal):  # read as it is, without an automaton
+        if isinstance(lexeme, Literal):  # read directly, without an automaton
             state = self._automaton.state(())
             return _Automata(state, state, ((ord(lexeme.text[0]),) * 2,))
         try:
@@ -137,11 +137,11 @@ class LexemeConflicts:
         return continues, bool(chars.intersection(self._next(state), after_text))
 
     def _continues(self, one: _Automata, other: _Automata, after: Ranges, budget: int) -> tuple[bool, int]:
-        """Whether the other lexeme continues a text of the one, and how many states it took to decide that."""
+        """Whether `other` continues a text of `one`, and the number of states read to decide that."""
         if (one.quoted and other.quoted) or not chars.intersection(one.first, other.first):
             return False, 0
         states = 0
-        # without upper bounds they have few states, and more texts: if those are not in conflict, neither are these
+        # without upper bounds they have fewer states and more texts; without a conflict there, there is none at all
         for start, second in ((one.unbounded, other.unbounded), (one.start, other.start)):
             if states > budget:
                 return True, states
@@ -157,7 +157,7 @@ class LexemeConflicts:
             self.searches += 1
             try:
                 known = self._search(one, other)
-            except (GrammarError, _TooManyStates):  # an automaton limits its states and the ways open at once
+            except (GrammarError, _TooManyStates):  # automata limit their states and their terms per state
                 known = _Continuation(chars.ALL, MAX_STATES)
             self._pairs[one, other] = known
         return known
@@ -172,7 +172,7 @@ class LexemeConflicts:
         return _Continuation(chars.union(*characters), states)
 
     def _pairs_from(self, waiting: list[tuple[DfaState, DfaState]]) -> Iterator[tuple[DfaState, DfaState]]:
-        """The pairs of states that the same texts lead to from these. Raises _TooManyStates."""
+        """The pairs of states to which the same texts lead from these. Raises _TooManyStates."""
         seen = set(waiting)
         while waiting:
             left, right = waiting.pop()
@@ -185,7 +185,7 @@ class LexemeConflicts:
                 raise _TooManyStates
 
     def _after_a_character(self, one: DfaState, other: DfaState) -> list[tuple[DfaState, DfaState]]:
-        """The pairs of states that the same character leads to."""
+        """The pairs of states to which the same character leads."""
         if one is other:
             return [(target, target) for _, target in self._automaton.moves(one)]
         moves = self._automaton.moves(other)
@@ -197,7 +197,7 @@ class LexemeConflicts:
         ]
 
     def _is_within(self, one: DfaState, other: DfaState) -> bool:
-        """Whether every text of the one is a text of the other; False also where that has too many states."""
+        """Whether every text of `one` is a text of `other`; also False if `other` has too many states."""
         try:
             return not any(
                 (left.final and not right.final) or chars.subtract(self._next(left), self._next(right))
@@ -212,7 +212,7 @@ class LexemeConflicts:
 
 
 def _continuing_literals(literals: dict[str, int], after: Sequence[Ranges]) -> Iterator[int]:
-    """The literals that continue another one with a character that may follow it."""
+    """The literals that continue another literal with a character that may follow it."""
     for text, number in literals.items():
         beginnings = ((text[:size], text[size]) for size in range(1, len(text)))
         if any(
@@ -222,7 +222,7 @@ def _continuing_literals(literals: dict[str, int], after: Sequence[Ranges]) -> I
 
 
 def _without_bounds(node: Node) -> Node:
-    """The node without the upper bounds of its long repetitions: a text of 1 to 1000 characters is 1000 states."""
+    """The node without upper bounds of long repetitions: a text of 1 to 1000 characters needs 1000 states."""
     if isinstance(node, Except):
         return node
     unbounded = with_parts(node, map(_without_bounds, node.inner))

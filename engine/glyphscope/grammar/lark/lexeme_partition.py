@@ -1,20 +1,20 @@
-"""Lexemes for a grammar that has none, chosen so that llguidance's lexer loses no text.
+"""Lexemes for a grammar without any, chosen so that llguidance's lexer loses no text.
 
-**The problem.** llguidance reads a text by a lexer and a parser. Where the grammar allows several lexemes, the lexer
-takes the longest one and never goes back (maximal munch); all lexemes of that length go to the parser. Lexemes that
-overlap lose texts this way: `("a" | "ab") "bc"` rejects `abc` (measured), because `ab` is longer than `a`, and no `bc`
+**The problem.** llguidance reads a text with a lexer and a parser. If the grammar allows several lexemes, the lexer
+takes the longest one and never goes back (maximal munch); all lexemes of that length go to the parser. Overlapping
+lexemes lose texts this way: `("a" | "ab") "bc"` rejects `abc` (measured), because `ab` is longer than `a`, and no `bc`
 follows it.
 
 **The condition.** A set of lexemes loses nothing if no text of a lexeme continues, in any lexeme of the set, with a
-character that may also follow it in the grammar. `lexeme_conflicts.py` finds the lexemes that violate it, by the
-characters of `follow_sets.py`. Single characters never do. But a mask is fast only where lexemes are large.
+character that may also follow it in the grammar. `lexeme_conflicts.py` finds the lexemes that violate this, using the
+characters of `follow_sets.py`. Single characters never do. But a mask is fast only if lexemes are large.
 
-**The algorithm** (`_partitioned`). The rules are rewritten over the largest possible lexemes: whole regular parts, or a
-builder's own lexemes. Those in conflict are split into the lexemes of their parts, and the rules that use them are
-rewritten, until none is in conflict. Where that takes too many rounds or lexemes, all are split into single characters.
+**The algorithm** (`_partitioned`). The rules are rewritten over the largest possible lexemes: whole regular parts, or
+the lexemes of a builder. Those in conflict are split into the lexemes of their parts, and the rules that use them are
+rewritten, until none is in conflict. If that takes too many rounds or lexemes, all are split into single characters.
 
 `_Partition._over_lexemes` decides how one lexeme is split. An intersection that is split becomes the rules of its
-automaton (`regular/intersections.py`), without its weakest part if that is too large.
+automaton (`regular/intersections.py`), without its weakest part if it is too large.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ from glyphscope.grammar.tree import (
     with_parts,
 )  # fmt: skip
 
-MAX_NODES = 300  # of a lexeme, with the bodies of the rules that it refers to
-MAX_LEXEMES = 1500  # distinct ones that are compared with each other
+MAX_NODES = 300  # of a lexeme, including the bodies of the rules that it refers to
+MAX_LEXEMES = 1500  # distinct lexemes that are compared with each other
 MAX_ROUNDS = 8  # of splitting
 
 _TOO_LARGE = "together with the rest it is too large to be taken apart for llguidance's lexer"
-"""Why a part of an intersection was dropped."""
+"""The reason for dropping a part of an intersection."""
 
-_SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")  # split off a literal's start, and its end
+_SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")  # split off the start and the end of a literal
 
 
 def partition_lexemes(grammar: Grammar) -> Grammar:
-    """The same language over lexemes of which no text is lost.
+    """The same language over lexemes that lose no text.
 
-    A part of an intersection that is too large to be split is dropped, and listed in `unenforced` of the result.
-    Raises GrammarError if the grammar derives no text, or when the time is used up.
+    A part of an intersection that is too large to be split is dropped and listed in `unenforced` of the result.
+    Raises GrammarError if the grammar derives no text, or if the time limit is exceeded.
     """
     return _partitioned(grammar, LexemeConflicts(), merge=True)
 
@@ -77,8 +77,8 @@ def partition_lexemes(grammar: Grammar) -> Grammar:
 def with_partitioned_rules(grammar: Grammar) -> Grammar:
     """A builder's grammar with everything below its `unlexed` rules partitioned.
 
-    Each of them by itself: no two are open at once. Lexemes are only split, never merged: a builder's have the size
-    with which engines are fast, and a whole object as one lexeme would cost llguidance an automaton for it.
+    Each of these rules is partitioned separately, as no two are open at once. Lexemes are only split, never merged: a
+    builder's lexemes have the size that is fastest, and a whole object as one lexeme would need its own automaton.
     """
     rules = dict(grammar.rules)
     unenforced = dict.fromkeys(grammar.unenforced)
@@ -94,7 +94,7 @@ def with_partitioned_rules(grammar: Grammar) -> Grammar:
 
 
 def as_lexeme(grammar: Grammar) -> Node | None:
-    """The whole grammar as one regular node; None where it is recursive, names tokens or is too large."""
+    """The whole grammar as one regular node; None if it is recursive, names tokens or is too large."""
     return _regular_rules(limit_depth(grammar)).get(grammar.root)
 
 
@@ -113,7 +113,7 @@ def _partitioned(given: Grammar, conflicts: LexemeConflicts, *, merge: bool) -> 
 
 
 class _Rewritten(NamedTuple):
-    """A rule over lexemes, and those that it uses, in their order."""
+    """A rule over lexemes, and the lexemes that it uses, in their order."""
 
     rule: Rule
     lexemes: dict[Node, None]
@@ -122,8 +122,8 @@ class _Rewritten(NamedTuple):
 class _Partition:
     """A grammar's rules rewritten over lexemes: regular nodes, except those that were split.
 
-    `merge`: neighbours that are regular become one lexeme, rules without recursion included. `characters`: every lexeme
-    is split, into single characters.
+    `merge`: regular neighbours become one lexeme, including rules without recursion. `characters`: every lexeme is
+    split into single characters.
     """
 
     def __init__(self, grammar: Grammar, *, merge: bool, characters: bool = False) -> None:
@@ -132,10 +132,10 @@ class _Partition:
         self._characters = characters
         self._split: set[Node] = set()
         self._rewritten: dict[str, _Rewritten] = {}
-        self._lexemes: dict[Node, None] = {}  # of the rule that is being rewritten
+        self._lexemes: dict[Node, None] = {}  # of the rule being rewritten
         self._origin = NOWHERE  # of that rule
         self._unenforced: dict[Unenforced, None] = {}  # parts dropped from intersections
-        self._automata: dict[str, Node] = {}  # rules of the automata that intersections became
+        self._automata: dict[str, Node] = {}  # rules of automata made from intersections
         self._regular_rules = _regular_rules(grammar) if merge else {}
         self._regular: dict[int, tuple[Node, Node | None]] = {}  # by identity, with the node to keep it alive
 
@@ -159,7 +159,7 @@ class _Partition:
         return Grammar(rules, self._grammar.root, (*self._grammar.unenforced, *self._unenforced)), lexemes
 
     def _rule(self, name: str) -> Rule:
-        """The rule over lexemes; one of the grammar, or of an automaton."""
+        """The rule over lexemes; it is a rule of the grammar or of an automaton."""
         check_time()
         rule = self._grammar.rules.get(name)
         if rule is None:
@@ -168,7 +168,7 @@ class _Partition:
         return Rule(name, self._over_lexemes(rule.body, self._merge), rule.origin)
 
     def _over_lexemes(self, node: Node, merge: bool) -> Node:
-        """The node as one lexeme if it is regular and need not be split, or else made of the lexemes of its parts."""
+        """The node as one lexeme if it is regular and need not be split; otherwise as the lexemes of its parts."""
         lexeme = self._as_regular(node, merge)
         if lexeme == EMPTY:
             return EMPTY
@@ -187,7 +187,7 @@ class _Partition:
             return alt(*(self._over_lexemes(part, merge) for part in self._merged(node, merge)))
         if isinstance(node, Seq):
             return _side_by_side(self._over_lexemes(part, merge) for part in self._merged(node, merge))
-        if isinstance(node, Unordered):  # without `free`, NEVER is in its place, which is not a lexeme
+        if isinstance(node, Unordered):  # without `free`, its place has NEVER, which is not a lexeme
             return with_parts(
                 node, [part if part == NEVER else self._over_lexemes(part, merge) for part in node.inner]
             )
@@ -200,7 +200,7 @@ class _Partition:
         return not self._characters and lexeme not in self._split
 
     def _split_literal(self, text: str, merge: bool) -> Node:
-        """A sign at the start or end by itself, so that a key between signs may stay whole; else single characters."""
+        """Split off a sign at the start or end, so that a key between signs may stay whole; else into characters."""
         if text[0] in _SIGNS and len(text) > 1:
             return _side_by_side((self._character(text[0]), self._over_lexemes(Literal(text[1:]), merge)))
         if text[-1] in _ENDS and len(text) > 1:
@@ -208,7 +208,7 @@ class _Partition:
         return seq(*map(self._character, text))
 
     def _split_intersection(self, node: Intersect, merge: bool) -> Node:
-        """The rules of its automaton, or the one part that is left of it over lexemes."""
+        """The rules of the intersection's automaton, or its only remaining part over lexemes."""
         split = right_linear(node, self._new_rule, self._automata, self._note_dropped)
         return split if isinstance(split, RuleRef) else self._over_lexemes(split, merge)
 
@@ -231,13 +231,13 @@ class _Partition:
         return joined(node, map(self._in_characters, node.inner))
 
     def _character(self, char: str) -> Node:
-        # A class, because neighbouring literals would join into one lexeme again.
+        # A class, because neighbouring literals would be joined into one lexeme again.
         character = CharClass(((ord(char), ord(char)),))
         self._lexemes[character] = None
         return character
 
     def _merged(self, node: Seq | Alt, merge: bool) -> Iterator[Node]:
-        """The parts, regular neighbours merged unless that is all of them, too large, or was split."""
+        """The parts, with regular neighbours merged unless these are all parts, too large together, or were split."""
         parts = [(part, self._as_regular(part, merge) if merge else None) for part in node.inner]
         for _, group in groupby(parts, lambda pair: pair[1] is not None):
             neighbours = list(group)
@@ -249,7 +249,7 @@ class _Partition:
                 yield whole
 
     def _as_regular(self, node: Node, merge: bool) -> Node | None:
-        """The node without references, where it is regular and not too large; without `merge`, a leaf or a lexeme."""
+        """The node without references if it is regular and not too large; without `merge`, only a leaf or a lexeme."""
         if not merge and isinstance(node, RuleRef | Seq | Alt | Repeat | Unordered):
             return EMPTY if node == EMPTY else None
         known = self._regular.get(id(node))
@@ -262,16 +262,14 @@ class _Partition:
 
 
 def _regular_rules(grammar: Grammar) -> dict[str, Node]:
-    """The bodies of the rules that are not recursive, without references, as far as they are not too large."""
+    """The bodies, without references, of the rules that are neither recursive nor too large."""
     regular: dict[str, Node] = {}
 
     def of(node: Node) -> Node | None:
         return _without_references(node, regular, of)
 
     for name in callees_first(grammar.rules, lambda name: refs(grammar.rules[name].body)):
-        body = of(
-            grammar.rules[name].body
-        )  # None for a recursive rule: a rule that it needs is not there yet
+        body = of(grammar.rules[name].body)  # None for a recursive rule: a rule that it needs is missing
         if body is not None:
             regular[name] = body
     return regular
@@ -306,13 +304,13 @@ def _is_character(lexeme: Node) -> bool:
 
 
 def _side_by_side(parts: Iterable[Node]) -> Node:
-    """The parts as a sequence, not joined as `seq` does: two literals are two lexemes here."""
+    """The parts as a sequence, not joined as by `seq`: two literals are two lexemes here."""
     some = tuple(part for part in parts if part != EMPTY)
     return some[0] if len(some) == 1 else Seq(some)
 
 
 def _below(rules: dict[str, Rule], root: str) -> Grammar:
-    """The grammar of a rule and those that it leads to."""
+    """The grammar of a rule and all rules reachable from it."""
     names = reachable([root], lambda name: refs(rules[name].body))
     return Grammar({name: rules[name] for name in names}, root)
 

@@ -1,8 +1,8 @@
-"""Entries in any order for llguidance: parametric rules, whose parameter is the 64-bit set of the entries so far.
+"""Entries in any order for llguidance: parametric rules whose parameter is the 64-bit set of the entries so far.
 
-The first bits are those of the required members, then come those of the others, then those that count free entries: one
-bit for each entry, so that set bits can be counted over all entries; where every member is required, a binary number,
-which takes fewer. (https://github.com/guidance-ai/llguidance/blob/main/docs/parametric.md)
+The required members have the first bits, then the other members, then the bits that count free entries: one bit per
+entry, so that set bits can be counted over all entries, or a binary number, which takes fewer bits, if every member is
+required. (https://github.com/guidance-ai/llguidance/blob/main/docs/parametric.md)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from glyphscope.grammar.tree import NEVER, Node, Unordered
 
 BITS = 64
-"""Of llguidance's parameter."""
+"""The size of llguidance's parameter."""
 
 
 def bits_needed(node: Unordered) -> int:
@@ -22,14 +22,14 @@ def bits_needed(node: Unordered) -> int:
 
 
 class ParametricRules(NamedTuple):
-    """The reference that replaces the entries, and the lines of the rules it needs."""
+    """The reference that replaces the entries, and the lines of the rules that it needs."""
 
     reference: str
     lines: list[str]
 
 
 def parametric_rules(node: Unordered, name: str, spell: Callable[[Node], str]) -> ParametricRules:
-    """The entries' rules, with names that begin with `name`; no other name may. `spell` writes a node in Lark."""
+    """The rules of the entries; their names begin with `name`, and no others may. `spell` writes a node in Lark."""
     rules = _Rules(node, f"{name}-more", spell)
     if node.leading:
         return ParametricRules(f"{rules.name}::0x0", rules.lines())
@@ -41,27 +41,27 @@ def _free_bits(node: Unordered) -> int:
 
 
 def _as_number(node: Unordered) -> bool:
-    """Whether free entries are counted in a number: no other bits count them."""
+    """Whether free entries are counted as a binary number, because no other bits must be counted with them."""
     return node.required.bit_count() == len(node.members)
 
 
 class _Rules:
-    """The rules of one node. Bits are in the order of the entries here: required members first, then the others."""
+    """The rules of one node. Entries are in the order of their bits: required members, then the others."""
 
     def __init__(self, node: Unordered, name: str, spell: Callable[[Node], str]) -> None:
         self._node, self.name = node, name
         places = range(len(node.members))
         required = [place for place in places if node.required >> place & 1]
         order = [*required, *(place for place in places if place not in required)]
-        self._needed = len(required)  # the first bit after those of required members
-        self._named = len(node.members)  # the first bit after those of all members
-        self._end = bits_needed(node)  # the first bit after those that count free entries
+        self._needed = len(required)  # the first bit after the required members
+        self._named = len(node.members)  # the first bit after all members
+        self._end = bits_needed(node)  # the first bit after the count of free entries
         self._separator = spell(node.separator)
         self._entries = [spell(node.members[place]) for place in order]
         self._free = "" if node.free == NEVER else spell(node.free)
 
     def beginning(self, name: str) -> str:
-        """The rule of the first entry, before which there is none."""
+        """The rule of the first entry."""
         options = [f"{entry} {self.name}::{1 << bit:#x}" for bit, entry in enumerate(self._entries)]
         if self._free:
             first = f"{1 << self._named:#x}" if self._end > self._named else "0x0"
@@ -73,7 +73,7 @@ class _Rules:
     def lines(self) -> list[str]:
         """The rules of everything after an entry.
 
-        Free entries that are not counted are a separate loop, to which the next member returns: if each returned to the
+        Uncounted free entries are a separate loop, to which the next member returns: if each entry returned to the
         rule, the thousandth would cost llguidance a thousand steps.
         """
         options = [f'""{_when(self._complete())}']
@@ -98,7 +98,7 @@ class _Rules:
         return conditions
 
     def _room(self) -> list[str]:
-        """The conditions under which one more entry that is not required may come; required ones always may."""
+        """The conditions under which one more optional entry may come; required ones always may."""
         if self._node.high is None:
             return []
         most = self._node.high - self._needed
@@ -107,7 +107,7 @@ class _Rules:
         return [f"bit_count_lt([{self._needed}:{self._end}], {most})"]
 
     def _counting(self) -> Iterator[tuple[str, list[str]]]:
-        """The changes of the parameter by a free entry, each with its conditions, of which one is true at a time."""
+        """The changes of the parameter by a free entry, each with its conditions; only one applies at a time."""
         if _as_number(self._node):
             yield f"incr([{self._named}:{self._end}])", self._room()
         else:
@@ -119,7 +119,7 @@ class _Rules:
 
 
 def _when(conditions: list[str]) -> str:
-    """The conditions behind an alternative, all of which must be true."""
+    """The conditions after an alternative, all of which must be true."""
     if not conditions:
         return ""
     whole = conditions[-1]

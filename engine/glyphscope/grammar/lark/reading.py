@@ -1,4 +1,4 @@
-"""Whether llguidance, the engine of the masks, accepts a text. It reads single bytes, so it needs no model."""
+"""Check whether llguidance, the engine of the masks, accepts a text. It reads single bytes, so it needs no model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from glyphscope.errors import GrammarError
 
 
 class MaskReader:
-    """A grammar in llguidance's Lark dialect, or a JSON Schema by llguidance's own compiler, ready to read texts."""
+    """A grammar in llguidance's Lark dialect, or a JSON Schema compiled by llguidance, ready to read texts."""
 
     def __init__(self, *, lark: str | None = None, schema: dict[str, Any] | None = None) -> None:
-        """Takes one of both. Raises GrammarError, with llguidance's reason, for one that it cannot build."""
+        """Takes one of the two. Raises GrammarError, with llguidance's reason, if it cannot be built."""
         self._is_schema = lark is None
         try:
             self._grammar = json.dumps(schema or {}) if lark is None else lark
@@ -24,11 +24,11 @@ class MaskReader:
             raise GrammarError(f"llguidance rejects the grammar: {refusal}", where="grammar")
 
     def read(self, texts: Sequence[str]) -> list[bool | str]:
-        """For each text whether the grammar accepts it, or a message if llguidance stopped with an error.
+        """For each text, whether the grammar accepts it, or a message if llguidance stopped with an error.
 
-        Raises CompilerDied where it crashed over one of them, or took too long.
+        Raises CompilerDied if llguidance crashed on one of them, or took too long.
         """
-        # a lone surrogate has no bytes that a grammar could read
+        # lone surrogates have no bytes that a grammar could read
         readable = [text for text in texts if not any("\ud800" <= char <= "\udfff" for char in text)]
         answers = service.read_texts(self._grammar, readable, is_schema=self._is_schema)
         by_text = dict(zip(readable, answers))

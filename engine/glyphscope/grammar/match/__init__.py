@@ -1,1 +1,1 @@
-"""Texts against any context-free grammar: accepted or not, where it fails, what may come next, by which rules."""
+"""Match texts against any context-free grammar: acceptance, the failing character, continuations, active rules."""

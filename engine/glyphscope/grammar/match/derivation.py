@@ -1,8 +1,8 @@
 """One derivation of an accepted text, as a tree of rules with spans.
 
-The text is read backwards, by the reversed grammar, because then each rule's leftmost part is decided last: of several
-derivations the one with the longest parts, from the left, can be chosen while reading. The parts of a rule are a linked
-list; a chain of rules that end together is one link until the tree is made.
+The text is read backwards, with the reversed grammar, because then the leftmost part of each rule is decided last: of
+several derivations, the one with the longest parts, from the left, can be chosen while reading. The parts of a rule are
+a linked list; a chain of rules that end together is one link until the tree is made.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import ByIdentity, Grammar
 
 MAX_RULES = 1_000_000
-"""Rules in a derivation, counting those tried while reading; about half a kilobyte each."""
+"""The maximum number of rules in a derivation, including those tried while reading; about half a kilobyte each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Derivation:
-    """The rule that derives the characters from `start` to before `end`, and the rules inside, from left to right.
+    """A rule that derives the characters from `start` to `end` (exclusive), and the rules inside, from left to right.
 
-    Rules that derive the empty text are left out.
+    Rules that derive the empty text are omitted.
     """
 
     rule: str
@@ -37,7 +37,7 @@ class Derivation:
 
 
 class _Frame:
-    """As in `earley`, with the parts read before each edge. `step` is the rule's end, counted from the text's end."""
+    """Like `earley.Frame`, with the parts read before each edge. `step` is the rule's end, from the end of the text."""
 
     __slots__ = ("edges", "last", "order", "rule", "serial", "step", "top")
 
@@ -47,12 +47,12 @@ class _Frame:
         self.step = step
         self.serial = serial
         self.edges: list[tuple[DfaState, _Frame, _Link]] = []
-        self.top: _Frame | None = None  # the outermost rule that is complete with it, once known
+        self.top: _Frame | None = None  # the outermost rule that is complete with this one, once known
         self.last: _Frame | None = None  # the last rule before that one
 
 
 class _Completed(NamedTuple):
-    """A complete rule, from `frame.step` to `end`, counted from the text's end. `parts` are linked from the left."""
+    """A complete rule, from `frame.step` to `end`, both from the end of the text. `parts` are linked from the left."""
 
     frame: _Frame
     end: int
@@ -79,8 +79,8 @@ def derive(
 ) -> Derivation | None:
     """A derivation of the text, always the same one; None if the grammar does not accept it.
 
-    Of several, the one whose parts are longest, from the left; of equally long parts the rule that the grammar has
-    first. Raises GrammarError, MatchLimit, MatchCancelled.
+    Of several, the one with the longest parts, from the left; of equally long parts, the rule that is first in the
+    grammar. Raises GrammarError, MatchLimit, MatchCancelled.
     """
     compiled = _backwards(ByIdentity(grammar))
     if compiled.is_empty:
@@ -95,7 +95,7 @@ def _backwards(key: ByIdentity[Grammar]) -> RuleAutomata:
 
 
 class _Reader:
-    """Reads a text backwards, by Earley's algorithm as in `earley`; each item has the best parts that lead to it."""
+    """Reads a text backwards with Earley's algorithm, as in `earley`; each item has the best parts that lead to it."""
 
     def __init__(
         self, compiled: RuleAutomata, size: int, limits: Limits, cancel: Callable[[], bool] | None
@@ -143,7 +143,7 @@ class _Reader:
         following: dict[_Item, _Link] = {}
         predicted: dict[str, _Frame] = {}
         todo = list(items.items())
-        for (place, frame), link in todo:  # which grows in this loop
+        for (place, frame), link in todo:  # grows in this loop
             target, calls = compiled.plan(place, char)
             if target is not None and (
                 (target, frame) not in following or self._better(link, following[target, frame])
@@ -160,9 +160,9 @@ class _Reader:
         return following
 
     def _close(self, items: dict[_Item, _Link], step: int) -> _Completed | None:
-        """Add the items after the rules that are complete here. Returns the root, if it is complete.
+        """Add the items after the rules that are complete here. Returns the root if it is complete.
 
-        Inner rules come first: those that began later, and of those that began together the ones called by others.
+        Inner rules are first: those that began later and, of those that began together, those called by others.
         """
         whole: _Completed | None = None
         closing: dict[_Frame, _Link] = {}
@@ -202,7 +202,7 @@ class _Reader:
         return whole
 
     def _better(self, one: _Link, other: _Link) -> bool:
-        """Whether the parts, from the left, begin earlier, are longer, or are of rules that come first."""
+        """Whether the parts of `one`, from the left, begin earlier, are longer, or belong to earlier rules."""
         while one is not None and other is not None and one is not other:
             mine, end, one = _first(one)
             self.budget.spend(1, self.size - end)
@@ -214,7 +214,7 @@ class _Reader:
 
 
 def _top(frame: _Frame) -> _Frame:
-    """The outermost of the rules that are complete when this one is; see `earley`."""
+    """The outermost rule that is complete when this one is; see `earley`."""
     if frame.top is not None:
         return frame.top
     passed: list[_Frame] = []
@@ -236,7 +236,7 @@ def _first(link: tuple[_Link, _Completed] | _Jump) -> tuple[_Frame, int, _Link]:
 
 
 def _tree(whole: _Completed, size: int) -> Derivation:
-    """The tree of a rule's parts, made from the leaves."""
+    """The tree of a rule's parts, built from the leaves."""
 
     def make(done: _Completed, children: list[Derivation]) -> Derivation:
         return Derivation(done.frame.rule, size - done.end, size - done.frame.step, tuple(children))

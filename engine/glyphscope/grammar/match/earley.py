@@ -1,12 +1,12 @@
-"""A text being matched: Earley's algorithm over characters, on automata instead of dotted rules.
+"""Matching of texts: Earley's algorithm over characters, with automata instead of dotted rules.
 
 An item is a place in a rule's body (a state of its automaton) together with that rule's frame, a node of a
-graph-structured stack: it knows where the callers continue when the rule is complete. Sets of earlier items are freed
-as soon as no frame refers to them, so a long text in a flat grammar needs the memory of a short one. A chain of rules
-that are all complete together is one step (`_top`, Leo 1991), which keeps right-recursive lists linear. Rules that
-cannot begin with the next character are not predicted.
+graph-structured stack, which knows where the callers continue when the rule is complete. Sets of earlier items are
+freed as soon as no frame refers to them, so a long text in a flat grammar needs no more memory than a short one. A
+chain of rules that are complete together is one step (`_top`, Leo 1991), which keeps right-recursive lists linear.
+Rules that cannot begin with the next character are not predicted.
 
-`State` is the interface. `_scan` reads a character; `_closure_of` finds all that may come next, without one.
+`State` is the interface. `_scan` reads a character; `_closure_of` finds all continuations without reading one.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.tree import Origin, TokenMatch
 
 WORK_PER_CHARACTER = 40
-"""Items that a text is allowed for each of its characters; an unambiguous grammar needs fewer."""
+"""The number of items allowed per character of the text; an unambiguous grammar needs fewer."""
 CHARACTERS_BETWEEN_POLLS = 2048
 WORK_BETWEEN_POLLS = 10_000
-"""A poll of `cancel` every few milliseconds, whichever comes first."""
+"""`cancel` is polled after this many characters or items, whichever is first: every few milliseconds."""
 MAX_ACTIVE = 200
-"""Rules that `State.active_rules` lists."""
+"""The maximum number of rules that `State.active_rules` lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limit of matching: `items`, besides `WORK_PER_CHARACTER`. A million takes seconds and at most 0.5 GB."""
+    """The limit of matching: `items` plus `WORK_PER_CHARACTER`. A million takes seconds and at most 0.5 GB."""
 
     items: int = 3_000_000
 
 
 class MatchLimit(GrammarError):
-    """The grammar reads a text in too many ways."""
+    """The grammar has too many ways to read a text."""
 
 
 class MatchCancelled(GlyphscopeError):
@@ -49,7 +49,7 @@ class MatchCancelled(GlyphscopeError):
 
 
 class Budget:
-    """Work done for a text of `size` characters, with that of its automata; asks from time to time whether to stop."""
+    """Counts the work for a text of `size` characters, including its automata, and polls `cancel` from time to time."""
 
     def __init__(
         self, limits: Limits, automaton: Automaton, spent: int, size: int, cancel: Callable[[], bool] | None
@@ -93,16 +93,16 @@ class Frame:
     def __init__(self, rule: str, start: int, step: int) -> None:
         self.rule = rule
         self.start = start
-        self.step = step  # as `start`, but tokens without characters count too
+        self.step = step  # like `start`, but also counts tokens without characters
         self.edges: list[Item] = []
-        self.top: Frame | None = None  # see `_top`; None while not known
+        self.top: Frame | None = None  # see `_top`; None while unknown
 
 
 Item: TypeAlias = tuple[DfaState, Frame]
 
 
 class ActiveRule(NamedTuple):
-    """A rule that is being read, from the character `start` on. `origin`: its place in a tool's schema, if any."""
+    """A rule being read, from the character `start` on. `origin`: its place in a tool's schema, if any."""
 
     name: str
     start: int
@@ -110,16 +110,16 @@ class ActiveRule(NamedTuple):
 
 
 class _Closure(NamedTuple):
-    """Everything that can come next: the items with what they predict and complete, and whether the text may end."""
+    """All continuations: the items, including those they predict and complete, and whether the text may end."""
 
     items: list[Item]
     accepted: bool
 
 
 class State:
-    """The state after the text read so far. It is immutable: `feed` returns another one, and this one can be fed again.
+    """The state after the text read so far. It is immutable: `feed` returns a new state, and this one can be fed again.
 
-    A state is dead when no accepted text begins with what was read; its expectations are those of the last living one.
+    A state is dead if no accepted text begins with the text so far; its expectations are those of the last living one.
     """
 
     __slots__ = ("_before", "_compiled", "_known_closure", "_limits", "_step", "_work", "items", "position")
@@ -137,27 +137,27 @@ class State:
         self.items = items
         """The items right after the last character. States with equal items have the same continuations."""
         self.position = position
-        """Characters read while it was alive."""
+        """The number of characters read while alive."""
 
     @property
     def alive(self) -> bool:
-        """Whether an accepted text begins with what was read."""
+        """Whether an accepted text begins with the text so far."""
         return bool(self.items)
 
     @property
     def failed_at(self) -> int | None:
-        """The index of the first character that no accepted text has there; None while alive."""
+        """The index of the first character that no accepted text has at that place; None while alive."""
         return None if self.items else self.position
 
     @property
     def accepted(self) -> bool:
-        """Whether the text read so far is one of the grammar."""
+        """Whether the grammar accepts the text so far."""
         return self._closure().accepted
 
     def feed(self, text: str, *, cancel: Callable[[], bool] | None = None) -> State:
-        """The state after the text. Linear in it unless the grammar is ambiguous.
+        """The state after the text. Takes linear time unless the grammar is ambiguous.
 
-        `cancel` is asked every few milliseconds. Raises MatchLimit, MatchCancelled.
+        `cancel` is called every few milliseconds. Raises MatchLimit, MatchCancelled.
         """
         if not self.items or not text:
             return self
@@ -169,7 +169,7 @@ class State:
             budget.check(self.position + at)
             end = min(size, at - at % CHARACTERS_BETWEEN_POLLS + CHARACTERS_BETWEEN_POLLS)
             while at < end:
-                if len(items) == 1:  # inside a lexeme, as most characters are: no set of items is made
+                if len(items) == 1:  # as for most characters, inside a lexeme: no set is made
                     place, frame = items[0]
                     while not place.final:
                         char = text[at]
@@ -199,7 +199,7 @@ class State:
         return State(compiled, self._limits, items, self.position + size, step + size, budget.spent)
 
     def feed_token(self, token: int, text: str) -> State:
-        """The state after a token of a vocabulary: by its characters, or as a token that the grammar names."""
+        """The state after a token of a vocabulary, read as its characters or as a token that the grammar names."""
         if not self.items:
             return self
         spelled = self.feed(text)
@@ -211,7 +211,7 @@ class State:
         )
 
     def feed_special(self, token: int, name: str) -> State:
-        """The state after a token that spells no text, and is only possible as a token that the grammar names."""
+        """The state after a token without text, which is only possible if the grammar names it."""
         items = tuple(dict.fromkeys(self._as_token(token, name))) if self.items else ()
         before = None if items else (self._before or self)
         return State(self._compiled, self._limits, items, self.position, self._step + 1, self._work, before)
@@ -225,17 +225,17 @@ class State:
         ]
 
     def token_matches(self) -> tuple[TokenMatch, ...]:
-        """The tokens of a vocabulary that the grammar names here."""
+        """The vocabulary's tokens that the grammar names here."""
         steps = self._compiled.automaton.steps
         return tuple(dict.fromkeys(match for place, _ in self.ways for match, _ in steps(place).tokens))
 
     def next_chars(self) -> Ranges:
-        """The characters after which it is still alive."""
+        """The characters after which the state is still alive."""
         steps = self._compiled.automaton.steps
         return chars.union(*(move.ranges for place, _ in self.ways for move in steps(place).moves))
 
     def expected(self, limit: int = 12) -> tuple[str, ...]:
-        """The possible continuations, in words; of a dead state, those of the last living one."""
+        """The possible continuations in words; for a dead state, those of the last living one."""
         return tuple(dict.fromkeys(expectation.words for expectation in self.expectations(limit)))
 
     def expectations(self, limit: int = 12) -> tuple[Expectation, ...]:
@@ -249,11 +249,11 @@ class State:
         return expectations(self._compiled.automaton, places, closure.accepted, limit)
 
     def active_rules(self) -> tuple[ActiveRule, ...]:
-        """The rules that are being read, outermost first, on one way through the grammar.
+        """The rules being read, outermost first, on one path through the grammar.
 
-        Last comes the rule that read the last character, even if it is complete, because what could not continue it is
-        of interest; where it only waits for another rule, the one that begins here. Of more than `MAX_ACTIVE`, the
-        outermost and innermost halves.
+        The last one is the rule that read the last character, even if it is complete, because it explains a failing
+        continuation; if it only waits for another rule, the rule that begins here. If there are more than `MAX_ACTIVE`,
+        the outermost and innermost halves.
         """
         state = self._before or self
         if not state.items:
@@ -279,7 +279,7 @@ class State:
 
     @property
     def ways(self) -> tuple[Item, ...]:
-        """The items with those that rules ending or beginning here add."""
+        """The items, including those added by rules that end or begin here."""
         return tuple(self._closure().items)
 
     def _closure(self) -> _Closure:
@@ -290,7 +290,7 @@ class State:
 
 
 def state_before(compiled: RuleAutomata, rule: str, limits: Limits | None = None) -> State:
-    """The state before a text of `rule`, which is read as if it were the root; dead if it derives no text."""
+    """The state before a text of `rule`, read as if it were the root; dead if the rule derives no text."""
     items = ((compiled.start_of(rule), Frame(rule, 0, 0)),) if compiled.derives(rule) else ()
     return State(compiled, limits or Limits(), items, 0, 0, 0)
 
@@ -298,14 +298,14 @@ def state_before(compiled: RuleAutomata, rule: str, limits: Limits | None = None
 def _scan(
     compiled: RuleAutomata, items: tuple[Item, ...], char: str, position: int, step: int
 ) -> tuple[tuple[Item, ...], int]:
-    """The items after a character, and how many were visited."""
+    """The items after a character, and the number of items visited."""
     todo = list(items)
     seen = set(items)
     following: dict[Item, None] = {}
     predicted: dict[str, Frame] = {}
     completed: set[Frame] = set()
     work = 0
-    for place, frame in todo:  # which grows in this loop
+    for place, frame in todo:  # grows in this loop
         target, calls = place.known.get(char) or compiled.plan(place, char)
         if target is not None:
             following[target, frame] = None
@@ -323,13 +323,13 @@ def _scan(
             if child is None:
                 child = predicted[rule] = Frame(rule, position, step)
                 todo.append((compiled.start_of(rule), child))
-            if child is not frame or after.longest:  # a rule that derives just itself adds nothing
+            if child is not frame or after.longest:  # a rule that only derives itself adds nothing
                 child.edges.append((after, frame))
     return tuple(following), work + len(todo)
 
 
 def _closure_of(compiled: RuleAutomata, items: tuple[Item, ...], position: int, step: int) -> _Closure:
-    """All items before the next character, whatever it is. Like `_scan`, without a character that selects rules."""
+    """All items before the next character, whatever it is. Like `_scan`, but no character selects the rules."""
     todo = list(items)
     seen = set(items)
     predicted: dict[str, Frame] = {}
@@ -356,7 +356,7 @@ def _closure_of(compiled: RuleAutomata, items: tuple[Item, ...], position: int, 
 
 
 def _top(frame: Frame) -> Frame:
-    """The outermost of the rules that are complete when this one is, while each has one caller that ends with it."""
+    """The outermost rule that is complete when this one is, as long as each has one caller that ends with it."""
     if frame.top is not None:
         return frame.top
     passed: list[Frame] = []

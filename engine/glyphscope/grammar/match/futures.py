@@ -1,8 +1,8 @@
-"""The possible continuations of a state, as a key: states with one key have the same continuations.
+"""Keys for the possible continuations of states: states with the same key have the same continuations.
 
-The text read so far does not count. Of the open rules only the part after each of them counts, and a rule at the end of
-its caller is replaced by the caller, so that a right-recursive list has few keys, however long it is. Equal keys prove
-equal continuations; different ones prove nothing.
+The text read so far does not matter. Of the open rules, only the part after each one matters, and a rule at the end of
+its caller is replaced by the caller, so a right-recursive list has few keys, however long it is. Equal keys prove equal
+continuations; different keys prove nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from glyphscope.grammar.traversal import callees_first
 _END = "end"
 _SELF = "self"
 _MAX_OUTER = 200
-"""Enclosing rules that `Futures.least` reads; with more, the lower bound is 0."""
+"""The number of enclosing rules that `Futures.least` reads; with more, the lower bound is 0."""
 
 Continuation: TypeAlias = Hashable
-"""A place and the number of its rule's continuations; or the end of the text."""
+"""A place and the number of its rule's continuations, or the end of the text."""
 
 
 def open_moves(state: State) -> list[Ranges]:
-    """The characters of each possible step: characters that are in the same sets lead to the same state."""
+    """The characters of each possible step; characters in the same sets lead to the same state."""
     steps = state._compiled.automaton.steps
     return [move.ranges for place, _ in state.ways for move in steps(place).moves]
 
@@ -46,7 +46,7 @@ class Futures:
         return self._number(frozenset(continuations))
 
     def least(self, state: State) -> int:
-        """A lower bound of the characters that complete the text."""
+        """A lower bound on the number of characters that complete the text."""
         return min((place.shortest + self._least_after(frame) for place, frame in state.items), default=0)
 
     def _join(self, continuations: set[Continuation], place: DfaState, frame: Frame) -> None:
@@ -72,7 +72,7 @@ class Futures:
                 continuations.add((place, _SELF))
             elif outer in self._after:
                 self._join(continuations, place, outer)
-            else:  # rules that end with each other in a cycle: nothing is merged
+            else:  # a cycle of rules that end with each other: nothing is merged
                 continuations.add((place, outer))
         return frozenset(continuations)
 

@@ -1,7 +1,7 @@
-"""Properties of whole rules: which derive the empty text, which derive any text at all, and whether all are defined.
+"""Properties of rules: which derive the empty text, which derive any text at all, and whether all are defined.
 
 The first two are least fixed points, found by forward chaining (`_least_fixed_point`) in time linear in the grammar's
-size, however its rules refer to each other. (`gbnf.lint.fixpoint` does the same for the rules that llama.cpp makes.)
+size, however its rules refer to each other. (`gbnf.lint.fixpoint` does this for the rules that llama.cpp makes.)
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def productive_rules(grammar: Grammar, has_text: Callable[[tree.Intersect], bool
 def _least_fixed_point(
     grammar: Grammar, leaf: Callable[[Node], bool], has_text: Callable[[tree.Intersect], bool] | None
 ) -> set[str]:
-    """The rules with the property that `leaf` decides for the leaves, and `has_text`, if given, for intersections.
+    """The rules with the property that `leaf` decides for leaves and `has_text`, if given, for intersections.
 
-    Each node is a claim that it has the property. A claim is true when enough of the claims that it needs are: all of a
-    sequence's, one of a choice's. By the claim's number, `needs` has how many are missing and `users` which need it.
+    Each node is a claim that it has the property. A claim is true when enough of the claims that it needs are: all for
+    a sequence, one for a choice. By claim number, `needs` counts the missing claims and `users` lists the dependents.
     """
     names = list(grammar.rules)
     claim_of = {name: index for index, name in enumerate(names)}
@@ -110,7 +110,7 @@ def _least_fixed_point(
 def _parts_needed(
     node: tree.Unordered, user: int, claim: Callable[[int, int], int]
 ) -> list[tuple[Node, int]]:
-    """The claims of an `Unordered`: its required members, and as many of the other entries as must come."""
+    """The claims of an `Unordered`: its required members, and as many other entries as it needs."""
     parts = [member for place, member in enumerate(node.members) if node.required >> place & 1]
     parts += [node.separator] * (node.least > (0 if node.leading else 1))
     more = node.least - node.required.bit_count()

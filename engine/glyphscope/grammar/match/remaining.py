@@ -1,8 +1,8 @@
-"""The minimal cost of completing a text, from any state, by any measure; and a text with that cost.
+"""The minimal cost of completing a text, from any state and by any measure, and a text with that cost.
 
-The cost of a state is that of one completion, so it can be reached: there is always a next piece of text (a literal, a
-character, a token) after which the cost of the state is smaller by that piece's own. Costs are those of `shortest.py`:
-the measure's times `UNIT`, and 1 for each rule entered, so that following the cheapest way ends.
+The cost of a state is the cost of an actual completion: there is always a next piece of text (a literal, a character, a
+token) that reduces the cost of the state by its own cost. Costs are those of `shortest.py`: the measure's cost times
+`UNIT`, plus 1 for each rule entered, so that following the cheapest path terminates.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from glyphscope.grammar.tree import TokenMatch
 
 UNIT = CHARACTER
 MAX_PIECES = 100_000
-"""Pieces of a shortest text."""
+"""The maximum number of pieces of a shortest text."""
 
 
 class PieceMeasure(Measure, Protocol):
-    """A measure that also knows the rest of a literal, and the character that is the cheapest."""
+    """A measure that also knows the costs of a literal's suffixes, and the cheapest character."""
 
     def suffixes(self, text: str) -> Sequence[int | None]:
-        """The cost of the literal from each of its characters on, and 0 at its end."""
+        """The cost of the rest of the literal from each of its characters on, and 0 at its end."""
 
     def cheapest(self, ranges: Ranges) -> str:
         """The character whose cost is `one_of`."""
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
 
 
 class Remaining:
-    """The costs of the states of one compiled grammar. Raises GrammarError as automata do."""
+    """The costs of the states of one compiled grammar. Raises GrammarError like `Automaton`."""
 
     def __init__(self, compiled: RuleAutomata, measure: PieceMeasure) -> None:
         self.measure = measure
@@ -67,11 +67,11 @@ class Remaining:
         self._inside: dict[Frame, bool] = {}  # whether such a rule is open
 
     def of(self, state: State) -> int:
-        """The cost of completing the text; `TOO_MUCH` where no text completes it."""
+        """The cost of completing the text; `TOO_MUCH` if it cannot be completed."""
         return min((self._item(item) for item in state.items), default=TOO_MUCH)
 
     def next_piece(self, state: State) -> Piece | None:
-        """The next piece of a completion that costs `of`; None where the text is complete with it."""
+        """The next piece of a cheapest completion (with the cost `of`); None if the text is already complete."""
         place, frame = min(state.items, key=self._item)
         while True:
             if self.place(place):
@@ -81,7 +81,7 @@ class Remaining:
             place, frame = min(frame.edges, key=self._item)
 
     def leaving(self, state: State, named: Callable[[str], bool]) -> int:
-        """The cost until no rule with one of these names is open; 0 where none need be open.
+        """The cost until no rule with one of these names is open; 0 if none must be open now.
 
         The names must be the same in all calls.
         """
@@ -106,7 +106,7 @@ class Remaining:
         return cheapest
 
     def _is_inside(self, frame: Frame, named: Callable[[str], bool]) -> bool:
-        """Whether the rule has such a name, or all rules that call it are inside one."""
+        """Whether the rule has such a name, or all of its callers are inside such a rule."""
         inside = self._inside
 
         def callers(at: Frame) -> list[Frame]:
@@ -145,7 +145,7 @@ class Remaining:
         return ((self.place(place) + 1, outer) for place, outer in frame.edges)
 
     def _cost(self, term: Term) -> int:
-        """The cost of a term, given those of its parts."""
+        """The cost of a term, given the costs of its parts."""
         if term.nullable:
             return 0
         known = self._terms
@@ -176,7 +176,7 @@ class Remaining:
         )
 
     def _entries_to_come(self, term: Members) -> list[int]:
-        """The cheapest entries with which the object is complete: the required ones, and as many more as must come."""
+        """The costs of the cheapest entries that complete the object: the required ones, and as many more as needed."""
         node, entries = term.entries.node, term.entries
         may_come = entries.may_come(term.present, term.extra)
         chosen = [place for place in may_come if node.required >> place & 1]
@@ -196,7 +196,7 @@ class Remaining:
         return chosen
 
     def _intersection(self, term: Intersection) -> int:
-        """The cost of an intersection: its states are searched for the nearest one that may end."""
+        """The cost of an intersection: that of the nearest of its states in which the text may end."""
         serials: dict[int, Intersection] = {}
 
         def onward(serial: int) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""A grammar compiled for matching, and the report on a text: whether it matches, and what may come next."""
+"""A grammar compiled for matching, and the report on a text: whether it matches, and how it can continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glyphscope.grammar.tree import ByIdentity, Grammar
 
 
 class Compiled(RuleAutomata):
-    """A grammar to match texts against. Raises GrammarError as `RuleAutomata` does."""
+    """A grammar to match texts against. Raises GrammarError like `RuleAutomata`."""
 
     def start(self, limits: Limits | None = None) -> State:
         """The state before the first character."""
@@ -31,14 +31,14 @@ def _compiled(key: ByIdentity[Grammar]) -> Compiled:
 
 
 _SHOWN = 12
-"""Expectations in a report."""
+"""The maximum number of expectations in a report."""
 
 
 class MatchReport(NamedTuple):
-    """Whether the text is accepted, or begins an accepted one; else the index of the character it fails at.
+    """Whether the text is accepted, or begins an accepted text; otherwise the index of the failing character.
 
-    `expected` and `rules` are those of the place where matching stopped: the text's end, or the failing character.
-    `expectations` are the same as `expected`, with the rule of each.
+    `expected` and `rules` refer to the place where matching stopped: the text's end, or the failing character.
+    `expectations` are the same as `expected`, each with its rule.
     """
 
     accepted: bool

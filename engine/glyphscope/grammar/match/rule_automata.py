@@ -1,7 +1,7 @@
-"""An automaton of each rule's body, stepped by characters and by other rules' texts.
+"""An automaton for each rule's body, stepped by characters and by texts of other rules.
 
-The automata are made as they are entered, so compiling costs one pass over the grammar. Rules that derive no text are
-left out, so every step that is offered leads to an accepted text.
+An automaton is made when it is first entered, so compiling takes one pass over the grammar. Rules that derive no text
+are omitted, so every offered step leads to an accepted text.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from glyphscope.grammar.tree import Grammar, TokenMatch
 
 Calls: TypeAlias = tuple[tuple[str, DfaState], ...]
 Plan: TypeAlias = tuple[DfaState | None, Calls]
-"""The steps of a character at a place: its target, and the rules that can begin with it, each with the next place."""
+"""The steps for a character at a place: the target, and the rules that can begin with it, each with the next place."""
 
 _ALL_CALLS = 0  # keys of DfaState.known other than characters
 _TOKENS = 1
 MAX_PLANS = 4096
-"""Characters remembered for a place."""
+"""The number of characters cached per place."""
 _MAX_BEGINNINGS = 500_000
-"""Remembered pairs of a rule and a character."""
+"""The number of cached pairs of a rule and a character."""
 
 
 class RuleAutomata:
-    """The automata of a grammar's rules; `backwards`: for texts that are read from their ends.
+    """The automata of a grammar's rules; `backwards`: for texts read from the end.
 
     Raises GrammarError for an undefined rule, or a lexeme that refers to rules or is too large.
     """
@@ -47,7 +47,7 @@ class RuleAutomata:
         return not self.derives(self.grammar.root)
 
     def derives(self, rule: str) -> bool:
-        """Whether there is a text of the rule."""
+        """Whether the rule derives any text."""
         return rule in self._productive
 
     def start_of(self, rule: str) -> DfaState:
@@ -59,7 +59,7 @@ class RuleAutomata:
         return place
 
     def plan(self, place: DfaState, char: str) -> Plan:
-        """The steps of the character at the place."""
+        """The steps for the character at the place."""
         known: Plan | None = place.known.get(char)
         if known is None:
             calls = tuple(call for call in self.calls(place) if self.can_begin(call[0], char))
@@ -109,7 +109,7 @@ class RuleAutomata:
                 waiting += fresh
             if inner:
                 way: str | None = name
-                while way is not None:  # else a chain of rules would be searched again from each of them
+                while way is not None:  # otherwise a chain of rules would be searched from each of them
                     self._beginnings[way, char] = True
                     way = sources[way]
                 return True

@@ -1,8 +1,8 @@
-"""Which tokens of a vocabulary may come next.
+"""The tokens of a vocabulary that may come next.
 
-A vocabulary is a trie over characters, so that common prefixes of tokens are read once. Tokens are bytes: one that ends
-inside a character is allowed if a character with these first bytes may come; one that begins inside a character fits
-only where the text so far ends inside one.
+A vocabulary is a trie over characters, so that common prefixes of tokens are read once. Tokens are bytes: a token that
+ends inside a character is allowed if a character with these first bytes may follow; a token that begins inside a
+character is only possible if the text so far ends inside one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.tree import TokenMatch
 
-_MANY = 64  # children of a node from which on only those of possible characters are read
+_MANY = 64  # with more children, only those of possible characters are read
 
 
 class _Node:
@@ -28,9 +28,9 @@ class _Node:
 
 
 class TokenTrie:
-    """A vocabulary: the bytes of each token, by its id; `names` are the ids of control tokens such as `<think>`.
+    """A vocabulary: the bytes of each token by id; `names` maps control tokens such as `<think>` to their ids.
 
-    A token without bytes spells no text. Building the trie takes some seconds for 150,000 tokens.
+    A token without bytes has no text. Building the trie for 150,000 tokens takes some seconds.
     """
 
     def __init__(self, tokens: Sequence[bytes], names: Mapping[str, int] | None = None) -> None:
@@ -45,7 +45,7 @@ class TokenTrie:
                 _put(self._root, spelled, token)
 
     def root(self, pending: bytes) -> _Node:
-        """The trie of what tokens spell after `pending`, the first bytes of a character."""
+        """The trie of the texts of tokens after `pending`, the first bytes of a character."""
         if not pending:
             return self._root
         root = _Node()
@@ -68,7 +68,7 @@ def allowed_tokens(
 ) -> list[int]:
     """The ids of the tokens after which the state is still alive, in order; the end of the text is not a token here.
 
-    `pending`: the first bytes of a character that the last token ended inside; `state` has not been fed with them.
+    `pending`: the first bytes of a character inside which the last token ended; `state` was not fed with them.
     `cancel` is called every few milliseconds. Raises MatchLimit, MatchCancelled.
     """
     allowed: set[int] = set()
@@ -112,7 +112,7 @@ def _put(node: _Node, spelled: bytes, token: int) -> None:
 
 
 def _fits(first_bytes: bytes, possible: Ranges) -> bool:
-    """Whether one of the characters begins with these bytes of UTF-8."""
+    """Whether one of the characters begins with these UTF-8 bytes."""
     size = 2 if first_bytes[0] < 0xE0 else 3 if first_bytes[0] < 0xF0 else 4
     code = first_bytes[0] & (0x7F >> size)
     for byte in first_bytes[1:]:

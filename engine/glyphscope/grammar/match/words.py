@@ -1,4 +1,4 @@
-"""Possible continuations in words: whole literals, classes as `0-9`, tokens, and the end of the text."""
+"""Possible continuations in words: whole literals, classes such as `0-9`, tokens, and the end of the text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTROLS = (0x00, 0x1F)
 
 
 class Expectation(NamedTuple):
-    """A possible continuation, and its rule (empty for the text's end)."""
+    """A possible continuation and its rule (empty for the text's end)."""
 
     words: str
     rule: str
@@ -32,7 +32,7 @@ class Expectation(NamedTuple):
 def expectations(
     automaton: Automaton, places: Iterable[tuple[DfaState, str, Origin | None]], accepted: bool, limit: int
 ) -> tuple[Expectation, ...]:
-    """The continuations that are possible at the places, at most `limit`; `accepted`: with the text's end, last."""
+    """The possible continuations at the places, at most `limit`; `accepted`: ending with the text's end."""
     listed: dict[Expectation, None] = {}
     room = limit - 1 if accepted else limit
     for place, rule, origin in places:
@@ -57,7 +57,7 @@ def _words(automaton: Automaton, place: DfaState) -> Iterable[str]:
 
 
 def literal_words(text: str) -> str:
-    """A literal in quotes, its middle left out if it is long."""
+    """A literal in quotes; if it is long, its middle is omitted."""
     return json.dumps(shorten(text, MAX_LITERAL, keep="ends"), ensure_ascii=False)
 
 
@@ -72,7 +72,7 @@ def class_words(ranges: Ranges) -> str:
 
 
 def token_words(match: TokenMatch) -> str:
-    """A token of the vocabulary, by its name or number."""
+    """A token of the vocabulary by its name or number."""
     name = match.token if isinstance(match.token, str) else f"<[{match.token}]>"
     name = name if name.startswith("<") else f"<{name}>"
     return f"any token but {name}" if match.negated else f"token {name}"
@@ -92,7 +92,7 @@ def _piece(low: int, high: int) -> str:
 
 
 def char_words(code: int) -> str:
-    """One character as itself, or named where it cannot be seen."""
+    """One character as itself, or its name if it is invisible."""
     if code in _NAMES:
         return _NAMES[code]
     return character_words(chr(code))

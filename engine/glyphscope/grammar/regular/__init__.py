@@ -1,1 +1,1 @@
-"""Regular languages: patterns, derivatives and automata, and the languages of strings and numbers made of them."""
+"""Regular languages: patterns, derivatives and automata, and the languages of strings and numbers built from them."""

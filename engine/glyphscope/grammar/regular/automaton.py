@@ -1,9 +1,9 @@
-"""Regular bodies as deterministic automata over code points, each state made when it is first reached.
+"""Regular bodies as deterministic automata over code points, with each state made when it is first reached.
 
-A state (`DfaState`) is a set of terms: the rests of the body that are still possible. Intersections are products of
-such automata; a state of a product is only offered if a text leads from it to acceptance, which is searched once and
-remembered. States without references are freed, and the caches of all are dropped from time to time, so a long text in
-a body with large counts needs no more memory than a short one.
+A state (`DfaState`) is a set of terms: the possible rests of the body. Intersections are products of such automata; a
+state of a product is only offered if a text leads from it to acceptance, which is searched once and cached. States
+without references are freed, and all caches are dropped from time to time, so a long text in a body with large counts
+needs no more memory than a short one.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from glyphscope.grammar.traversal import bottom_up, reachable
 from glyphscope.grammar.tree import Node
 
 MAX_REMEMBERED = 60_000
-"""Terms of the states made before their caches are dropped; about a kilobyte each."""
+"""The number of terms in the states made before caches are dropped; about a kilobyte each."""
 LARGE = 16
-"""Terms from which on making a state costs more than reading a character."""
+"""The number of terms from which on making a state costs more than reading a character."""
 MAX_TERMS = 20_000
-"""Terms of a state."""
+"""The maximum number of terms of a state."""
 MAX_SEARCH = 200_000
-"""States of an intersection that are searched for a text in it."""
+"""The maximum number of states searched for a text of an intersection."""
 
 
 class Automaton:
-    """The automaton of a body, and all of its states.
+    """The automaton of a body, with all of its states.
 
-    `call` makes the term of a reference to a rule; without it, a reference is an error.
+    `call` makes the term for a reference to a rule; without it, a reference is an error.
     """
 
     start: DfaState
@@ -57,28 +57,28 @@ class Automaton:
         self._serials = count()
         self._made = 0
         self.spent = 0
-        """The work of all states made so far, in microseconds approximately."""
+        """The work for all states made so far, in approximate microseconds."""
 
     @classmethod
     def of(cls, body: Node) -> Automaton:
-        """The automaton of a body without references to rules. Raises GrammarError for one with them."""
+        """The automaton of a body without references to rules. Raises GrammarError for a body with references."""
         automaton = cls()
         automaton.start = automaton.state_of(body)
         return automaton
 
     def moves(self, state: DfaState) -> tuple[tuple[Ranges, DfaState], ...]:
-        """Disjoint sets of characters, each with the state it leads to; from every one a text can still be accepted."""
+        """Disjoint sets of characters, each with the state that it leads to; a text can be accepted from every one."""
         moves = state.moves
         if moves is None:
             moves = state.moves = self._partition(self.steps(state).moves)
         return moves
 
     def states(self) -> Iterator[DfaState]:
-        """The first state and all that it leads to, each made when the iterator reaches it."""
+        """The first state and all states reachable from it, each made when the iterator reaches it."""
         return reachable([self.start], lambda state: [target for _, target in self.moves(state)])
 
     def after(self, state: DfaState, char: str) -> DfaState | None:
-        """The state that the character leads to; None where it leads nowhere."""
+        """The state that the character leads to; None if there is none."""
         try:
             return state.targets[char]
         except KeyError:
@@ -112,7 +112,7 @@ class Automaton:
         return bottom_up(body, attrgetter("inner"), self._term)
 
     def _term(self, node: Node, parts: list[Term]) -> Term:
-        """The term of a node and of the terms in it."""
+        """The term of a node, given the terms of its parts."""
         terms, backwards = self.terms, self._backwards
         if isinstance(node, tree.Literal):
             return terms.text(node.text[::-1] if backwards else node.text)
@@ -223,14 +223,14 @@ class Automaton:
         return product
 
     def _complement_moves(self, state: DfaState) -> list[tuple[Ranges, Intersection]]:
-        """The moves of the texts that a state does not accept: any text follows a character without a move."""
+        """The moves of a complement; after a character without a move in the state, any text follows."""
         moves = self.moves(state)
         free = chars.complement(chars.union(*(ranges for ranges, _ in moves)))
         listed = [(ranges, self.terms.complement(target)) for ranges, target in moves]
         return [*listed, *([(free, self.terms.complement(self.state(())))] if free else [])]
 
     def _is_possible(self, start: Intersection) -> bool:
-        """Whether any text is in the intersection; the results for the states visited are remembered."""
+        """Whether the intersection contains any text; the results for the visited states are cached."""
         if start.possible is not None:
             return start.possible
         sources: dict[Intersection, list[Intersection]] = {start: []}

@@ -1,8 +1,8 @@
-"""The rest of a body while a text is read: terms, of which equal ones are the same object.
+"""The rest of a body while a text is read, as terms; equal terms are the same object.
 
-A body's term is stepped by partial derivatives (Antimirov 1996): after a character the rest is again a term, so a
-repetition keeps its bounds as two numbers and `x{0,10000}` is never expanded. References to rules and tokens of a
-vocabulary are steps like characters; the caller decides what they mean.
+A body's term is stepped by partial derivatives (Antimirov 1996): after a character, the rest is again a term, so a
+repetition keeps its bounds as two numbers, and `x{0,10000}` is never expanded. References to rules and tokens of a
+vocabulary are steps like characters; the caller decides their meaning.
 Nothing here recurses, so trees of any depth are possible. Tables refer to their terms weakly.
 """
 
@@ -17,7 +17,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.tree import TokenMatch, Unordered
 
 ENDLESS = 1 << 62
-"""The `longest` of a language without a longest text; lengths are in characters."""
+"""The value of `longest` for a language without a longest text; lengths are in characters."""
 
 T = TypeVar("T", bound="Term")
 
@@ -66,7 +66,7 @@ class Cat(Term):
 
 
 class Choice(Term):
-    """One of the options; without any it is the language without a text."""
+    """One of the options; without options, the empty language."""
 
     __slots__ = ("options",)
 
@@ -89,7 +89,7 @@ class Loop(Term):
 
 
 class Intersection(Term):
-    """The texts that all states accept. `possible` is None until the existence of any such text was tested."""
+    """The texts that all states accept. `possible` is None until it was tested whether there is any such text."""
 
     __slots__ = ("possible", "product", "states")
 
@@ -143,11 +143,11 @@ class Entries:
         self.dead = dead
 
     def may_come(self, present: int, extra: int) -> tuple[int, ...]:
-        """The entries that may come next."""
+        """The entries that may be next."""
         return tuple(i for i in self.node.may_come(present, extra) if not self.dead >> i & 1)
 
     def shortest(self, present: int, extra: int, due: bool) -> int:
-        """A lower bound of the rest's length, in characters."""
+        """A lower bound on the rest's length, in characters."""
         left = self.node.required & ~present
         missing = [term.shortest for place, term in enumerate(self.terms) if left >> place & 1]
         if due and not missing:
@@ -156,7 +156,7 @@ class Entries:
 
 
 class Members(Term):
-    """The rest of an `Unordered`. `due`: an entry is next; otherwise a separator, or nothing."""
+    """The rest of an `Unordered`. `due`: an entry must be next; otherwise a separator or nothing."""
 
     __slots__ = ("due", "entries", "extra", "present")
 
@@ -167,7 +167,7 @@ class Members(Term):
 
 
 class Move(NamedTuple):
-    """A step over one character of `ranges`; `literal` is the literal that it begins or continues, if it is one."""
+    """A step over one character of `ranges`; `literal` is the literal that it begins or continues, if any."""
 
     ranges: Ranges
     target: Term
@@ -175,13 +175,13 @@ class Move(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """All the ways to continue from a term: by a character, by a text of a rule, by a token."""
+    """All ways to continue from a term: by a character, a text of a rule, or a token."""
 
     moves: list[Move]
     calls: list[tuple[str, Term]]
     tokens: list[tuple[TokenMatch, Term]]
     intersections: list[tuple[Intersection, Term]]
-    """Intersections that come next, and what follows each: their moves are those of their states."""
+    """The next intersections, each with the rest after it; their moves are those of their states."""
 
 
 class DfaState:
@@ -203,7 +203,7 @@ class DfaState:
         self.forget()
 
     def forget(self) -> None:
-        """Drop the caches."""
+        """Drop all caches of this state."""
         self.steps: Steps | None = None
         self.moves: tuple[tuple[Ranges, DfaState], ...] | None = None
         self.targets: dict[str, DfaState | None] = {}
@@ -211,7 +211,7 @@ class DfaState:
 
 
 class Terms:
-    """Makes terms, the same object for equal ones (`_term`), and their derivatives (`steps`)."""
+    """Makes terms, with the same object for equal terms (`_term`), and their derivatives (`steps`)."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[object, Term] = WeakValueDictionary()
@@ -221,7 +221,7 @@ class Terms:
         self.never = self._term(Choice, ())
 
     def _term(self, kind: type[T], *parts: Any) -> T:
-        """The one term of that kind and these parts."""
+        """The unique term of this kind with these parts."""
         key = (kind, *parts)
         term = self._known.get(key)
         if term is None:
@@ -256,7 +256,7 @@ class Terms:
         if maximum is not None and maximum < minimum:
             return self.never
         if body.nullable:
-            minimum = 0  # the repetitions that are missing may be empty
+            minimum = 0  # the missing repetitions may be empty
         if maximum == 0 or body is self.empty:
             return self.empty
         if body is self.never:
@@ -289,13 +289,13 @@ class Terms:
         return entries
 
     def members(self, entries: Entries, present: int = 0, extra: int = 0, *, due: bool) -> Term:
-        """The rest after the members `present`, as bits, and `extra` free entries."""
+        """The rest after the members `present` (bits) and `extra` free entries."""
         if entries.may_come(present, extra):
             return self._term(Members, entries, present, extra, due)
         return self.empty if not due and entries.node.may_end(present, extra) else self.never
 
     def steps(self, terms: Iterable[Term]) -> Steps:
-        """The ways to continue from any of the terms, in the order in which the body has them."""
+        """The ways to continue from any of the terms, in the order of the body."""
         steps = Steps([], [], [], [])
         waiting = [(term, self.empty) for term in terms][::-1]
         seen = set()

@@ -1,8 +1,8 @@
-"""The formats of JSON Schema that are regular, as patterns for the whole string.
+"""The regular formats of JSON Schema, as patterns for the whole string.
 
 Sources: RFC 3339 (date, time, date-time; no leap seconds, years from 1000), ISO 8601 as in RFC 3339 appendix A
 (duration), RFC 9562 (uuid), RFC 2673 (ipv4), RFC 4291 (ipv6), RFC 1123 (hostname), RFC 5321's dot-atoms (email),
-RFC 3986 (uri, uri-reference), RFC 6901 (json-pointer). Rare forms of a format on which checkers disagree are left out;
+RFC 3986 (uri, uri-reference), RFC 6901 (json-pointer). Rare forms on which checkers disagree are omitted;
 `validation.checker` accepts more.
 """
 
@@ -59,6 +59,6 @@ FORMATS = frozenset(_PATTERNS)
 
 
 def format_node(name: str) -> Node | None:
-    """The strings of a format; None for one without a pattern."""
+    """The strings of a format; None for a format without a pattern."""
     pattern = _PATTERNS.get(name)
     return None if pattern is None else anchored_node(pattern)

@@ -1,7 +1,7 @@
-"""Intersections for engines without them: their automaton as right-linear rules, one for each state that needs it.
+"""Intersections for engines that lack them: their automaton as right-linear rules, one for each state that needs it.
 
-An intersection that would need too many rules loses its weakest part (`_weakest`): the bounds of a length before a
-pattern, a large automaton before a small one.
+An intersection that would need too many rules loses its weakest part (`_weakest`): bounds of a length rather than a
+pattern, a large automaton rather than a small one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from glyphscope.grammar.regular.formats import FORMATS, format_node
 from glyphscope.grammar.regular.strings import any_character, escaped
 from glyphscope.grammar.tree import EMPTY, CharClass, Except, Intersect, Node, Repeat, RuleRef, alt, seq
 
-MAX_STATES = 2000  # of an intersection that is written as rules
-MAX_MOVES = 20_000  # of it
+MAX_STATES = 2000  # of an intersection written as rules
+MAX_MOVES = 20_000  # of such an intersection
 _MAX_DEPTH = 12  # states written inside one rule
 
 
 class DroppedPart(NamedTuple):
-    """A part that was dropped from an intersection: the keywords of the schema that it is made of, and why."""
+    """A part that was dropped from an intersection: the schema keywords from which it was made, and why."""
 
     keywords: tuple[str, ...]
     why: str
@@ -40,10 +40,10 @@ def right_linear(
     rules: dict[str, Node],
     note_dropped: Callable[[DroppedPart], None],
 ) -> Node:
-    """The intersection as a reference to rules, or the one part that is left of it.
+    """The intersection as a reference to rules, or its only remaining part.
 
-    `new_rule` makes a rule with a body, which is then replaced in `rules`. `note_dropped` is called with each dropped
-    part.
+    `new_rule` makes a rule with a preliminary body, which is then replaced in `rules`. `note_dropped` is called with
+    each dropped part.
     """
     parts = list(node.parts)
     while len(parts) > 1:
@@ -60,7 +60,7 @@ def right_linear(
 
 
 class _States(NamedTuple):
-    """An automaton whose states are numbers, the first one 0: which are final, and the moves of each."""
+    """An automaton with states numbered from 0, the first state: which are final, and the moves of each."""
 
     final: list[bool]
     moves: list[list[tuple[Ranges, int]]]
@@ -90,9 +90,9 @@ def _states(body: Node) -> _States:
 
 
 def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[str, Node]) -> Node:
-    """The reference to the first state's rule. States with several moves to them are rules, others are inlined."""
+    """A reference to the first state's rule. States reached by several moves become rules, others are inlined."""
     reached = [0] * len(states.final)  # how often
-    reached[0] = 2  # the first one is a rule in any case
+    reached[0] = 2  # the first state is always a rule
     for row in states.moves:
         for _, target in row:
             reached[target] += 1
@@ -123,7 +123,7 @@ def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[
 
 
 def _width(move: tuple[Ranges, int]) -> int:
-    # The class with most characters is the last one, which llama.cpp tries first.
+    # The class with the most characters is last, because llama.cpp tries the last alternative first.
     return sum(high - low + 1 for low, high in move[0])
 
 
@@ -132,11 +132,11 @@ def _class(ranges: Ranges) -> Node:
 
 
 def _weakest(parts: list[Node]) -> Node:
-    """The part to drop: a length if there is one, else the one with the most states."""
+    """The part to drop: a length if there is one, else the part with the most states."""
     lengths = [part for part in parts if _is_length(part)]
     droppable = [
         part for part in parts if not isinstance(part, Except)
-    ]  # those end a text, so they must stay
+    ]  # exceptions end a text, so they must stay
     return lengths[0] if lengths else max(droppable or parts, key=_count)
 
 

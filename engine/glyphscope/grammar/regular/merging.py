@@ -1,4 +1,4 @@
-"""Merges terms that differ only in the bounds of their repetitions."""
+"""Merging of terms that differ only in the bounds of their repetitions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _Shape: TypeAlias = tuple[tuple[object, ...], tuple[tuple[int, int], ...]]
 
 
 def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
-    """The same language in fewer terms: those that differ only in the bounds of their repetitions are merged.
+    """The same language in fewer terms: terms that differ only in the bounds of their repetitions are merged.
 
-    Without this `([a-z]{1,3}){0,1000}` would need hundreds of terms for every character.
+    Without this, `([a-z]{1,3}){0,1000}` would need hundreds of terms for every character.
     """
     distinct = [term for term in dict.fromkeys(listed) if term is not terms.never]
     if len(distinct) < 2:
@@ -35,7 +35,7 @@ def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
     return sorted(plain, key=lambda term: term.serial)
 
 
-_SPINE = 6  # pieces of a term that are compared
+_SPINE = 6  # compared pieces of a term
 
 
 def _shape(term: Term) -> _Shape:
@@ -71,7 +71,7 @@ def _rebuilt(terms: Terms, skeleton: tuple[object, ...], counts: tuple[tuple[int
 
 
 def _joined_counts(rows: list[tuple[tuple[int, int], ...]]) -> list[tuple[tuple[int, int], ...]]:
-    """Rows of intervals, merged where they differ in one interval only and touch there, without covered rows."""
+    """Rows of intervals, merged if they differ in only one interval and touch there; covered rows are dropped."""
     width = len(rows[0])
     before = 0
     while before != len(rows):

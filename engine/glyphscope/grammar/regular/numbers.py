@@ -1,9 +1,9 @@
 """Numbers within bounds, as nodes of digits.
 
-An integer is written as an integer literal, a number with bounds or a step as a plain decimal, others optionally with
-an exponent. Lengths are limited, so that every text is a finite double and no model writes digits for ever: 20 digits
-before the point; 15 significant ones near a bound, where decimals and doubles have the same order. Numbers beyond these
-digits, up to a very large or very small bound, are written with an exponent.
+An integer is written as an integer literal, a number with bounds or a step as a plain decimal, and other numbers
+optionally with an exponent. Lengths are limited, so that every text is a finite double and no model writes digits
+forever: 20 digits before the point, and 15 significant digits near a bound, where decimals and doubles have the same
+order. Numbers beyond these digits, up to a very large or very small bound, are written with an exponent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_DIGITS = 20  # before the point
 LARGEST = 10**MAX_DIGITS - 1
 PRECISION = 15  # significant digits near a bound
 FINE = 6  # minimal digits after the point where no bound is near
-MAX_EXPONENT = 300  # up to here doubles have their full precision
+MAX_EXPONENT = 300  # up to this one, doubles have their full precision
 MAX_LISTED = 200  # multiples within bounds that are listed
 
 _DIGIT = CharClass(DIGITS)
@@ -31,7 +31,7 @@ _E = CharClass(((0x45, 0x45), (0x65, 0x65)))
 
 
 class Bounds(NamedTuple):
-    """An interval; an end may be missing (None), and an open one is not part of it."""
+    """An interval; an end may be missing (None), and an open end is not included."""
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
     high_open: bool = False
 
     def integers(self) -> tuple[int, int]:
-        """The first and the last integer in it, of at most `MAX_DIGITS` digits."""
+        """The first and the last integer in the interval, with at most `MAX_DIGITS` digits."""
         low, high = -LARGEST, LARGEST
         if self.low is not None:
             low = math.floor(self.low) + 1 if self.low_open else math.ceil(self.low)
@@ -57,7 +57,7 @@ def integer_node(low: int, high: int) -> Node:
 
 
 def _signed(low: int, high: int, natural: Callable[[int, int], Node]) -> Node:
-    """The integers from `low` to `high`, given `natural`, which makes those without a sign."""
+    """The integers from `low` to `high`; `natural` makes those without a sign."""
     return alt(
         seq("-", natural(max(1, -high), -low)) if low < 0 else NEVER,
         natural(max(0, low), high) if high >= 0 else NEVER,
@@ -67,9 +67,9 @@ def _signed(low: int, high: int, natural: Callable[[int, int], Node]) -> Node:
 def multiples_node(
     low: int, high: int, step: int, rule: Callable[[str, Callable[[], Node]], Node]
 ) -> Node | None:
-    """The multiples of `step` from `low` to `high`: listed when few, else by an automaton of remainders.
+    """The multiples of `step` from `low` to `high`: listed if few, otherwise by an automaton of remainders.
 
-    `rule(name, make)` gives the reference to a shared rule. None where the automaton would be too large.
+    `rule(name, make)` returns a reference to a shared rule. None if the automaton would be too large.
     """
     first, last = -(-low // step), high // step
     if last - first < MAX_LISTED:
@@ -81,7 +81,7 @@ def multiples_node(
 
 @lru_cache(maxsize=1024)
 def number_node(bounds: Bounds, *, stepped: bool = False) -> Node:
-    """The decimals within the bounds, with an optional exponent where there are neither bounds nor a step (`stepped`).
+    """The decimals within the bounds, with an optional exponent if there are neither bounds nor a step (`stepped`).
 
     With bounds, only numbers beyond `MAX_DIGITS` before the point or `PRECISION` after it have an exponent.
     """
@@ -171,12 +171,12 @@ def _plain(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) 
     power = 10 ** (digits - 1)
     if PRECISION - digits >= FINE or low >= power:
         return _between(low, low_open, high, high_open)
-    # Numbers with fewer digits than the upper bound may have a longer fraction: rounding never exceeds that bound.
+    # Numbers with fewer digits than the upper bound may have longer fractions: rounding never exceeds the bound.
     return alt(_from(low, low_open, power - 1), _between(Decimal(power), False, high, high_open))
 
 
 def _inside(bound: Decimal, direction: str) -> tuple[Decimal, bool]:
-    """An open bound; one with more digits than doubles have becomes the last number that they do."""
+    """An open bound; if it has more digits than a double, the nearest representable number inside, as a closed one."""
     spare = len(str(int(bound))) - PRECISION
     if spare <= 0:
         return bound, True
@@ -188,7 +188,7 @@ def _inside(bound: Decimal, direction: str) -> tuple[Decimal, bool]:
 
 
 def _from(low: Decimal, low_open: bool, last: int) -> Node:
-    """The decimals from `low` on whose digits before the point are at most `last`."""
+    """The decimals from `low` on whose integer part is at most `last`."""
     size = max(1, PRECISION - len(str(int(low))))
     rounded = _rounded(low, size, ROUND_CEILING)
     whole, fraction = _split(rounded)
@@ -197,7 +197,7 @@ def _from(low: Decimal, low_open: bool, last: int) -> Node:
 
 
 def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> Node:
-    # A fraction as long as that of doubles of this size; a bound with more digits is rounded into the interval.
+    # The fraction is as long as for doubles of this size; a bound with more digits is rounded into the interval.
     size = max(1, PRECISION - max(len(str(int(b))) for b in (low, high)))
     rounded_low, rounded_high = _rounded(low, size, ROUND_CEILING), _rounded(high, size, ROUND_FLOOR)
     low_open, high_open = low_open and rounded_low == low, high_open and rounded_high == high
@@ -214,7 +214,7 @@ def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> No
 
 
 def _scientific(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
-    """The numbers within bounds beyond plain decimals: a digit, a fraction, an exponent."""
+    """The numbers within bounds that are not plain decimals: a digit, a fraction, an exponent."""
     options = []
     if high is not None and high > LARGEST:
         options.append(_decades(MAX_DIGITS, MAX_EXPONENT, low, low_open, high, high_open))
@@ -226,7 +226,7 @@ def _scientific(low: Decimal, low_open: bool, high: Decimal | None, high_open: b
 def _decades(
     first: int, last: int, low: Decimal, low_open: bool, high: Decimal | None, high_open: bool
 ) -> Node:
-    """The numbers of the exponents from `first` to `last` within the bounds: those at a bound have fewer digits."""
+    """The numbers within bounds with exponents from `first` to `last`; numbers at a bound have fewer digits."""
     options: list[Node] = []
     if low and low.adjusted() >= first:
         first = low.adjusted()
@@ -250,7 +250,7 @@ def _decades(
 
 
 def _exponents(first: int, last: int) -> Node:
-    """Both on the same side of 0."""
+    """The exponents from `first` to `last`, which have the same sign."""
     if first < 0:
         return seq("-", _natural(-last, -first))
     return seq(optional(seq("+")), _natural(first, last))
@@ -283,7 +283,7 @@ def _contains_zero(low: str, low_open: bool, high: str | None, high_open: bool) 
 
 
 def _after_point(low: str, low_open: bool, high: str | None, high_open: bool, size: int) -> Node:
-    """One to `size` digits d with low <= 0.d <= high, where the bounds are digits after the point too."""
+    """One to `size` digits d with low <= 0.d <= high; the bounds, too, are digits after the point."""
     if size == 0:
         return NEVER
     if high is None and not low and not low_open:
@@ -308,9 +308,9 @@ def _after_point(low: str, low_open: bool, high: str | None, high_open: bool, si
 
 
 class _Remainders:
-    """Naturals whose remainder by `step` is 0, digit by digit.
+    """Natural numbers divisible by `step`, digit by digit.
 
-    Each digit is a separate lexeme: a lexer that takes the longest one would else prefer `20` to `2` and `09`.
+    Each digit is a separate lexeme: otherwise a lexer that takes the longest one would prefer `20` to `2` and `09`.
     """
 
     def __init__(self, step: int, rule: Callable[[str, Callable[[], Node]], Node]) -> None:

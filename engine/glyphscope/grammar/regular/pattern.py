@@ -1,8 +1,8 @@
 """Patterns on a linear-time, prefix-viable engine, so that no schema can hang anything.
 
-`PatternMatcher` decides at each character whether a string can still come to match; it asks llguidance's regular
-expression engine, which runs in the process of the compilers. Patterns that it does not support
-(look-around, back references) are checked on the whole string, by a backtracking engine, within a time limit.
+`PatternMatcher` decides at each character whether a string can still match; it uses llguidance's regular expression
+engine, which runs in the compilers' process. Patterns that it does not support (look-around, back references) are
+checked on the whole string by a backtracking engine, within a time limit.
 JSON Schema patterns are searched for, not anchored (draft 2020-12, validation §6.3.3).
 """
 
@@ -16,12 +16,12 @@ from itertools import count
 from glyphscope.compilers import service
 
 DEFERRED_SECONDS = 0.25
-"""Time limit of the backtracking engine for one string."""
+"""The time limit of the backtracking engine for one string."""
 
 
 @dataclass(frozen=True)
 class StringLanguage:
-    """The constraints of a string: all `patterns` must be found in it, and its length in characters."""
+    """The constraints on a string: all `patterns`, which must be found in it, and its length in characters."""
 
     patterns: tuple[str, ...]
     min_length: int = 0
@@ -34,8 +34,8 @@ _NUMBERS = count()
 class PatternMatcher:
     """One string being matched against a `StringLanguage`, piece by piece.
 
-    The engine overflows at strings of some hundred thousand characters, for which it makes too many states. From there
-    on every character counts as possible, and the match is decided at the end of the string.
+    The engine overflows with strings of some hundred thousand characters, which need too many states. From there on,
+    every character counts as possible, and the match is decided at the end of the string.
     """
 
     __slots__ = ("_language", "_number", "_overflowed", "_state", "_text")
@@ -48,7 +48,7 @@ class PatternMatcher:
         self._overflowed = False
 
     def feed(self, text: str) -> int:
-        """The number of characters of `text` after which a match was still possible; all of them while it is."""
+        """The number of characters of `text` after which a match was still possible; all of them if it still is."""
         if text and not self._overflowed:
             self._ask(text)
         self._text.append(text)
@@ -60,11 +60,11 @@ class PatternMatcher:
         self._state = state or self._state
 
     def can_grow(self) -> bool:
-        """Whether some further character is possible."""
+        """Whether any further character is possible."""
         return self._at_end().can_grow or self._overflowed
 
     def matches(self) -> bool:
-        """Whether the string, if it ended now, matches."""
+        """Whether the string would match if it ended now."""
         matches = self._at_end().matches
         if self._overflowed:
             return _matches_whole(self._language, "".join(self._text))
@@ -96,7 +96,7 @@ def linear(pattern: str) -> bool:
 
 
 def start(language: StringLanguage) -> PatternMatcher | None:
-    """A matcher at the string's beginning; None if the engine does not support the language, or it is empty."""
+    """A matcher at the string's beginning; None if the language is empty or the engine does not support it."""
     state = service.begin(_encoded(language))
     return None if state is None else PatternMatcher(language, state)
 
@@ -105,7 +105,7 @@ _LONGEST_CACHED = 200  # characters
 
 
 def found(pattern: str, text: str) -> bool | None:
-    """Whether a JSON Schema pattern matches anywhere in `text`; None if that was not decided in `DEFERRED_SECONDS`."""
+    """Whether a JSON Schema pattern matches anywhere in `text`; None if undecided after `DEFERRED_SECONDS`."""
     return _cached_search(pattern, text) if len(text) <= _LONGEST_CACHED else _found(pattern, text)
 
 

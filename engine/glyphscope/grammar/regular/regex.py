@@ -1,6 +1,6 @@
-r"""JSON Schema patterns as nodes: regular expressions of ECMA-262 as far as they are regular.
+r"""JSON Schema patterns as nodes: ECMA-262 regular expressions, as far as they are regular.
 
-Where dialects differ (`\d` and `\w` beyond ASCII, `.` at line ends, `$` before a last line feed) the node has the texts
+If dialects differ (`\d` and `\w` beyond ASCII, `.` at line ends, `$` before a final line feed), the node has the texts
 that all of them accept, so that every validator accepts a text made from it. Look-around, back references, word
 boundaries, flags and Unicode properties raise `PatternNotEnforced`.
 """
@@ -22,7 +22,7 @@ MAX_REPEAT = 10_000  # the largest bound of a repetition
 MAX_VARIANTS = 64  # combinations of alternatives with anchors
 
 _START, _END = RuleRef("^"), RuleRef("$")  # the anchors, until `_variants` removes them
-# The characters that are in the set in every dialect.
+# The characters that belong to the set in every dialect.
 _SETS: dict[str, Callable[[], Ranges]] = {
     "d": lambda: chars.DIGITS,
     "w": lambda: chars.WORD,
@@ -35,11 +35,11 @@ _SIMPLE = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 
 
 class PatternNotEnforced(Exception):
-    """A pattern that is not regular, or that dialects read differently; the message is the reason."""
+    """A pattern that is not regular, or that dialects interpret differently; the message is the reason."""
 
 
 class _Variant(NamedTuple):
-    """One alternative without its anchors: `starts` with the string, `ends` with it."""
+    """One alternative without its anchors; `starts` and `ends`: it was anchored at that end of the string."""
 
     starts: bool
     ends: bool
@@ -62,7 +62,7 @@ def anchored_node(pattern: str) -> Node:
 
 
 def _variants(node: Node) -> list[_Variant]:
-    """The node's alternatives without anchors at both ends. Raises PatternNotEnforced for an anchor elsewhere."""
+    """The node's alternatives without the anchors at their ends. Raises PatternNotEnforced for anchors elsewhere."""
     if node == _START:
         return [_Variant(True, False, EMPTY)]
     if node == _END:
@@ -94,7 +94,7 @@ def _anchored(node: Node) -> bool:
 
 
 class _Parser:
-    """Parses a pattern to a node, with its anchors as references. Each method reads one construct of the syntax."""
+    """Parses a pattern into a node, with anchors as references. Each method reads one construct of the syntax."""
 
     def __init__(self, pattern: str) -> None:
         self.text = pattern
@@ -219,7 +219,7 @@ class _Parser:
         if self._take("b"):
             return chars.of("\b")
         if negated and self._peek_set():
-            # A negated class must exclude the characters that any dialect excludes.
+            # A negated class must exclude every character that any dialect excludes.
             return chars.complement(_SETS[self._next().swapcase()]())
         return self._escape()
 

@@ -1,8 +1,8 @@
 """Strings in source form: nodes over characters become nodes over their escaped text.
 
-The escapes are those that both notations read alike, except those that GLYPH's reader rejects: it has no `\\b \\f \\/`
-and no escaped surrogate pairs. Other styles are those of models: Python's quotation marks, or no escapes at all and a
-text that ends the string.
+The escapes are those that both notations read alike, without those that GLYPH's reader rejects: `\\b \\f \\/` and
+escaped surrogate pairs. Models have other styles: Python's quotation marks, or no escapes at all and a text that ends
+the string.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ ANYTHING = repeat(CHARACTER)
 class StringStyle:
     """How strings are written: their characters, escapes and delimiters.
 
-    `raw` are the characters that are not escaped, `short` the escapes of single ones, `escape` any escaped character
-    (NEVER where nothing is escaped). No text of `without` is in a string, nor begins in it and ends in its `closing`,
-    unless that is the closing's own end; no string begins with a text of `unlike`. `before` and `after` may be tokens
-    of a vocabulary.
+    `raw` are the characters that are not escaped, `short` the escapes of single characters, `escape` any escaped
+    character (NEVER if nothing is escaped). A string contains no text of `without`, nor one that begins in it and ends
+    inside its `closing`; one that ends with the closing is allowed. No string begins with a text of `unlike`. `before`
+    and `after` may be tokens of a vocabulary.
     """
 
     raw: Ranges
@@ -73,20 +73,20 @@ class StringStyle:
         return self._hashed
 
     def written(self, body: Node) -> Node:
-        """The string whose inside is the body."""
+        """The string with the body as its content."""
         return seq(
             self.before, terminal(self.bounded(seq(self.opening, body, self.closing), body)), self.after
         )
 
     def bounded(self, text: Node, inside: Node) -> Node:
-        """The texts of a node with the string's `inside`, except those that `without` and `unlike` exclude."""
+        """The texts of a node, a string with the content `inside`, that `without` and `unlike` do not exclude."""
         own = alphabet(inside)
         without, unlike = (
             node != NEVER and bool(chars.intersection(first_characters(node), own))
             for node in (self.without, self.unlike)
         )
         if without and self.closing and not (isinstance(inside, Repeat) and inside.maximum is None):
-            # If a part is too large for an engine and dropped from the intersection, the string still has its end.
+            # If a part is too large for an engine and is dropped from the intersection, the string still has its end.
             text = intersect((text, seq(self.opening, ANYTHING, self.closing)))
         return all_but(
             text,
@@ -95,7 +95,7 @@ class StringStyle:
         )
 
     def constant(self, text: str) -> Node:
-        """One string in the one way it is written; NEVER where it cannot be."""
+        """One string in its canonical spelling; NEVER if it cannot be written."""
         inside = escaped(Literal(text), self) if text else EMPTY
         if inside == NEVER or not isinstance(inside, Literal | Seq):
             return NEVER
@@ -108,7 +108,7 @@ class StringStyle:
         return seq(self.before, self.opening + spelled + self.closing, self.after)
 
     def character(self, code: int) -> Node:
-        """One character, escaped if necessary; NEVER if it cannot be written."""
+        """One character, escaped if necessary; NEVER if that is not possible."""
         char = chr(code)
         known = dict(self.short).get(char)
         if known is not None:
@@ -119,13 +119,13 @@ class StringStyle:
 
 
 def ended(without: Node, closing: str = "") -> Node:
-    """Any text that contains one of `without`, before the closing that it ends with is complete."""
+    """Any text that contains one of `without` before the `closing` at its end is complete."""
     own = bool(closing) and first_end(without, closing) == len(closing)
     return seq(ANYTHING, without, *((CHARACTER, ANYTHING) if own else (ANYTHING,)))
 
 
 def first_end(without: Node, text: str) -> int | None:
-    """The index in `text` after the first occurrence of a text of `without`; None if there is none."""
+    """The index in `text` after the first occurrence of any text of `without`; None if there is none."""
     automaton = _searching(without)
     state: DfaState | None = automaton.start
     for at, char in enumerate(text):
@@ -142,14 +142,14 @@ def _searching(without: Node) -> Automaton:
 
 @lru_cache(maxsize=256)
 def first_characters(node: Node) -> Ranges:
-    """The characters that the texts of a regular node begin with."""
+    """The characters with which the texts of a regular node begin."""
     automaton = Automaton.of(node)
     return chars.union(*(ranges for ranges, _ in automaton.moves(automaton.start)))
 
 
 @lru_cache(maxsize=1024)
 def alphabet(node: Node) -> Ranges:
-    """All the characters of a regular node."""
+    """All characters in the texts of a regular node."""
     if isinstance(node, Literal):
         return chars.of(node.text)
     if isinstance(node, CharClass):
@@ -177,7 +177,7 @@ def string_node(
     notation: Notation | StringStyle, contents: tuple[Node, ...] = (), min_length: int = 0,
     max_length: int | None = None,
 ) -> Node:  # fmt: skip
-    """A string whose characters are in all of `contents`; lengths count characters, however escaped."""
+    """A string whose content matches all of `contents`; lengths count characters, however they are escaped."""
     style = style_of(notation)
     if len(contents) == 1 and (min_length or max_length is not None):
         bounded = within_lengths(contents[0], min_length, max_length)
@@ -190,10 +190,10 @@ def string_node(
 
 
 def within_lengths(content: Node, low: int, high: int | None) -> Node | None:
-    """The strings of the content with `low` to `high` characters; None where that needs an intersection.
+    """The strings of `content` with `low` to `high` characters; None if that needs an intersection.
 
-    An intersection costs both engines an automaton of pattern times length; `^[a-z-]+$` of at most 64 characters is
-    just `[a-z-]{1,64}`.
+    An intersection costs both engines an automaton of the size pattern times length; `^[a-z-]+$` with at most 64
+    characters is just `[a-z-]{1,64}`.
     """
     if isinstance(content, Alt):
         options = [within_lengths(option, low, high) for option in content.options]
@@ -219,7 +219,7 @@ def within_lengths(content: Node, low: int, high: int | None) -> Node | None:
 
 
 def _lengths(node: Node) -> tuple[int, int | None]:
-    """The minimal and maximal length of its strings, in characters; None: unbounded."""
+    """The minimal and maximal length of the node's strings, in characters; None: unbounded."""
     if isinstance(node, Literal):
         return len(node.text), len(node.text)
     if isinstance(node, CharClass):
@@ -285,7 +285,7 @@ def _escape(notation: Notation) -> Node:
 
 
 def quoted_style(quote: str, *, lines: bool = False, without: Node = NEVER) -> StringStyle:
-    """Strings in that quotation mark, with JSON's escapes and that of the mark.
+    """Strings in that quotation mark, with JSON's escapes and an escape for the mark.
 
     With `lines`, line ends and tabs need no escape.
     """
@@ -299,7 +299,7 @@ def quoted_style(quote: str, *, lines: bool = False, without: Node = NEVER) -> S
 
 @lru_cache(maxsize=256)
 def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> Node:
-    """The words of those characters, including the empty one, except for the reserved ones."""
+    """The words made of these characters, including the empty word, except for the reserved ones."""
     spelled = frozenset(word for word in reserved if _is_word(word, first, following))
     if spelled != reserved:
         return word_except(spelled, first, following)
@@ -327,7 +327,7 @@ def _is_word(word: str, first: Ranges, following: Ranges) -> bool:
 
 
 def words_left_out(node: Node) -> tuple[frozenset[str], Ranges, Ranges] | None:
-    """The arguments of the `word_except` that made the node; None if none did, or no word is left out."""
+    """The arguments of the `word_except` call that made the node; None if it was not made so, or excludes no word."""
     if not isinstance(node, Alt):
         return None
     reserved: set[str] = set()

@@ -1,1 +1,1 @@
-"""Rule trees and documents written as GBNF."""
+"""Write rule trees and documents as GBNF."""

@@ -1,6 +1,6 @@
-"""Emission for llama.cpp: the rule tree as GBNF.
+"""Output for llama.cpp: the rule tree as GBNF.
 
-llama.cpp tests every stack of its parser on the whole vocabulary at each step, so the form of the rules decides the
+llama.cpp tests every stack of its parser on the whole vocabulary at each step, so the form of the rules determines the
 cost: common prefixes of alternatives are factored out, a class of many characters is the last alternative (it is tried
 first, and only characters it rejects reach the others), and a string's end is right-recursive instead of a repetition.
 Larger repetitions than llama.cpp supports are written as blocks of the same language (`repetition.py`).
@@ -75,9 +75,9 @@ _KNOWN = _known()
 
 @dataclass(frozen=True)
 class GbnfText:
-    """A grammar for llama.cpp, the origins of its rules, and the tree's constraints that it does not enforce.
+    """A grammar for llama.cpp, the origins of its rules, and the constraints of the tree that it does not enforce.
 
-    `ordered`: the objects whose members it has in one order only, although any was requested.
+    `ordered`: the objects whose members have only one order, although any order was requested.
     """
 
     text: str
@@ -89,11 +89,11 @@ class GbnfText:
 def emit_gbnf(
     grammar: Grammar, *, comments: bool = False, notes: Callable[[Origin], str] = lambda _: ""
 ) -> GbnfText:
-    """The grammar for llama.cpp, its first rule `root`, each rule before those it refers to.
+    """The grammar for llama.cpp, beginning with `root`; each rule precedes the rules that it refers to.
 
-    With `comments`, a line before each rule names the tool and the schema place it comes from, and has the words of
+    With `comments`, a line before each rule names the tool and the schema place of its origin, with the words of
     `notes` for the place. An intersection that would need too many rules loses its weakest part, which `unenforced`
-    lists. Raises GrammarError when the time is used up.
+    lists. Raises GrammarError if the time limit is exceeded.
     """
     with limited(grammar):
         return _emitter(grammar).emit(notes) if comments else _plain(ByIdentity(grammar))
@@ -111,16 +111,16 @@ def _emitter(grammar: Grammar) -> _Emitter:
 
 
 class _SharedRule(NamedTuple):
-    """A rule that several places use, and the parts dropped from it, which are unenforced at each of these places."""
+    """A rule that several places share, and the parts dropped from it, which are unenforced at each of them."""
 
     name: str
     dropped: tuple[DroppedPart, ...] = ()
 
 
 class _Emitter:
-    """The rules of a grammar rewritten for llama.cpp, by their GBNF names, with further ones that they need.
+    """Rewrites the rules of a grammar for llama.cpp, under GBNF names, and adds the rules that they need.
 
-    In all methods `owner` is the grammar's rule that a node belongs to: further rules have its name as a prefix, and
+    In all methods, `owner` is the grammar's rule to which a node belongs: added rules have its name as a prefix, and
     its origin.
     """
 
@@ -137,7 +137,7 @@ class _Emitter:
         self._dropped: list[DroppedPart] = []  # from the lexeme that is being written
         self._uses = Counter[
             int
-        ]()  # of each lexeme's body, by identity: one with several uses becomes a rule
+        ]()  # of each lexeme's body, by identity: a body with several uses becomes a rule
 
     def emit(self, notes: Callable[[Origin], str] | None) -> GbnfText:
         lexemes = (node for rule in self.grammar.rules.values() for node in walk(rule.body, skip=Terminal))
@@ -163,7 +163,7 @@ class _Emitter:
         return RuleRef(name)
 
     def _for_all(self, hint: str, key: Node, make: Callable[[str], Node]) -> Node:
-        """The rule that all places share for the node `key`, without an origin; `make` returns the body of a name."""
+        """The rule, without an origin, that all places share for the node `key`; `make` returns its body."""
         shared = self._shared.get(key)
         if shared is None:
             shared = self._shared[key] = _SharedRule(self.speller.fresh(hint))
@@ -215,7 +215,7 @@ class _Emitter:
             self.unenforced.update(dict.fromkeys(origin.unenforced(part.keywords, part.why)))
 
     def _lexeme_body(self, body: Node, owner: Rule) -> Node:
-        """A lexeme's body. If it ends in any characters and a quote, its end is the rule that all strings share."""
+        """A lexeme's body. If it ends in any characters and a quote, that end becomes the shared rule of strings."""
         if isinstance(body, Seq) and len(body.parts) > 1 and body.parts[-1] == _QUOTE:
             open_end = body.parts[-2]
             if isinstance(open_end, Repeat) and open_end.maximum is None and open_end.body in _CHARACTERS:
@@ -320,7 +320,7 @@ def _is_short(lexeme: Node) -> bool:
 
 
 def _first_letter(node: Node) -> str:
-    """The first letter of the literal that begins the node; "" where none does."""
+    """The first letter of the literal that begins the node; "" without one."""
     if isinstance(node, Seq) and node.parts:
         node = node.parts[0]
     return node.text[:1] if isinstance(node, Literal) else ""

@@ -12,7 +12,7 @@ from glyphscope.grammar.rules import Names
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
 from glyphscope.visible import is_seen
 
-MAX_LINE = 110  # characters, from which on each alternative has its own line
+MAX_LINE = 110  # characters; in longer rules, each alternative has its own line
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 _NEVER = "[^\\x00-\\U0010FFFF]"
 
@@ -28,7 +28,7 @@ class Speller:
                 self._names[name] = self.fresh(name)
 
     def name(self, rule: str) -> str:
-        """The name of one of the grammar's own rules."""
+        """The GBNF name of one of the grammar's rules."""
         return self._names[rule]
 
     def fresh(self, hint: str) -> str:
@@ -36,7 +36,7 @@ class Speller:
         return self._taken.fresh(re.sub(r"[^A-Za-z0-9-]+", "-", hint).strip("-") or "rule")
 
     def rule(self, name: str, body: Node) -> str:
-        """The rule's text; alternatives that do not fit a line have one each."""
+        """The rule's text; alternatives that do not fit on one line have a line each."""
         options = (
             [_spell(option) for option in body.options] if isinstance(body, tree.Alt) else [_spell(body)]
         )
@@ -80,7 +80,7 @@ def _grouped(node: Node) -> str:
 
 
 def spell_class(ranges: Ranges) -> str:
-    """A class, negated where that is shorter: llama.cpp tests every range for every token.
+    """A class, negated if that is shorter: llama.cpp tests every range for every token.
 
     Only ASCII characters are excluded this way. A token may end inside a character, and a negated class then rejects
     the first bytes of an excluded character: `[^é]` rejects an `è` (llama.cpp's match_partial_char).
@@ -115,7 +115,7 @@ def _character(code: int, *, inside: bool) -> str:
     if inside and char in "[]":
         return "\\" + char
     if code < 0x80:
-        # A hyphen and a caret have a meaning in a class, and only newer versions of llama.cpp know their escapes.
+        # Hyphens and carets have a meaning in a class, and only newer versions of llama.cpp know their escapes.
         return f"\\x{code:02X}" if not is_seen(char) or (inside and char in "-^") else char
     if is_seen(char):
         return char

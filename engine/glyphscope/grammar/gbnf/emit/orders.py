@@ -1,7 +1,7 @@
 """Entries in any order as plain rules: GBNF has no sets of members.
 
-A few entries become one rule for each set of entries that may have come (`_spelled_out`). More keep the order in which
-they are listed (`_in_order`), which is reported.
+A few entries become one rule for each set of entries that may already be present (`_spelled_out`). If there are more,
+they keep the order in which they are listed (`_in_order`), which is reported.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 MOST_SETS = 16
-"""Sets of entries that are spelled out as rules: those of four properties."""
+"""The maximum number of sets of entries that are spelled out as rules: enough for four properties."""
 
 _NOT_COUNTED = "GBNF counts no members, some of which are optional"
 
 
 class Plain(NamedTuple):
-    """A grammar without `Unordered`, the constraints that it no longer enforces, and the objects left in one order."""
+    """A grammar without `Unordered`, the constraints that it no longer enforces, and the objects with a fixed order."""
 
     grammar: Grammar
     unenforced: tuple[Unenforced, ...]
@@ -44,7 +44,7 @@ class Plain(NamedTuple):
 
 
 def with_plain_orders(grammar: Grammar) -> Plain:
-    """The grammar with each `Unordered` as rules; the same one where there is none."""
+    """The grammar with each `Unordered` as rules; the same grammar if there is none."""
     if not any(_has(rule.body) for rule in grammar.rules.values()):
         return Plain(grammar, (), grammar.ordered)
     return _Writer(grammar).plain()
@@ -55,7 +55,7 @@ def _has(body: Node) -> bool:
 
 
 class _Writer:
-    """The rules of a grammar with each `Unordered` replaced; further rules have the origin of their `_owner`."""
+    """Replaces each `Unordered` in the rules of a grammar; added rules have the origin of their `_owner`."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
@@ -90,7 +90,7 @@ class _Writer:
         by_entries: dict[tuple[int, int], Node] = {}
 
         def more(present: int, extra: int) -> Node:
-            """The rest after these entries, as a reference to their set's rule."""
+            """The rest after these entries, as a reference to the rule of their set."""
             known = by_entries.get((present, extra))
             if known is not None:
                 return known

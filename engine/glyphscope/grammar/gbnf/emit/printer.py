@@ -1,7 +1,7 @@
-"""A GBNF document formatted: one space between items, long alternatives and groups a line each, comments included.
+"""The formatter of GBNF documents: one space between items, one line for each long alternative or group, all comments.
 
-A comment stays behind its token, where llama.cpp allows a line end, because it did so before. Texts and classes are
-unchanged. `_rule` decides where a rule is broken into lines, `_between` the text between rules.
+A comment stays after its token: llama.cpp allowed a line end there before, so it still does. Texts and classes are
+unchanged. `_rule` decides where a rule is broken into lines, `_between` writes the text between rules.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Repetition,
 )
 
-MAX_LINE = 100  # characters, from which on a rule or group is broken
+MAX_LINE = 100  # characters; longer rules and groups are broken
 _SPACE_IN_BRACES = re.compile(r"[ \t\r\n]+|#[^\r\n]*")
 _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)")
 _STEP = "  "
 
 
 def print_gbnf(document: GbnfDocument) -> str:
-    """The text formatted, of the same language; unchanged if the document has problems, because it has no language."""
+    """The formatted text, which has the same language; unchanged if the document has problems, and so no language."""
     text = document.text
     if document.problems:
         return text
@@ -71,14 +71,14 @@ def _gap(space: str, pieces: list[str], in_line: str) -> str:
 
 
 class _Token(NamedTuple):
-    """A piece of a body: its text, and where it ends in the source."""
+    """A piece of a body: its text, and its end in the source."""
 
     text: str
     end: int
 
 
 def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
-    """A rule formatted. Alternatives get a line each if they are too long together, or a group has a comment in it."""
+    """A formatted rule. Alternatives get a line each if they are too long together, or if a group has a comment."""
     tokens = list(_tokens(rule.body, text))
     closers = _closers(tokens)
     widths = [0, *accumulate(len(token.text) + 1 for token in tokens)]  # of the tokens before each
@@ -87,7 +87,7 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
     head = f"{rule.name} ::="
     broken = len(head) + widths[-1] > MAX_LINE and any(_top_bars(tokens))
     out = [head, "\n" + _STEP if broken else " "]
-    levels = [(broken, _STEP)]  # of each open group: has each alternative its own line, and the indent
+    levels = [(broken, _STEP)]  # of each open group: whether each alternative has its own line; indentation
     commented = 0  # comments so far
     last = ""  # the last token; "\n" after a line end or `|`
     for place, token in enumerate(tokens):
@@ -127,7 +127,7 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
 
 
 def _comment(out: list[str], text: str, comment: Comment, indent: str) -> None:
-    """Add a comment behind the text so far, or in the next line if that ends in a comment."""
+    """Add a comment after the text so far, or on the next line if the text ends in a comment."""
     gap = "  "
     if out[-1].isspace():
         after_comment = out[-2].lstrip().startswith("#")
@@ -138,7 +138,7 @@ def _comment(out: list[str], text: str, comment: Comment, indent: str) -> None:
 
 
 def _closers(tokens: list[_Token]) -> dict[int, int]:
-    """For the place of each `(` that of its `)`."""
+    """From the place of each `(` to the place of its `)`."""
     closers, opened = {}, []
     for place, token in enumerate(tokens):
         if token.text == "(":
@@ -166,7 +166,7 @@ def _tokens(body: Alternatives, text: str) -> Iterator[_Token]:
             parts: list[Item | _Token] = []
             for before, option in zip((None, *node.options), node.options):
                 if before is not None:
-                    # a comment before the sign is moved behind it, where it is allowed too
+                    # a comment before the sign is moved after it, where it is also allowed
                     parts.append(_Token("|", before.end + 1))
                 parts += option.items
             waiting += parts[::-1]

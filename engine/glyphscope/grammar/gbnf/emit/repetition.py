@@ -1,5 +1,5 @@
-"""Repetitions for llama.cpp, of the same language: within its limits (`repeated`), and never of an item that can be
-empty (`without_empty_iterations`).
+"""Repetitions rewritten for llama.cpp without changing the language: within its limits (`repeated`), and never of an
+item that can be empty (`without_empty_iterations`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 LIMIT = 1999
-"""The largest bound that is written: llama.cpp rejects a minimum over 2,000, and drops a larger maximum silently."""
+"""The largest bound that is written: llama.cpp rejects a minimum over 2,000 and silently drops a larger maximum."""
 BLOCK = 1000
 """Repetitions in each of the rules that replace more than `LIMIT`."""
 
 
 def expansion(body: Node, minimum: int, maximum: int | None) -> int | None:
-    """The rules llama.cpp makes for the repetition; None where it would reject the unchanged body."""
+    """The number of rules that llama.cpp makes of the repetition; None if it would reject the unchanged body."""
     rules = _rules_inside(body, grouped=True)
     count = maximum or minimum or 1
     return None if rules > 1 and rules * min(count, LIMIT) > LIMIT // 2 else rules * count
@@ -57,7 +57,7 @@ def _rules_inside(node: Node, *, grouped: bool = False) -> int:
 
 
 def repeated(body: Node, minimum: int, maximum: int | None, block: Callable[[Node], Node]) -> Node:
-    """`body` from `minimum` to `maximum` times, exactly; `block` makes a rule of a body and returns its reference."""
+    """`body` exactly `minimum` to `maximum` times; `block` makes a rule of a body and returns a reference to it."""
     if max(minimum, maximum or 0) <= LIMIT:
         return repeat(body, minimum, maximum)
     if not isinstance(body, CharClass | RuleRef):
@@ -73,13 +73,13 @@ def repeated(body: Node, minimum: int, maximum: int | None, block: Callable[[Nod
     more = maximum - minimum
     if more <= LIMIT:
         return seq(required, repeat(body, 0, more))
-    # Up to `blocks` blocks, then single ones, which may be as many as a block has less 1: every number can be reached.
+    # Up to `blocks` blocks, then single items, at least as many as a block has less 1, so every number can be reached.
     blocks = (more - (BLOCK - 1)) // BLOCK
     return seq(required, repeated(thousand, 0, blocks, block), repeat(body, 0, more - blocks * BLOCK))
 
 
 def without_empty_iterations(grammar: Grammar) -> Grammar:
-    """The same language; the same grammar where no repeated item can be empty."""
+    """A grammar with the same language, in which no repeated item can be empty; the same grammar if none can."""
     rewriter = _Rewriter(grammar)
     rules = {name: rewriter.rule(rule) for name, rule in grammar.rules.items()}
     if all(rules[name] is rule for name, rule in grammar.rules.items()):
@@ -95,7 +95,7 @@ def without_empty_iterations(grammar: Grammar) -> Grammar:
 
 
 def _without(rules: dict[str, Rule], dead: set[str]) -> dict[str, Rule]:
-    """The rules without the `dead` ones, which derive no text: nonempty parts of rules that are always empty."""
+    """The rules without the `dead` ones, which derive no text: the nonempty parts of rules that are always empty."""
     if not dead:
         return rules
 
@@ -110,14 +110,14 @@ def _without(rules: dict[str, Rule], dead: set[str]) -> dict[str, Rule]:
 
 
 def _has_text(_: Intersect) -> bool:
-    """Assume that an intersection has a text: whether it has one is decided when it is written."""
+    """Assume that an intersection has a text; that is decided when it is written."""
     return True
 
 
 class _Rewriter:
-    """Nodes rewritten without repetitions of nullable items, and without the empty text (`nonempty`).
+    """Rewrites nodes without repetitions of nullable items, and without the empty text (`nonempty`).
 
-    `missing` are the rules that `nonempty` still needs: the name of the original rule, and of the new one.
+    `missing` are the rules that `nonempty` still needs: the names of the original rule and of the new one.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -131,7 +131,7 @@ class _Rewriter:
         return rule if body is rule.body else Rule(rule.name, body, rule.origin)
 
     def node(self, node: Node) -> Node:
-        """The node with its repetitions rewritten; itself where there is nothing to rewrite."""
+        """The node with its repetitions rewritten; the same node if there is nothing to rewrite."""
         if isinstance(node, Repeat) and node.maximum is None and self._is_nullable(node.body):
             return repeat(self.node(self.nonempty(node.body)))
         if not isinstance(node, Terminal | Seq | Alt | Repeat):
@@ -150,7 +150,7 @@ class _Rewriter:
         if isinstance(node, Alt):
             return alt(*(self.nonempty(option) for option in node.options))
         if isinstance(node, Seq):
-            # the first part that is not empty, and whatever comes after it
+            # the first nonempty part, and whatever follows it
             return alt(
                 *(seq(self.nonempty(part), *node.parts[at + 1 :]) for at, part in enumerate(node.parts))
             )

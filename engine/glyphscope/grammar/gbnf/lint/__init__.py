@@ -1,1 +1,1 @@
-"""The problems of a GBNF document, found without running it, each with its fixes."""
+"""The problems of a GBNF document, found without running it, with their fixes."""

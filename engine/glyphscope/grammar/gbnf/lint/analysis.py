@@ -1,4 +1,4 @@
-"""A document with the properties of its rules, for the checks: of each rule, and those that depend on other rules."""
+"""A document with the properties of its rules, for the checks: of each rule alone, and those that depend on others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = "root"
 
 
 class Analysis:
-    """The rules of a document and their properties. Of several with one name the last counts, as it does for llama.cpp.
+    """The rules of a document and their properties. As in llama.cpp, the last of several rules with one name counts.
 
     Properties that need all rules are computed when a check first asks for them.
     """
@@ -35,7 +35,7 @@ class Analysis:
 
     @cached_property
     def reachable(self) -> set[str]:
-        """The rules that `root` leads to, itself included; all of them if there is none."""
+        """The rules reachable from `root`, including itself; all rules if there is no `root`."""
         if ROOT not in self.properties:
             return set(self.properties)
         return set(reachable([ROOT], self._callees))
@@ -47,7 +47,7 @@ class Analysis:
 
     @cached_property
     def productive(self) -> set[str]:
-        """The rules that derive a finite text, undefined ones included: those are reported as undefined."""
+        """The rules that derive a finite text, including undefined rules, which are reported as undefined."""
         conditions = {name: properties.productive for name, properties in self.properties.items()}
         named = {name for properties in self.properties.values() for name in properties.names}
         undefined = named.difference(self.properties)

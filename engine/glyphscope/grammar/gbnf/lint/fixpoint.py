@@ -1,8 +1,8 @@
 """Properties of rules that depend on each other, decided for all rules of a document together, in linear time.
 
-Three questions, each answered from what `rule_properties` found of single rules:
+Three questions, each answered from the properties of single rules (`rule_properties`):
 - which rules have a property at all, such as deriving a finite text (`forward_chaining`);
-- with which rules each rule can begin, and in how many ways (`beginnings`, then `total_ways` and `depths`);
+- which rules each rule can begin with, and in how many ways (`beginnings`, then `total_ways` and `depths`);
 - which rules begin with each other in a cycle (`cycles`, `shortest_cycle`).
 """
 
@@ -23,30 +23,30 @@ from glyphscope.grammar.gbnf.lint.rule_properties import (
 from glyphscope.grammar.traversal import callees_first
 
 MANY = 10**12
-"""Counts stop there: they double with each rule."""
+"""The upper limit of counts, which may double with each rule."""
 
 Atom: TypeAlias = str | tuple[str, int]
-"""The proposition that a rule has the property, by its name, or an inner rule of it, by its place in the condition."""
+"""The proposition that a rule (its name) or one of its inner rules (the place in its condition) has the property."""
 
 
 @dataclass(slots=True)
 class _Clause:
-    """A Horn clause: if all atoms of its body are true, so is `head`. `unknown` are those not yet known to be true."""
+    """A Horn clause: if all atoms of its body are true, so is `head`. `unknown` counts those not yet known as true."""
 
     head: Atom
     unknown: int
 
 
 def forward_chaining(conditions: Mapping[str, Condition]) -> set[str]:
-    """The rules that have a property, by the condition under which each has it; rules without a condition do not.
+    """The rules that have a property, given the condition of each; rules without a condition do not have it.
 
     Each conjunction of a condition is the body of a Horn clause. Starting from the rules that always have the property,
-    each new true atom is counted off in the clauses that need it, and a clause without an unknown atom makes its head
-    true (Dowling and Gallier 1984). So each atom of a clause is visited once, and rules that only need each other never
-    get the property: with `a ::= b` and `b ::= a`, neither derives a finite text.
+    each new true atom decrements the count of the clauses that need it, and a clause without unknown atoms makes its
+    head true (Dowling and Gallier 1984). So each atom of a clause is visited once, and rules that only need each other
+    never get the property: with `a ::= b` and `b ::= a`, neither derives a finite text.
     """
     true: set[Atom] = {name for name, condition in conditions.items() if condition is True}
-    waiting: dict[Atom, list[_Clause]] = {}  # the clauses by the atoms of their bodies
+    waiting: dict[Atom, list[_Clause]] = {}  # clauses by the atoms of their bodies
     for name, condition in conditions.items():
         if isinstance(condition, bool):
             continue
@@ -70,24 +70,24 @@ def forward_chaining(conditions: Mapping[str, Condition]) -> set[str]:
 
 
 class Beginnings(NamedTuple):
-    """How a rule can begin: with which rules, and by itself."""
+    """The ways in which a rule can begin: with other rules, or with a character or token."""
 
     rules: dict[str, bool]
     """Each rule with which it can begin, and whether something can follow it there."""
     calls: tuple[tuple[str, int], ...]
-    """The same rules, each with the number of ways that lead to it."""
+    """The same rules, each with the number of ways to begin with it."""
     ways: int
-    """An upper bound of the ways to begin with a character or token, without another rule."""
+    """An upper bound on the ways to begin directly with a character or token."""
 
 
 def beginnings(properties: RuleProperties, nullable: set[str], *, as_llama: bool) -> Beginnings:
     """How a rule begins, given the rules that can be empty.
 
-    `as_llama`: as llama.cpp sees it, for which an inner rule can be empty only by an alternative with nothing in it.
+    `as_llama`: by llama.cpp's analysis, in which an inner rule can be empty only through an empty alternative.
     """
     inner = properties.inner
     nullable_inner = _nullable_inner(inner, nullable, directly=as_llama)
-    entered: list[int] = [0] * len(inner)  # in how many ways the rule begins with each
+    entered: list[int] = [0] * len(inner)  # the number of ways to begin with each
     follows = [False] * len(inner)  # whether something can follow it there
     entered[-1] = 1
     rules: dict[str, bool] = {}
@@ -118,7 +118,7 @@ def beginnings(properties: RuleProperties, nullable: set[str], *, as_llama: bool
 
 
 def _nullable_inner(inner: tuple[InnerRule, ...], nullable: set[str], *, directly: bool) -> list[bool]:
-    """Whether each inner rule can be empty; `directly`: by an alternative with nothing in it."""
+    """Whether each inner rule can be empty; `directly`: through an empty alternative."""
     if directly:
         return [() in options for options in inner]
     result: list[bool] = []
@@ -136,8 +136,8 @@ def _nullable_inner(inner: tuple[InnerRule, ...], nullable: set[str], *, directl
 def cycles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """The strongly connected components of a graph that have a cycle, by Tarjan's algorithm without recursion.
 
-    A single name is one if it has an edge to itself. Components come in the order in which they are complete, each
-    after those it leads to, its members in the order of their visit.
+    A single name is one if it has an edge to itself. Components are in the order of their completion, each after those
+    that it leads to; their members are in the order of their visit.
     """
     order: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -188,7 +188,7 @@ def _popped(stack: list[str], name: str) -> list[str]:
 def shortest_cycle(
     edges: Mapping[str, Iterable[str]], members: Iterable[str], first: str, second: str
 ) -> list[str]:
-    """The shortest path from `first` by its edge to `second` and, through these members, back to `first`."""
+    """The shortest path from `first` along its edge to `second` and, through these members, back to `first`."""
     inside, came_from, waiting = set(members), {second: ""}, [second]
     for name in waiting:
         if name == first:
@@ -205,14 +205,14 @@ def shortest_cycle(
 
 
 def callees_order(begins: Mapping[str, Beginnings]) -> list[str]:
-    """The names, each after those with which its rule begins."""
+    """The names, each after the names of the rules with which its rule begins."""
     return list(
         callees_first(begins, lambda name: [other for other in begins[name].rules if other in begins])
     )
 
 
 def total_ways(order: Iterable[str], begins: Mapping[str, Beginnings], own: int = 0) -> dict[str, int]:
-    """For each rule its ways to begin, `own` for itself, and those of the rules that it begins with, as often.
+    """For each rule, `own` plus its direct ways to begin, plus those of each rule that it begins with, times its uses.
 
     In a cycle, a rule that is not counted yet adds nothing.
     """
@@ -225,7 +225,7 @@ def total_ways(order: Iterable[str], begins: Mapping[str, Beginnings], own: int 
 
 
 def depths(order: Iterable[str], begins: Mapping[str, Beginnings]) -> dict[str, int]:
-    """For each rule the length of its longest chain of rules that begin with each other, without cycles."""
+    """For each rule, the length of the longest chain of rules, each beginning with the next, without cycles."""
     lengths: dict[str, int] = {}
     for name in order:
         checkpoint()

@@ -1,7 +1,7 @@
-"""The bodies of rules, item by item: repetitions, texts, classes, tokens and alternatives.
+"""Checks of the bodies of rules, item by item: repetitions, texts, classes, tokens and alternatives.
 
-Problems of one rule alone are found by `_ItemChecks`, a method for each kind of item, and cached with places from the
-rule's start (`_notes_of`). `check_items` moves them to the rule's place and adds those that depend on other rules.
+`_ItemChecks` finds the problems of a single rule, with a method for each kind of item; they are cached with places from
+the rule's start (`_notes_of`). `check_items` moves them to the rule's place and adds those that depend on other rules.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 from glyphscope.visible import is_seen
 
 OPTIONALS = 12
-"""Optional items in a row from which on a token is slow. Measured (49,000 tokens): one item 4 ms a token, 12 optional
-classes 23 ms, 20 78 ms, 30 1.5 s; `"a"?` 100 times 1 s. Bounded repetitions are not: `[a-z]{0,2000}` 6 ms."""
+"""Consecutive optional items from which on tokens are slow. Measured (49,000 tokens): one item 4 ms per token, 12
+optional classes 23 ms, 20 78 ms, 30 1.5 s; `"a"?` 100 times 1 s. Bounded repetitions are fast: `[a-z]{0,2000}` 6 ms."""
 SPACES = 20
-"""The limit in the fix for unlimited white space, that of llama.cpp's json.gbnf."""
+"""The limit in the fix for unlimited white space, the same as in llama.cpp's json.gbnf."""
 _WHITE = frozenset(map(ord, " \t\n\r\x0b\x0c"))
 _TOO_LARGE = 2**64
-"""llama.cpp cannot read numbers from this one on."""
+"""The smallest number that llama.cpp cannot read."""
 _MOST = 200
-"""Notes of one rule, besides errors."""
+"""The maximum number of notes on one rule, besides errors."""
 _TRIED = 300
-"""Characters among which a printable one is searched, as an example."""
+"""The number of characters that are searched for a printable example."""
 
 
 class Notes(NamedTuple):
-    """Diagnostics of a single rule, and its tokens that are given by text; places from the rule's start."""
+    """Diagnostics of a single rule, and its tokens given by text; places count from the rule's start."""
 
     diagnostics: tuple[Diagnostic, ...]
     tokens: tuple[tuple[int, int, str], ...]
@@ -53,7 +53,7 @@ class Notes(NamedTuple):
 
 def check_items(analysis: Analysis) -> Iterator[Diagnostic]:
     """Check the bodies of the rules."""
-    named: set[str] = set()  # rules that llama.cpp has made already
+    named: set[str] = set()  # rules that llama.cpp has already made
     for rule, properties in analysis.definitions:
         notes = _notes_of(rule, analysis.document.text)
         yield from (_moved(note, rule.start) for note in notes.diagnostics)
@@ -158,7 +158,7 @@ class _ItemChecks:
             message = "Unlimited white space: models can get stuck in it. Limit it."
             repair = fix(f"Write at most {SPACES}", (start, end, f"{{{low},{max(low, SPACES)}}}"))
             if self.text[end : end + 1] in ("*", "+", "?", "{"):
-                repair = None  # under another repetition the limits would multiply
+                repair = None  # inside another repetition, the limits would multiply
             self.note("unbounded-space", message, start, end, repair)
 
     def token(self, node: Token) -> None:
@@ -208,7 +208,7 @@ class _ItemChecks:
                 self.impossible(item.low, start, end)
 
     def negated_class(self, node: Class) -> None:
-        """A class that excludes characters of several bytes."""
+        """A class that excludes multi-byte characters."""
         excluded = united(node.ranges)
         rejected = also_rejected(excluded)
         if not rejected:
@@ -224,7 +224,7 @@ class _ItemChecks:
         self.note("negated-non-ascii", message, node.start, node.end, repair)
 
     def spelling(self, raw: str, start: int, end: int, what: str) -> None:
-        """Line breaks and new escapes in a text or class; `raw` is its inside, `what` its closing sign in words."""
+        """Line breaks and new escapes in a text or class; `raw` is its content, `what` its closing sign in words."""
         at = raw.find("\n") if "\n" in raw else raw.find("\r")
         if at >= 0:
             message = f"This {what} contains a line break, and llama.cpp accepts all of it. Is a closing one missing?"
@@ -247,7 +247,7 @@ class _ItemChecks:
         self.note("no-such-character", f"No text can contain the code point U+{code:04X}.", start, end)
 
     def alternatives(self, node: Alternatives) -> None:
-        """Duplicates, and single characters that are in a class beside them; other overlaps are not certain."""
+        """Duplicates, and single characters that a neighbouring class contains; other overlaps are not certain."""
         texts: dict[str, Sequence] = {}
         classes = [option.items[0] for option in node.options if len(option.items) == 1]
         ranges = [r for item in classes if isinstance(item, Class) and not item.negated for r in item.ranges]
@@ -277,7 +277,7 @@ class _ItemChecks:
             before = option
 
     def optionals(self, node: Sequence) -> None:
-        """A long row of optional items."""
+        """Many consecutive optional items."""
         row: list[Repetition] = []
         for item in (*node.items, None):
             if isinstance(item, Repetition) and item.minimum == 0:
@@ -304,17 +304,17 @@ class _ItemChecks:
 
 
 def also_rejected(excluded: Ranges) -> Ranges:
-    """The characters that a negated class rejects besides the excluded ones where a token ends inside a character.
+    """The characters that a negated class rejects besides the excluded ones if a token ends inside a character.
 
-    Of an incomplete character llama.cpp knows the possible code points. A negated class then rejects all of them as
-    soon as one is excluded (llama_grammar_match_partial_char; tested byte by byte: `[^é]` rejects `è`). Positive
-    classes are read correctly.
+    For an incomplete character, llama.cpp knows the possible code points. A negated class then rejects all of them if
+    one is excluded (llama_grammar_match_partial_char; tested byte by byte: `[^é]` rejects `è`). Positive classes are
+    read correctly.
     """
     return chars.intersection(chars.subtract(chars.with_same_first_byte(excluded), excluded), chars.ALL)
 
 
 def example(characters: Ranges) -> str:
-    """One of them, with its code point, printable if there is one near the beginning."""
+    """One of the characters with its code point; a printable one if there is one near the beginning."""
     codes = [code for low, high in characters[:_TRIED] for code in range(low, min(high + 1, low + _TRIED))]
     code = next((code for code in codes[:_TRIED] if is_seen(chr(code))), characters[0][0])
     return f"{chr(code)} (U+{code:04X})" if is_seen(chr(code)) else f"U+{code:04X}"

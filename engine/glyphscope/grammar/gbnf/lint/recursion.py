@@ -1,8 +1,8 @@
-"""Rules that begin with themselves, never end, or loop without reading anything; and those that begin in too many ways.
+"""Rules that begin with themselves, never end, loop without reading anything, or begin in too many ways.
 
-llama.cpp checks only some of this, because it knows only some rules as nullable (`Analysis.directly_empty`), and hangs
-or crashes on the rest. So left recursion and loops are searched twice: as llama.cpp detects them, which it rejects with
-a message, and in full.
+llama.cpp checks only part of this, because it recognises only some rules as nullable (`Analysis.directly_empty`), and
+hangs or crashes on the rest. So left recursion and loops are searched twice: as llama.cpp detects them, which it
+rejects with a message, and completely.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from glyphscope.grammar.gbnf.parse.syntax import GbnfRule, Reference
 MAX_STEPS = 1_000_000_000
 """Steps of llama.cpp's search for left recursion, which follows every path: 134 million took 0.9 s (measured)."""
 MAX_CHAIN = 60_000
-"""Rules in a chain that begin with each other: 60,000 worked, 80,000 overflowed an 8 MB stack (measured)."""
+"""Rules in a chain, each beginning with the next: 60,000 worked, 80,000 overflowed an 8 MB stack (measured)."""
 MAX_WAYS = 60_000
 """Ways to begin a text; llama.cpp compares each with all others: 32,000 took 4 s, 65,000 took 9 s (measured)."""
 SLOW_WAYS = 100
-"""Each is tested on the vocabulary at each token: 100 took 50 ms, 1,000 took 420 ms (measured, 49,000 tokens)."""
+"""Each way is tested on the vocabulary at each token: 100 took 50 ms, 1,000 took 420 ms (measured, 49,000 tokens)."""
 
 
 def check_recursion(analysis: Analysis) -> Iterator[Diagnostic]:
@@ -42,7 +42,7 @@ def check_recursion(analysis: Analysis) -> Iterator[Diagnostic]:
 
 
 def _left_recursion(analysis: Analysis) -> Iterator[Diagnostic]:
-    """llama.cpp rejects left recursion that it detects. In others it adds stacks for ever, unless nothing follows."""
+    """llama.cpp rejects left recursion that it detects. Otherwise it adds stacks forever, unless nothing follows."""
     detected = _edges(analysis.begins_for_llama)
     reported: set[str] = set()
     for members in cycles(detected):
@@ -70,7 +70,7 @@ def _edges(begins: dict[str, Beginnings]) -> dict[str, dict[str, bool]]:
 
 
 def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagnostic:
-    """The diagnostic of a cycle, from its first rule back to that. `detected`: llama.cpp finds it."""
+    """The diagnostic of a cycle, from its first rule back to itself. `detected`: llama.cpp finds it."""
     first, second = cycle[:2]
     rule = analysis.rules[first]
     place = _beginning(analysis.document.text, rule, second)
@@ -91,7 +91,7 @@ def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagno
 
 
 def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
-    """The reference to `name` that begins an alternative, by the sign before it; else the first one."""
+    """The reference to `name` that begins an alternative, judging by the sign before it; otherwise the first one."""
     first = None
     for reference in rule.references:
         if reference.name == name:
@@ -198,5 +198,5 @@ def _ways(analysis: Analysis) -> Iterator[Diagnostic]:
 
 
 def _branches(begins: Beginnings) -> bool:
-    """Whether the rule itself has several ways to begin, and not only the one rule with which it begins."""
+    """Whether the rule itself has several ways to begin, rather than just one rule."""
     return len(begins.calls) != 1 or begins.calls[0][1] > 1 or begins.ways > 0

@@ -1,13 +1,13 @@
-"""A single rule as llama.cpp expands it, and the properties that the checks need.
+"""A single rule as expanded by llama.cpp, and the properties that the checks need.
 
-llama.cpp has alternatives of characters and references only. A group becomes a separate rule; `S*` and `S?` become
-`R ::= S R |` and `R ::= S |`; `S{2,5}` becomes `S S R`, and R a chain of three rules. Its checks look at those, so ours
-do: `_Expansion` makes them (here called inner rules) and counts them, as llama.cpp would.
+llama.cpp has only alternatives of characters and references. A group becomes a separate rule; `S*` and `S?` become
+`R ::= S R |` and `R ::= S |`; `S{2,5}` becomes `S S R`, with R a chain of three rules. Its checks examine these rules,
+so ours do too: `_Expansion` makes them (here called inner rules) and counts them, as llama.cpp would.
 
-Whether a rule derives a finite text, or the empty one, depends on other rules. So a property of one rule is a
+Whether a rule derives a finite text, or the empty text, depends on other rules. So a property of one rule is a
 `Condition` on the others; `fixpoint.forward_chaining` decides it for all rules together.
 
-Properties depend on the rule's text alone and are remembered by it (`PerRule`): a keystroke pays for one rule.
+Properties depend only on the rule's text and are cached by it (`PerRule`), so a keystroke costs one rule.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 from glyphscope.grammar.traversal import bottom_up
 
 TERMINAL = None
-"""A character, or a token: always a text that is not empty."""
+"""A character or a token: never empty."""
 AGAIN = -1
-"""The rule itself at the end of a repetition, or the next of its chain: it can always be empty."""
+"""The rule itself at the end of a repetition, or the next rule of its chain: it can always be empty."""
 Element: TypeAlias = str | int | None
 """A rule's name, an inner rule by its place, `TERMINAL` or `AGAIN`."""
 Option: TypeAlias = tuple[Element, ...]
 InnerRule: TypeAlias = tuple[Option, ...]
-"""The alternatives of a rule that llama.cpp makes; in a list of them each is after those it refers to."""
+"""The alternatives of a rule that llama.cpp makes; in a list of inner rules, each follows those it refers to."""
 Conjunction: TypeAlias = tuple[str | int, ...]
 """Rules, by name, and inner rules, by place, that must all have a property."""
 Condition: TypeAlias = tuple[tuple[Conjunction, ...], ...] | bool
-"""When a rule has a property: True or False where its own text decides that. Else of the inner rules that matter, the
-rule's own body last, the conjunctions of which one must be true."""
+"""When a rule has a property: True or False if its text alone decides that. Otherwise, for each relevant inner rule,
+the rule's body last, the conjunctions of which one must be true."""
 
 MAX_REPETITIONS = 2_000
-"""llama.cpp's MAX_REPETITION_THRESHOLD: of a least number, and of rules that a repetition makes."""
+"""llama.cpp's MAX_REPETITION_THRESHOLD: the limit of a minimum, and of the rules made by a repetition."""
 
 
 class Loop(NamedTuple):
@@ -58,9 +58,9 @@ class Loop(NamedTuple):
 
 
 class LargeRepetition(NamedTuple):
-    """A repetition, `times` over, of `rules` rules and one more for each of `names` that was not named before it.
+    """`times` repetitions of an item that makes `rules` rules, plus one for each of `names` that did not occur earlier.
 
-    llama.cpp multiplies the two, and rejects more than MAX_REPETITIONS.
+    llama.cpp multiplies the two numbers and rejects more than MAX_REPETITIONS.
     """
 
     start: int
@@ -71,7 +71,7 @@ class LargeRepetition(NamedTuple):
 
 
 class RuleProperties(NamedTuple):
-    """The inner rules, which end with the rule's own body, and what follows from them; places from the rule's start."""
+    """The inner rules, ending with the rule's body, and their consequences; places count from the rule's start."""
 
     inner: tuple[InnerRule, ...]
     productive: Condition
@@ -79,27 +79,27 @@ class RuleProperties(NamedTuple):
     nullable: Condition
     """When it derives the empty text."""
     rejected_loops: tuple[Loop, ...]
-    """Those that llama.cpp rejects, where the rules they name are seen to be empty."""
+    """The loops that llama.cpp rejects if it recognises the rules they name as nullable."""
     nullable_loops: tuple[Loop, ...]
-    """All of those in which an item can be empty, if the rules they name can."""
+    """All loops in which an item can be empty if the rules they name can."""
     large_repetitions: tuple[LargeRepetition, ...]
     empty_repetitions: tuple[tuple[int, int], ...]
-    """The operators that repeat nothing."""
+    """The operators that repeat an empty item."""
     names: tuple[str, ...]
     """The rules that it refers to, in the order of the text."""
 
     @property
     def directly_empty(self) -> bool:
-        """Whether an alternative has nothing in it: all that llama.cpp sees of a rule that may be empty."""
+        """Whether an alternative is empty: the only sign by which llama.cpp recognises a nullable rule."""
         return () in self.inner[-1]
 
 
 _MOST_LARGE = 1_000
-"""Large repetitions that are reported of one rule."""
+"""The maximum number of large repetitions that are reported for one rule."""
 
 
 class _Weight(NamedTuple):
-    """The counts of a repetition of an item: its rules, its names (from, to), and its repetitions so far."""
+    """The counts for repeating an item: its rules, its names (from, to), and its repetitions so far."""
 
     rules: int = 1
     first: int = 0
@@ -111,7 +111,7 @@ _LIGHT = _Weight()
 
 
 class _Expanded(NamedTuple):
-    """An item as elements of an inner rule's alternative, and the counts of repeating it."""
+    """An item as elements of an inner rule's alternative, and the counts for repeating it."""
 
     option: Option
     weight: _Weight
@@ -121,7 +121,7 @@ _EMPTY, _TERMINAL = _Expanded((), _LIGHT), _Expanded((TERMINAL,), _LIGHT)
 
 
 class _Expansion:
-    """The inner rules of a rule, and the number of rules that llama.cpp makes of it, in one walk over its body."""
+    """Collects the inner rules of a rule, and the number of rules that llama.cpp makes of it, in one pass."""
 
     def __init__(self, rule: GbnfRule) -> None:
         self.rule = rule
@@ -129,9 +129,9 @@ class _Expansion:
         self.loops: list[tuple[Repetition, Option]] = []
         self.large_repetitions: list[LargeRepetition] = []
         self.empty_repetitions: list[tuple[int, int]] = []
-        self.rules = 0  # that llama.cpp has made so far
+        self.rules = 0  # made by llama.cpp so far
         self.names: list[str] = []
-        self.open_groups: list[tuple[int, int]] = []  # how many rules and names were there before each
+        self.open_groups: list[tuple[int, int]] = []  # the number of rules and names before each
         body: Part = rule.body
         bottom_up(body, self._entered, self._expanded)
 
@@ -162,13 +162,13 @@ class _Expansion:
     def _repeated(self, node: Repetition, body: Option, weight: _Weight) -> _Expanded:
         minimum, maximum = node.minimum, node.maximum
         if maximum is not None and maximum > MAX_REPETITIONS:
-            maximum = None  # so does llama.cpp
+            maximum = None  # as in llama.cpp
         start = self.rule.start
         if not body:
             self.empty_repetitions.append((node.operator - start, node.end - start))
         rules, first, last, times = weight
         times *= maximum or minimum or 1
-        reported = minimum > MAX_REPETITIONS  # already, by the number alone
+        reported = minimum > MAX_REPETITIONS  # already, because of the number alone
         if (
             (rules + last - first) * times > MAX_REPETITIONS
             and not reported
@@ -187,7 +187,7 @@ class _Expansion:
             again = (AGAIN,) if maximum is None or maximum - minimum > 1 else ()
             self.inner.append((body + again, ()))
             elements += (len(self.inner) - 1,)
-        # operators on operators double the elements, and the checks need only both ends
+        # nested operators double the elements, and the checks need only both ends
         ends = elements if len(elements) <= 6 else elements[:3] + elements[-3:]
         return _Expanded(ends, _Weight(rules, first, last, min(times, MAX_REPETITIONS + 1)))
 
@@ -221,9 +221,9 @@ _InnerCondition: TypeAlias = tuple[Conjunction, ...] | bool
 
 
 def _conditions(inner: list[InnerRule], *, of_terminal: bool) -> list[_InnerCondition]:
-    """When each inner rule derives a finite text, as terminals do (`of_terminal`), or the empty one, as they do not.
+    """When each inner rule derives a finite text (`of_terminal`: terminals do), or the empty text (they do not).
 
-    The condition of an inner rule with one conjunction is inlined where the rule is used.
+    An inner rule's condition is inlined where the rule is used, if it has only one conjunction.
     """
     conditions: list[_InnerCondition] = []
     for options in inner:
@@ -250,7 +250,7 @@ def _conditions(inner: list[InnerRule], *, of_terminal: bool) -> list[_InnerCond
 
 
 def _of_the_last(conditions: list[_InnerCondition]) -> Condition:
-    """The condition of the last inner rule, after those of the inner rules that it needs."""
+    """The condition of the last inner rule, after the conditions of the inner rules that it needs."""
     last = conditions[-1]
     if isinstance(last, bool):
         return last
@@ -272,7 +272,7 @@ def _of_the_last(conditions: list[_InnerCondition]) -> Condition:
 
 
 def _single(condition: _InnerCondition) -> Conjunction | bool:
-    """The condition where it is a single conjunction; False where there is a choice."""
+    """The condition if it is a single conjunction; False if there is a choice."""
     if isinstance(condition, bool):
         return condition
     return condition[0] if len(condition) == 1 else False
@@ -281,7 +281,7 @@ def _single(condition: _InnerCondition) -> Conjunction | bool:
 def _names_needed(body: Option, needed: list[Conjunction | bool]) -> tuple[str, ...] | None:
     """The rules that must all be empty for the body to be empty, given what each inner rule needs.
 
-    None where it cannot be empty, or can in several ways.
+    None if it cannot be empty, or can be in several ways.
     """
     names: list[str] = []
     for element in body:
@@ -304,13 +304,13 @@ Result = TypeVar("Result")
 
 _MOST_REMEMBERED = 50_000  # rules
 _LONGEST = 20_000
-"""Rules longer than this (code points) are not remembered: the memory is for many short ones."""
+"""Rules longer than this (code points) are not cached: the memory is meant for many short ones."""
 
 
 class PerRule(Generic[Result]):
-    """A cached function of a rule and its document's text, of which it may read only the rule's part: the cache's key.
+    """A cached function of a rule and its document's text; it may read only the rule's part, which is the cache key.
 
-    Places in its result count from the rule's start, because the rule may move in the document.
+    Places in its result count from the rule's start, because the rule may move within the document.
     """
 
     def __init__(self, compute: Callable[[GbnfRule, str], Result]) -> None:
@@ -320,7 +320,7 @@ class PerRule(Generic[Result]):
     def __call__(self, rule: GbnfRule, text: str) -> Result:
         if rule.end - rule.start > _LONGEST:
             return self._compute(rule, text)
-        # with the name, because the reader may have given the rule one that is not in its text
+        # with the name, because the reader may have given the rule a name that is not in its text
         key = (rule.name, text[rule.start : rule.end])
         result = self._remembered.get(key)
         if result is None:

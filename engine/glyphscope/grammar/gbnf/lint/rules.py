@@ -1,4 +1,4 @@
-"""The names of rules: `root`, undefined, duplicate and unused ones."""
+"""Checks of the names of rules: a missing `root`, undefined, duplicate and unused names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
 from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, GbnfRule
 
 _GUESSES = 20
-"""Undefined names for which a similar one is searched, among all rules."""
+"""The number of undefined names for which a similar name is searched among all rules."""
 
 
 def check_rules(analysis: Analysis) -> Iterator[Diagnostic]:
@@ -67,7 +67,7 @@ def _undefined(analysis: Analysis) -> Iterator[Diagnostic]:
 
 
 def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
-    """Where a rule can be added, and the text before it: the end, or before a last rule that lacks its end."""
+    """Where a rule can be added, and the text before it: at the end, or before an incomplete last rule."""
     text = document.text
     if document.rules:
         start = document.rules[-1].start
@@ -83,7 +83,7 @@ def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
 
 
 def _is_name(name: str) -> bool:
-    """Whether llama.cpp accepts the name; others are reported already."""
+    """Whether llama.cpp accepts the name; other names are already reported."""
     return name.isascii() and "_" not in name
 
 
@@ -109,13 +109,13 @@ def _unused(analysis: Analysis) -> Iterator[Diagnostic]:
             yield report("unreachable-rule", message, *rule.name_span, None)
         else:
             message = f"The rule {name} is not used. Use it, or delete it."
-            # deleting the last of several definitions would make another one count
+            # if the last of several definitions were deleted, another one would count
             repair = _delete(analysis, rule) if definitions[name] == 1 else None
             yield report("unused-rule", message, *rule.name_span, repair)
 
 
 def _delete(analysis: Analysis, rule: GbnfRule) -> Fix:
-    """Delete the rule with its line end; a comment behind it stays."""
+    """Delete the rule with its line end; a comment after it stays."""
     text, end = analysis.document.text, rule.end
     rest = text[end : end + 2]
     begins_line = text[rule.start - 1 : rule.start] in ("", "\n", "\r")

@@ -1,1 +1,1 @@
-"""GBNF text read into a document of rules, whatever is wrong with it."""
+"""Read GBNF text into a document of rules, however many problems it has."""

@@ -19,7 +19,7 @@ from glyphscope.grammar.gbnf.parse.syntax import Class, Quoted
 
 LAST = 0x10FFFF  # code point
 IMPOSSIBLE = "\ud800"
-"""Represents a code point above the last one in texts, where neither can occur."""
+"""Represents a code point above the last one in texts, in which neither can occur."""
 
 _PIECE = re.compile(
     r'\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([tnr\\"\[\]-])|\\(.?)|([^\\])', re.DOTALL
@@ -29,19 +29,19 @@ _HEX = re.compile(r"[0-9a-fA-F]{0,8}")
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _CONTROLS = {"t": 9, "n": 10, "r": 13}
 _CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\r\n"}
-"""The meaning of the escapes of regular expressions, as the inside of a class."""
+"""The meaning of the escapes of regular expressions, as the content of a class."""
 _FOREIGN_CONTROLS = {"b": r"\x08", "f": r"\x0C", "v": r"\x0B", "a": r"\x07", "e": r"\x1B", "0": r"\x00"}
-"""Escapes of other languages, as GBNF writes them."""
+"""Escapes of other languages, and their spelling in GBNF."""
 
 _TOGETHER = 50_000
-"""Ranges that are united at once."""
+"""The number of ranges that are united at once."""
 _CACHED = 10_000  # texts, and classes
 _SHORT = 200
-"""Longer raw texts are not cached: they hardly occur again."""
+"""Longer raw texts are not cached, because they rarely occur again."""
 
 
 class Character(NamedTuple):
-    """One character: its code point, its place in the raw text, and whether llama.cpp knows how it is written."""
+    """One character: its code point, its place in the raw text, and whether llama.cpp knows its spelling."""
 
     code: int
     start: int
@@ -59,7 +59,7 @@ class Range(NamedTuple):
 
 
 def characters(raw: str) -> list[Character]:
-    """The characters of the inside of quotes."""
+    """The characters between quotes."""
     read = []
     for match in _PIECE.finditer(raw):
         kind = match.lastindex or 0
@@ -75,14 +75,14 @@ def characters(raw: str) -> list[Character]:
 
 
 def _text_of(read: list[Character]) -> str:
-    """The characters as a text; those that no text can have are `IMPOSSIBLE`."""
+    """The characters as a text; those that a text cannot contain become `IMPOSSIBLE`."""
     return "".join([chr(c.code) if c.code <= LAST else IMPOSSIBLE for c in read])
 
 
 def ranges_of(raw: str, read: list[Character]) -> list[Range]:
-    """The items of the inside of brackets, as llama.cpp reads them.
+    """The items between brackets, as llama.cpp reads them.
 
-    A `-` after a character makes a range, unless it is the last one; what follows it is the upper end, a `-` too.
+    A `-` after a character makes a range, unless it is the last character; the next character, even `-`, is its end.
     """
     items, at = [], 0
     while at < len(read):
@@ -99,7 +99,7 @@ def ranges_of(raw: str, read: list[Character]) -> list[Range]:
 
 
 def united(ranges: Sequence[tuple[int, int]]) -> Ranges:
-    """The characters of a class's ranges, without those that no text can have. There may be millions of ranges."""
+    """The characters of a class's ranges, without those that a text cannot contain. There may be millions of ranges."""
     whole: Ranges = ()
     for at in range(0, len(ranges), _TOGETHER):
         part = set(ranges[at : at + _TOGETHER])
@@ -109,7 +109,7 @@ def united(ranges: Sequence[tuple[int, int]]) -> Ranges:
 
 
 def _class_replacement(escape: str) -> str | None:
-    """The replacement, in brackets, of an escape that GBNF does not have; None where there is none."""
+    """The replacement, in brackets, for an escape that GBNF does not have; None if there is none."""
     letter = escape[1:]
     if letter in ("D", "W", "S"):
         return None
@@ -117,7 +117,7 @@ def _class_replacement(escape: str) -> str | None:
 
 
 def _text_replacement(escape: str) -> str:
-    """The same in quotes, for an escape of a single character."""
+    """The replacement, in quotes, for an escape of a single character."""
     letter = escape[1:]
     if letter in _FOREIGN_CONTROLS:
         return _FOREIGN_CONTROLS[letter]
@@ -127,7 +127,7 @@ def _text_replacement(escape: str) -> str:
 
 
 def _quoted_as_items(raw: str, read: list[Character]) -> str:
-    """The inside of quotes as GBNF items, the escapes of classes outside the quotes: `"a" [0-9]`."""
+    """The text between quotes as GBNF items, with escapes of classes moved out of the quotes: `"a" [0-9]`."""
     pieces: list[str] = []
     text = ""
     for c in read:
@@ -147,7 +147,7 @@ def _quoted_as_items(raw: str, read: list[Character]) -> str:
 
 
 def read_quoted(raw: str, start: int, end: int, text: str, problems: list[Diagnostic]) -> Quoted:
-    """The node of `raw`, the inside of the quotes at `start` of `text`."""
+    """The node of `raw`, the content of the quotes at `start` of `text`."""
     if "\\" not in raw:
         return Quoted(start, end, raw)
     inside = _cached_text(raw) if len(raw) < _SHORT else _read_text(raw)
@@ -158,7 +158,7 @@ def read_quoted(raw: str, start: int, end: int, text: str, problems: list[Diagno
 
 
 def read_class(raw: str, start: int, end: int, problems: list[Diagnostic]) -> Class:
-    """The node of `raw`, the inside of the brackets at `start`."""
+    """The node of `raw`, the content of the brackets at `start`."""
     inside = _cached_class(raw) if len(raw) < _SHORT else _read_class(raw)
     if inside.unknown:
         problems += [_unknown_in_class(raw, start + 1, c) for c in inside.unknown]
@@ -173,7 +173,7 @@ class _InsideQuotes(NamedTuple):
 
 
 class _InsideBrackets(NamedTuple):
-    """The same of brackets."""
+    """The items between brackets, and the characters whose escapes llama.cpp does not know."""
 
     ranges: tuple[tuple[int, int], ...]
     negated: bool
@@ -241,7 +241,7 @@ def _unknown_in_class(raw: str, offset: int, c: Character) -> Diagnostic:
     message += f"Use `{new}`." if _is_class(raw, c) else _advice(escape)
     edits = [(start, end, new)]
     if _is_class(raw, c) and raw[c.end : c.end + 1] == "-" and len(raw) > c.end + 1:
-        edits.append((end, end + 1, r"\x2D"))  # it would make a range with the last character of the new text
+        edits.append((end, end + 1, r"\x2D"))  # it would form a range with the last new character
     return report("unknown-escape", message, start, end, fix(f"Write `{new}`", *edits))
 
 

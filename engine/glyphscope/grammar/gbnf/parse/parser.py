@@ -1,12 +1,12 @@
-"""Reading GBNF as llama.cpp does, but continuing after a problem, to report all of them.
+"""Read GBNF as llama.cpp does, but continue after a problem, to report all of them.
 
-llama.cpp lets quotes and brackets run over line ends, so an unclosed one takes in the rules that follow. The text is
-therefore first read its way; where that leads to any problem, it is read again with quotes and brackets that end with
-their line, so that the problem is reported where it is. A problem costs at most its line, and each character is read a
-bounded number of times: the time is linear in any text.
+In llama.cpp, quotes and brackets may span lines, so an unclosed one swallows the rules that follow. The text is
+therefore first read that way; if there is any problem, it is read again with quotes and brackets that end with their
+line, so that the problem is reported where it is. A problem costs at most its line, and each character is read a
+bounded number of times, so the time is linear for any text.
 
 In this order: the tokens (`_LEXER`), a rule while it is being read (`_RuleBuilder`), and the reader (`read_gbnf`,
-`_Reader`): its loop handles the tokens of every rule, its methods the rare ones and the problems.
+`_Reader`): its loop handles the common tokens, its methods the rare ones and the problems.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 
 # The tokens: one compiled expression, so that reading the text again at each keystroke costs milliseconds. Each
-# alternative is a group, and the group's number is the token's kind: plain numbers, because comparing members of an
+# alternative is a group, and the group's number is the token's kind: a plain number, because comparing members of an
 # enumeration takes longer than matching a token. Quantifiers are possessive, so that no text makes it backtrack. HEAD
-# is a name with `::=` behind it, BAD_NAME has characters that a name may not have, STAR is `*`, `+` or `?`, and DEFINE
-# is `::=` without a name before it.
+# is a name followed by `::=`, BAD_NAME has characters that a name may not have, STAR is `*`, `+` or `?`, and DEFINE is
+# `::=` without a name before it.
 NAME, HEAD, BAD_NAME, QUOTED, CLASS, NEWLINE, COMMENT, BAR, OPEN, CLOSE, STAR, BRACES = range(1, 13)
 ANY, TOKEN, DEFINE, OTHER, END = range(16, 21)  # after the three groups inside of BRACES
 
@@ -71,11 +71,11 @@ _LEXER = re.compile(
 
 
 _MAX_NESTING = 17_000
-"""Parentheses in each other that llama.cpp reads: 17,000 it did, 20,000 overflowed an 8 MB stack (measured)."""
+"""Nested parentheses that llama.cpp can read: 17,000 worked, 20,000 overflowed an 8 MB stack (measured)."""
 _SEARCHED = 2_000
-"""Code points in which the end of a quote or bracket is searched in later lines, once there is a problem."""
+"""Code points in which the end of a quote or bracket is searched on later lines once there is a problem."""
 _MAX_PROBLEMS = 1_000
-"""Problems after which reading stops: a text with more is not a grammar."""
+"""The number of problems after which reading stops: a text with more is not a grammar."""
 
 _UNREADABLE = re.compile("[\\0\ud800-\udfff]")
 _LONG_QUOTED = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"')
@@ -89,7 +89,7 @@ _BODY_BEGINS = re.compile(r"[ \t]*+[\w-]++[ \t]*+(?=[\"\[(])")
 
 
 class _Frame:
-    """The body of the rule, or an open group: where it starts, its alternatives, and the items of the last one."""
+    """The body of the rule, or an open group: its start, its alternatives, and the items of the last one."""
 
     __slots__ = ("begin", "items", "options", "start")
 
@@ -112,26 +112,26 @@ class _Frame:
 
 
 class _RuleBuilder:
-    """One rule, with a stack of open groups instead of recursion."""
+    """Builds one rule, with a stack of open groups instead of recursion."""
 
     def __init__(self, name: str, start: int, end: int, body: int) -> None:
-        """`body` is where `::=` ends."""
+        """`body` is the end of `::=`."""
         self.name = name
         self.name_span = (start, end)
         self.body_start = body
         self.references: list[Reference] = []
         self._frames = [_Frame(body, body)]
         self.items = self._frames[0].items
-        """Of the alternative that is being read: append to it."""
+        """The items of the alternative being read; append to it."""
 
     @property
     def depth(self) -> int:
-        """How many groups are open."""
+        """The number of open groups."""
         return len(self._frames) - 1
 
     @property
     def innermost(self) -> int:
-        """Where the innermost open group starts."""
+        """The start of the innermost open group."""
         return self._frames[-1].start
 
     def bar(self, start: int, end: int) -> None:
@@ -154,12 +154,12 @@ class _RuleBuilder:
         self.items.append(Group(frame.start, end, frame.body(start)))
 
     def repeat(self, minimum: int, maximum: int | None, start: int, end: int) -> None:
-        """An operator from `start` to `end`, for the last item; there must be one."""
+        """An operator from `start` to `end` on the last item; there must be one."""
         item = self.items[-1]
         self.items[-1] = Repetition(item.start, end, item, minimum, maximum, start)
 
     def finish(self, end: int) -> GbnfRule:
-        """The rule; `end` is that of its last token, where groups that are still open close."""
+        """The rule; `end` is the end of its last token, where groups that are still open are closed."""
         while self.depth:
             self.close(end, end)
         body = self._frames[0].body(max(end, self.body_start))
@@ -168,7 +168,7 @@ class _RuleBuilder:
 
 
 def read_gbnf(text: str) -> GbnfDocument:
-    """The document of any text at all; `problems` lists what is not llama.cpp's syntax. Never raises."""
+    """The document of any text; `problems` lists the deviations from llama.cpp's syntax. Never raises."""
     reader = _Reader(text, by_line=False)
     reader.read()
     if reader.problems and reader.ran_over:
@@ -182,16 +182,16 @@ class _Reader:
 
     def __init__(self, text: str, *, by_line: bool) -> None:
         self.text = text
-        self.limit = len(text)  # reading stops there
+        self.limit = len(text)  # where reading stops
         self.by_line = by_line
-        self.ran_over = False  # a quote or bracket was read over a line end
+        self.ran_over = False  # a quote or bracket was read across a line end
         self.rules: list[GbnfRule] = []
         self.comments: list[Comment] = []
         self.problems: list[Diagnostic] = []
         self.bad_names: dict[str, list[tuple[int, int]]] = {}  # with the places of each
         self.has_root: bool | None = None  # None: not known yet
-        self.rule: _RuleBuilder | None = None  # the rule that is being read
-        self.expects_item = False  # after `::=`, `|` and `(`: a line end means nothing here
+        self.rule: _RuleBuilder | None = None  # the rule being read
+        self.expects_item = False  # after `::=`, `|` and `(`, where a line end has no meaning
         self.rule_over = False  # for llama.cpp, because a line ended outside of parentheses
         self.at_line_start = True  # no token of this line was read yet
         self.continued: tuple[int, int] | None = None  # the first token of the rule after it was over
@@ -267,10 +267,10 @@ class _Reader:
         unreadable = islice(_UNREADABLE.finditer(text, 0, self.limit), _MAX_PROBLEMS)
         self.problems += [_unreadable(character) for character in unreadable]
 
-    # the rare tokens of a rule
+    # rare tokens
 
     def _rare_token(self, kind: int, token: re.Match[str], start: int, end: int) -> int:
-        """Read a token that most rules do not have. Returns where reading continues."""
+        """Read a token that most rules do not have. Returns the place where reading continues."""
         rule = self.rule
         assert rule is not None
         if kind == CLOSE:
@@ -314,9 +314,9 @@ class _Reader:
         self._report("nothing-to-repeat", message, start, end, fix("Delete it", (start, end, "")))
 
     def _unknown_sign(self, start: int) -> int:
-        """Read a sign that begins no token of one line: a quote or bracket over several, or a problem.
+        """Read a sign that does not begin a token on one line: a quote or bracket that spans lines, or a problem.
 
-        Returns where reading continues.
+        Returns the place where reading continues.
         """
         rule, text = self.rule, self.text
         assert rule is not None
@@ -339,7 +339,7 @@ class _Reader:
         return end
 
     def _runs_over(self, sign: str, start: int) -> int:
-        """The end of a quote or bracket that closes in a later line; 0 if it does not, or seems to be left unclosed."""
+        """The end of a quote or bracket that is closed on a later line; 0 if it is not, or appears not to be."""
         pattern = _LONG_QUOTED if sign == '"' else _LONG_CLASS
         closed = pattern.match(
             self.text, start, min(self.limit, start + _SEARCHED) if self.by_line else self.limit
@@ -351,7 +351,7 @@ class _Reader:
         end = closed.end()
         if self.by_line:
             rest = _LINE.match(self.text, end, self.limit)
-            # an odd number of quotes in the rest means that the quote found there opens another text
+            # with an odd number of quotes in the rest, the quote found there opens another text
             odd = rest is not None and rest[0].replace('\\"', "").count('"') % 2
             if odd or NEXT_HEAD.search(self.text, start, end):
                 return 0
@@ -396,7 +396,7 @@ class _Reader:
         self.expects_item, self.rule_over, self.at_line_start, self.last_end = True, False, False, body
 
     def _begin_line(self, kind: int, start: int, end: int) -> int | None:
-        """A line that begins without `name ::=`. Returns where reading continues; None: the token is the rule's."""
+        """A line without `name ::=`. Returns where reading continues; None if the token belongs to the rule."""
         text, limit = self.text, self.limit
         if kind == OTHER and text[start] == "\0":
             return end
@@ -426,7 +426,7 @@ class _Reader:
         return None
 
     def _foreign_head(self, head: re.Match[str]) -> int:
-        """Begin a rule at `<name> ::=`, `name = `, `name: ` and the like. Returns where reading continues."""
+        """Begin a rule at `<name> ::=`, `name = `, `name: ` and so on. Returns the place where reading continues."""
         start, end = head.span(2)
         name, sign = head[2], head[3]
         if head.re is SPLIT_HEAD:
@@ -529,12 +529,12 @@ class _Reader:
 
 
 def _number(digits: str) -> int:
-    """The number, bounded as Python does not convert thousands of digits; llama.cpp's limits are far below."""
+    """The number, bounded, because Python does not convert thousands of digits; llama.cpp's limits are far lower."""
     return int(digits) if len(digits) < 20 else 10**20
 
 
 def _unreadable(character: re.Match[str]) -> Diagnostic:
-    """The problem of a character that cannot be passed to llama.cpp."""
+    """The diagnostic for a character that cannot be passed to llama.cpp."""
     start, end = character.span()
     repair = fix("Delete it", (start, end, ""))
     if character[0] == "\0":

@@ -1,6 +1,6 @@
-"""Common errors of newcomers to GBNF, with helpful messages: other notations' quotes, comments, signs and names.
+"""Common errors of newcomers to GBNF, with helpful messages: quotes, comments, signs and names of other notations.
 
-`misplaced` explains a character that begins no token: for another error, add a case there.
+`misplaced` explains a character that does not begin a token; to explain another error, add a case there.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from glyphscope.visible import character_words
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
 
 HEAD_ALIKE = re.compile(r"(<)?((?:[\w-]++)(?:[ \t]++[\w-]++)*?)(?(1)>)[ \t]*+(::=|:=|::|=>|->|[=:→])(?![=:])")
-"""A rule's beginning as other notations write it: 1 `<`, 2 the name, 3 the sign."""
+"""The beginning of a rule in other notations. Groups: 1 `<`, 2 the name, 3 the sign."""
 SPLIT_HEAD = re.compile(r"(<)?([\w-]++)(?(1)>)[ \t]*+(?:\r\n|\n|\r)\s*+(::=)")
 """A name and its `::=` with a line end between them; the same groups."""
 NEXT_HEAD = re.compile(r"^[ \t]*+[\w-]++[ \t]*+::=", re.MULTILINE)
 _SEARCHED = 2_000
-"""Code points in which the end of a foreign quote or comment is searched."""
+"""The number of code points searched for the end of a foreign quote or comment."""
 _SINGLE_QUOTED = re.compile(r"'((?:[^'\\\r\n]++|\\[^\r\n])*+)'")
 _CURLY_QUOTED = re.compile(r"[“”„]([^“”„\"\\\r\n]*+)[“”„]")
 _LINE = re.compile(r"[^\r\n]*+")
@@ -32,11 +32,11 @@ _UP_TO = re.compile(r"\{[ \t]*,[ \t]*([0-9]+)[ \t]*\}")
 _TOKEN_ID = re.compile(r"<\[[ \t]*([0-9]+)[ \t]*\]?[ \t]*>")
 _WORD = re.compile(r"<[^\s<>|()\"]*>?")
 SPACES = "\u00a0\u2002\u2003\u2009\u200b\u3000\ufeff\x0b\x0c\x85\u2028\u2029"
-"""Characters that look like white space, and are not to llama.cpp."""
+"""Characters that look like white space but are not for llama.cpp."""
 
 
 class Misplaced(NamedTuple):
-    """A problem, where reading continues, and the inside of the quotes if a quoted text was meant."""
+    """A problem, the place where reading continues, and the content of the quotes if a quoted text was meant."""
 
     problem: Diagnostic
     end: int
@@ -44,7 +44,7 @@ class Misplaced(NamedTuple):
 
 
 def misplaced(text: str, start: int, limit: int) -> Misplaced:
-    """The problem of the character at `start`, which begins no token; the text is read up to `limit`."""
+    """The problem of the character at `start`, which does not begin a token; the text is read up to `limit`."""
     sign = text[start]
     if sign == "'" and (match := _SINGLE_QUOTED.match(text, start, min(limit, start + _SEARCHED))):
         raw = match[1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
@@ -86,7 +86,7 @@ def misplaced(text: str, start: int, limit: int) -> Misplaced:
 def _replaced(
     message: str, match: re.Match[str], new: str, title: str, quoted: str | None = None
 ) -> Misplaced:
-    """The problem of the text of a match, with `new` as its fix."""
+    """The problem of the matched text, with the replacement `new` as its fix."""
     start, end = match.span()
     repair = fix(title, (start, end, new))
     return Misplaced(report("unexpected-text", message, start, end, repair), end, quoted)
@@ -127,7 +127,7 @@ def _bad_token(text: str, start: int, limit: int) -> Misplaced:
 
 
 def bad_names(places: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
-    """A problem for each place of a bad name, given the places of each; every fix renames all of them."""
+    """A problem for each place of a bad name, given the places of each name; every fix renames all of them."""
     names = Names(
         {name for rule in rules for name in (rule.name, *(r.name for r in rule.references))} - places.keys()
     )

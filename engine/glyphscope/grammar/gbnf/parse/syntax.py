@@ -1,10 +1,10 @@
 """The syntax tree of a GBNF text: nodes with exact spans, as editors need them.
 
-All places are code points from 0, `end` excluded. Nothing is simplified here: the text can be rebuilt from the
-document, and `tree_of` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules is
-read again at each keystroke, and they are made in a tenth of the time of a dataclass. The garbage collector ignores
-them (they cannot form cycles), except repetitions: `x****…` may be nested to any depth without a tuple between, and
-freeing such a chain would overflow the C stack.
+All places are code points from 0, `end` exclusive. Nothing is simplified here: the text can be rebuilt from the
+document, and `tree_of` makes a rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules is read
+again at each keystroke, and creating them takes a tenth of the time of a dataclass. The garbage collector ignores them
+(they cannot form cycles), except repetitions: `x****…` may be nested to any depth without a tuple between, and freeing
+such a chain would overflow the C stack.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ T = TypeVar("T")
 
 
 class Syntax(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Any node. They compare by identity, because trees may be thousands of levels deep."""
+    """Any node. Nodes compare by identity, because trees may be thousands of levels deep."""
 
     start: int
     end: int
     inner: ClassVar[tuple[Part, ...]] = ()
-    """The nodes directly in it: the items of all options, the body of a group, the repeated item."""
+    """The nodes directly inside: the items of all options, the body of a group, the repeated item."""
 
 
 class Quoted(Syntax, frozen=True, gc=False, eq=False):
-    """`"text"`. `text` has its escapes read; a code point that does not exist is U+D800 there."""
+    """`"text"`. `text` has its escapes resolved; a code point that does not exist becomes U+D800."""
 
     text: str
 
 
 class Class(Syntax, frozen=True, gc=False, eq=False):
-    """`[a-z]`, `[^a-z]`. `ranges` are as written: unsorted, perhaps the wrong way round, perhaps above U+10FFFF."""
+    """`[a-z]`, `[^a-z]`. `ranges` are as written: unsorted, possibly reversed, possibly above U+10FFFF."""
 
     ranges: tuple[tuple[int, int], ...]
     negated: bool
@@ -69,7 +69,7 @@ class Group(Syntax, frozen=True, gc=False, eq=False):
 
 
 class Repetition(Syntax, frozen=True, gc=True, eq=False):
-    """`item*`, `item{2,5}`; the operator is from `operator` to `end`. `maximum` None is unbounded."""
+    """`item*`, `item{2,5}`; the operator extends from `operator` to `end`. `maximum` None is unbounded."""
 
     item: Item
     minimum: int
@@ -82,7 +82,7 @@ class Repetition(Syntax, frozen=True, gc=True, eq=False):
 
 
 class Sequence(Syntax, frozen=True, gc=False, eq=False):
-    """Items one after the other; none at all is the empty text."""
+    """Consecutive items; without items, the empty text."""
 
     items: tuple[Item, ...]
 
@@ -112,7 +112,7 @@ def by_option(node: Alternatives, parts: list[T]) -> Iterator[list[T]]:
 
 
 class GbnfRule(Syntax, frozen=True, gc=False, eq=False):
-    """`name ::= body`. `references` are all of its body, in the order of the text."""
+    """`name ::= body`. `references` are all references in its body, in the order of the text."""
 
     name: str
     name_span: tuple[int, int]
@@ -121,11 +121,11 @@ class GbnfRule(Syntax, frozen=True, gc=False, eq=False):
 
 
 class Comment(Syntax, frozen=True, gc=False, eq=False):
-    """From `#` to the end of its line, which is not part of it."""
+    """From `#` to the end of its line, without the line end."""
 
 
 class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
-    """A GBNF text, read to its end, or until there were too many `problems`: what is not llama.cpp's syntax."""
+    """A GBNF text, read to its end or until there were too many `problems`: deviations from llama.cpp's syntax."""
 
     text: str
     rules: tuple[GbnfRule, ...]
@@ -133,7 +133,7 @@ class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
     problems: tuple[Diagnostic, ...]
 
     def occurrences(self, name: str) -> tuple[tuple[int, int], ...]:
-        """Every span of the name, where it is defined and where it is used, in the order of the text."""
+        """Every span of the name, in definitions and uses, in the order of the text."""
         spans = [rule.name_span for rule in self.rules if rule.name == name]
         spans += [(ref.start, ref.end) for rule in self.rules for ref in rule.references if ref.name == name]
         return tuple(sorted(spans))
