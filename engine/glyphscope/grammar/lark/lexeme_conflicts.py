@@ -1,6 +1,6 @@
 """The lexemes with which a lexer that takes the longest match and never goes back would lose texts.
 
-A lexeme is in conflict if it can continue a text of another lexeme, or one of its own, with a character that may follow
+A lexeme is in conflict if it can continue a text of another lexeme, or its own text, with a character that may follow
 there in the grammar, or with another character with the same first byte, because the lexer reads bytes.
 
 The characters that continue a text of one lexeme in another are found by reading both automata together (`_search`) and
