@@ -48,5 +48,5 @@ def test_parquet_has_the_same_rows_with_types(samples):
 
 def test_the_format_of_a_table_follows_the_file_name(tmp_path):
     assert form_of(tmp_path / "a.CSV") == "csv" and form_of(tmp_path / "a.parquet") == "parquet"
-    with pytest.raises(GlyphscopeError, match="Unknown table format"):
+    with pytest.raises(GlyphscopeError, match="Unknown format of samples"):
         form_of(tmp_path / "a.xlsx")

@@ -70,3 +70,13 @@ def test_the_samples_of_a_result_are_exported_as_a_table(page, qtbot, tmp_path):
     assert "samples exported" in page.view.notice.label.text()
     lines = (tmp_path / "samples.csv").read_text().splitlines()
     assert len(lines) == 1 + len(page.result_presenter.result.samples)
+
+
+@pytest.mark.slow  # inspect_ai is imported
+def test_a_result_of_several_arms_is_exported_as_several_logs_of_inspect(page, qtbot, tmp_path):
+    pytest.importorskip("inspect_ai")
+    open_it(qtbot, page, made_result(tmp_path, scenarios=1, trials=1))
+    page.export(tmp_path / "logs" / "log.eval")
+    ended(qtbot, page)
+    assert "4 samples exported to 4 files" in page.view.notice.label.text()
+    assert len(list((tmp_path / "logs").iterdir())) == 4

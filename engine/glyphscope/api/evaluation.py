@@ -17,7 +17,7 @@ import msgspec
 from glyphscope.api.runs import Run, read_run
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
-from glyphscope.evals.results.export import sample_columns
+from glyphscope.evals.results.export import export_samples, sample_columns
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder, newest_of
 from glyphscope.evals.results.report import REPORT, publish
@@ -109,6 +109,14 @@ class Evaluation:
                 "No library of data frames is installed.", hint="Install one: pip install pandas, or polars."
             )
         return importlib.import_module(installed).DataFrame(self.columns())
+
+    def export(self, out: str | Path) -> tuple[Path, ...]:
+        """Write the samples as `glyphscope eval export` does, in the form of the file's ending: a table (`.csv`,
+        `.parquet`), or logs of Inspect (`.eval`, `.json`). Returns the files' paths.
+
+        Raises GlyphscopeError, also where the package for that form is not installed.
+        """
+        return export_samples(self._folder, Path(out)).files
 
     def __repr__(self) -> str:
         return f"<Evaluation {self.path.name}: {len(self.samples):,} samples>"

@@ -23,9 +23,10 @@ USES = {
     "hub": "downloading models by name",
     "python": "Python functions as tools",
     "parquet": "evaluations as Parquet",
+    "inspect": "evaluations as logs of Inspect",
 }
 """The feature that does not work without an extra."""
-OPTIONAL = frozenset({"parquet"})
+OPTIONAL = frozenset({"parquet", "inspect"})
 """Extras that are not in `all`: their packages are checked if they are installed, and not reported as missing."""
 MODULES = {
     "glyph-py": "glyph",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +14,8 @@ from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.bfcl import import_bfcl
 from glyphscope.evals.suites.from_runs import suite_of_runs
 from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite, expectations
+from glyphscope.evals.suites.suite import Suite
+from glyphscope.evals.suites.words import expected_words
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
@@ -73,36 +73,11 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
             scenario.id,
             scenario.level,
             shorten(visible(scenario.prompt), _LONGEST),
-            shorten(visible(_right(scenario)), _LONGEST),
+            shorten(visible(expected_words(scenario)), _LONGEST),
         )
     out.print(table)
     for note in loaded.notes:
         print_text(f"· {note}")
-
-
-def _right(scenario: Scenario) -> str:
-    """The expectations of all turns, in short."""
-    return " / ".join(map(_expected, expectations(scenario)))
-
-
-def _expected(expect: Expectation) -> str:
-    parts: list[str] = [expect.choice] if expect.choice else []
-    parts += [_call(call) for call in expect.calls] or (["no call"] if not expect.choice else [])
-    if expect.final is not None and expect.final.equals is not None:
-        parts.append(f'says "{expect.final.equals}"')
-    if expect.workspace is not None:
-        parts.append("the workspace at the end")
-    parts += [check.path for check in expect.paths]
-    parts += [check.function for check in expect.python]
-    parts += [f'judge: "{check.rubric}"' for check in expect.judge]
-    return ", ".join(parts)
-
-
-def _call(call: ExpectedCall) -> str:
-    given = {**(call.arguments or {}), **{name: values[0] for name, values in call.any_of.items()}}
-    inside = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items())
-    more = " …" if call.any_of or call.schema or call.match == "subset" else ""
-    return f"{'|'.join(call.tools)}({inside}{more})"
 
 
 def check(

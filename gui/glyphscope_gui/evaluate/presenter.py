@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QTimer, QUrl
@@ -13,6 +12,7 @@ from PySide6.QtGui import QDesktopServices
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
+from glyphscope.evals.results.export import Exported
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope_gui.context import AppContext, Page
@@ -384,21 +384,31 @@ class EvaluatePresenter(Page):
         if path is not None:
             start, filters = (
                 str(Path.home() / f"{path.name}.csv"),
-                (tr("CSV (*.csv)"), tr("Parquet (*.parquet)")),
+                (tr("CSV (*.csv)"), tr("Parquet (*.parquet)"), tr("Inspect (*.eval)")),
             )
             window, title = self.context.window, tr("Export samples")
             ask_where_to_save(window, title, self.export, ";;".join(filters), start=start, suffix="csv")
 
     def export(self, out: Path) -> None:
-        """Write all samples of the result that is shown as a table."""
+        """Write all samples of the result that is shown."""
         result = self.result_presenter.result
         if result is not None:
-            self.reading.export(result, out, partial(self._show_export, out))
+            self.reading.export(result, out, self._show_export)
 
-    def _show_export(self, out: Path, number: int) -> None:
-        self.view.notice.show_words(
-            tr("{samples} exported to {path}", samples=tr("%n sample(s)", "", number), path=out)
-        )
+    def _show_export(self, exported: Exported) -> None:
+        samples = tr("%n sample(s)", "", exported.samples)
+        first, *others = exported.files
+        words = tr("{samples} exported to {path}", samples=samples, path=first)
+        if others:
+            number = 1 + len(others)
+            words = tr(
+                "{samples} exported to %n file(s) in {folder}",
+                "",
+                number,
+                samples=samples,
+                folder=first.parent,
+            )
+        self.view.notice.show_words(words)
 
     def _failed(self, error: BaseException) -> None:
         self.view.title.setText(self.result_presenter.title)

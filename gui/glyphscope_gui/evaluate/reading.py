@@ -16,7 +16,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import needs_of, rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.changes import Changes, changes_between
-from glyphscope.evals.results.export import export_samples
+from glyphscope.evals.results.export import Exported, export_samples
 from glyphscope.evals.results.folder import ResultFolder, ResultRow, list_results
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
@@ -145,8 +145,8 @@ class EvalReading(QObject):
         samples = tuple(result.samples)
         self._start("compare", lambda: _compared(before, result, samples), then)
 
-    def export(self, result: EvalResult, out: Path, then: Callable[[int], object]) -> None:
-        """Write all samples as a table, in the form that the file's name ends with; `then` gets their number."""
+    def export(self, result: EvalResult, out: Path, then: Callable[[Exported], object]) -> None:
+        """Write all samples in the form that the file's name ends with."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("export", lambda: export_samples(folder, out), then)
 

@@ -72,11 +72,18 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
 
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a result.")],
-    out: Annotated[Path, out_option("A file that ends with .csv or .parquet.")],
+    out: Annotated[
+        Path, out_option("A file that ends with .csv or .parquet, or for Inspect with .eval or .json.")
+    ],
 ) -> None:
-    """Write all samples of a result as a table, one row each. Parquet needs the extra `parquet`."""
-    written = export_samples(ResultFolder.open(folder), out)
-    print_note(f"{pluralize(written, 'sample')} written to {out}.")
+    """Write all samples of a result as a table, one row each, or as logs of Inspect, one for each suite and arm.
+
+    Parquet needs the extra `parquet`, Inspect's logs the extra `inspect`.
+    """
+    exported = export_samples(ResultFolder.open(folder), out)
+    print_note(f"{pluralize(exported.samples, 'sample')} written to:")
+    for path in exported.files:
+        print_note(f"  {path}")
 
 
 def profiles(as_json: JsonOption = False) -> None:

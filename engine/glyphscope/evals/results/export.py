@@ -1,4 +1,4 @@
-"""The samples of a result as a table, a row each: CSV for spreadsheets, Parquet for data frames."""
+"""The samples of a result for other programs: a table with a row each (CSV, Parquet), or logs of Inspect."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import importlib.util
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.inspect_log import export_inspect
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import csv_table
 from glyphscope.events.encoding import encode_json
 from glyphscope.sessions import atomic_write
 
-TableForm: TypeAlias = Literal["csv", "parquet"]
+SamplesForm: TypeAlias = Literal["csv", "parquet", "eval", "json"]
+"""By the ending of the file's name; the last two are Inspect's."""
 _AXES = Arm.__struct_fields__
 _KINDS: dict[str, str] = {
     "arm": "string", **dict.fromkeys(_AXES, "string"), "repair": "int64",
@@ -35,28 +37,37 @@ is the first record's path in the result's folder."""
 COLUMNS = tuple(_KINDS)
 
 
-def export_samples(folder: ResultFolder, out: Path) -> int:
-    """Writes all samples to a file, in the form that its name ends with; returns their number.
+class Exported(NamedTuple):
+    """The number of samples, and the files with them."""
 
-    Raises GlyphscopeError for another ending, and for Parquet where pyarrow is not installed; StorageError and
-    RecordError for a result that cannot be read or a file that cannot be written.
+    samples: int
+    files: tuple[Path, ...]
+
+
+def export_samples(folder: ResultFolder, out: Path) -> Exported:
+    """Write all samples in the form that the file's name ends with: one table, or a log for each suite and arm.
+
+    Raises GlyphscopeError for another ending, and where the package is not installed that a form needs; StorageError
+    and RecordError for a result that cannot be read or a file that cannot be written.
     """
-    make = samples_csv if form_of(out) == "csv" else samples_parquet
+    form = form_of(out)
     samples = folder.samples()
-    atomic_write(out, make(folder.manifest, samples))
-    return len(samples)
+    if form in ("eval", "json"):
+        return Exported(len(samples), export_inspect(folder, samples, out))
+    atomic_write(out, (samples_csv if form == "csv" else samples_parquet)(folder.manifest, samples))
+    return Exported(len(samples), (out,))
 
 
-def form_of(out: Path) -> TableForm:
+def form_of(out: Path) -> SamplesForm:
     """The form that a file's name ends with."""
     ending = out.suffix.lower().removeprefix(".")
-    if ending not in get_args(TableForm):
+    if ending not in get_args(SamplesForm):
         raise GlyphscopeError(
-            f"Unknown table format: {out.suffix or 'no file extension'}.",
+            f"Unknown format of samples: {out.suffix or 'no file extension'}.",
             where=str(out),
-            hint="End the file's name with .csv or .parquet.",
+            hint="End the file's name with .csv, .parquet, or for Inspect with .eval or .json.",
         )
-    return cast(TableForm, ending)
+    return cast(SamplesForm, ending)
 
 
 def samples_csv(manifest: Manifest, samples: Iterable[Sample]) -> bytes:

@@ -22,6 +22,7 @@ class RecordedRun:
                 "The record lacks the beginning of a run.", where=where, hint="Give the whole record."
             )
         self.started = first
+        self.where = where
 
     @property
     def request(self) -> RunRequest:

@@ -1,0 +1,182 @@
+"""A result as logs of Inspect (inspect_ai), for its reader and its viewer: one for each suite and arm."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.results.figures import MEASURES
+from glyphscope.evals.results.folder import ResultFolder, safe_name
+from glyphscope.evals.results.inspect_sample import (
+    Document,
+    error_document,
+    sample_document,
+    sampling_document,
+    stable_id,
+    sum_usage,
+)
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.suites.reading import parse_suite
+from glyphscope.evals.suites.suite import Scenario
+from glyphscope.events import ModelInfo
+from glyphscope.events.encoding import whole_text
+from glyphscope.sessions import atomic_write
+from glyphscope.sessions.bundle import read_run
+from glyphscope.sessions.exports import RecordedRun
+
+
+def export_inspect(folder: ResultFolder, samples: Sequence[Sample], out: Path) -> tuple[Path, ...]:
+    """Write the logs; returns their paths: `out` itself for one, otherwise `NAME.SUITE.ARM.eval` beside it.
+
+    Raises GlyphscopeError where inspect_ai is not installed, StorageError, and RecordError for a damaged result.
+    """
+    if importlib.util.find_spec("inspect_ai") is None:
+        raise GlyphscopeError(
+            "Logs of Inspect need inspect_ai, which is not installed.",
+            where=str(out),
+            hint="Install it (pip install 'glyphscope[inspect]'), or export CSV.",
+        )
+    logs = _Logs(folder, samples)
+    parts = [(suite.name, arm) for suite in folder.manifest.suites for arm in folder.manifest.arms]
+    paths = []
+    for suite, arm in parts:
+        name = out.name if len(parts) == 1 else f"{out.stem}.{safe_name(suite)}.{arm.id}{out.suffix}"
+        paths.append(out.with_name(name))
+        atomic_write(paths[-1], _written(logs.log(suite, arm), out.suffix.lower()))
+    return tuple(paths)
+
+
+def _written(document: Document, ending: str) -> bytes:
+    """The log's file, as inspect_ai writes it, with its own figures of the scores."""
+    from inspect_ai.log import EvalLog, recompute_metrics, write_eval_log_async
+
+    log = EvalLog.model_validate(_clean(document))
+    if log.samples:
+        recompute_metrics(log)
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(1) as thread:
+        path = Path(place) / f"log{ending}"
+        # in a thread without an event loop: in the one of a notebook, inspect_ai would patch asyncio
+        thread.submit(asyncio.run, write_eval_log_async(log, path)).result()
+        return path.read_bytes()
+
+
+def _clean(value: Any) -> Any:
+    """The document without lone surrogates, which a model can write and UTF-8 cannot encode."""
+    match value:
+        case str():
+            return whole_text(value)
+        case dict():
+            return {_clean(key): _clean(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_clean(each) for each in value]
+    return value
+
+
+class _Logs:
+    """The logs of a result, as documents in Inspect's format of version 2."""
+
+    def __init__(self, folder: ResultFolder, samples: Sequence[Sample]) -> None:
+        self._folder = folder
+        self._samples: dict[tuple[str, str], list[Sample]] = {}
+        for sample in samples:
+            self._samples.setdefault((sample.suite, sample.arm), []).append(sample)
+        self._scenarios: dict[str, dict[str, Scenario]] = {}
+
+    def log(self, suite: str, arm: Arm) -> Document:
+        manifest = self._folder.manifest
+        samples = self._samples.get((suite, arm.id), [])
+        info = manifest.models.get(arm.model)
+        model = arm.id.partition(".")[0] if info is None else f"{info.kind}/{info.name}"
+        used = next(each for each in manifest.suites if each.name == suite)
+        missing = manifest.missing.get(arm.model, "")
+        made = [self._sample(sample, model) for sample in samples]
+        last = max((sample.time for sample in samples), default=manifest.started)
+        document: Document = {
+            "version": 2,
+            "status": "error" if missing else "success" if manifest.finished else "cancelled",
+            "eval": {
+                "eval_id": stable_id(manifest.digest, manifest.started, suite, arm.id),
+                "run_id": stable_id(manifest.digest, manifest.started),
+                "task_id": stable_id(suite, used.digest, arm.id),
+                "created": manifest.started,
+                "task": suite,
+                "task_version": used.digest[:12] or 0,
+                "task_args": msgspec.to_builtins(arm),
+                "dataset": {
+                    "name": suite,
+                    "samples": used.scenarios,
+                    "sample_ids": list(dict.fromkeys(sample.scenario for sample in samples)),
+                    "shuffled": False,
+                },
+                "model": model,
+                "model_base_url": info.path if info is not None and info.kind == "remote" else None,
+                "model_args": _facts(info),
+                "model_generate_config": sampling_document(manifest.profiles.get(arm.id)),
+                "config": {"epochs": manifest.trials, "epochs_reducer": ["mean"], "fail_on_error": False},
+                "packages": manifest.versions,
+                "scorers": [
+                    {"name": measure, "metrics": [{"name": "accuracy"}, {"name": "stderr"}]}
+                    for measure in MEASURES
+                ],
+                "metadata": {
+                    "about": used.about,
+                    "seed": manifest.seed,
+                    "machine": msgspec.to_builtins(manifest.machine),
+                },
+            },
+            "plan": {
+                "name": "glyphscope",
+                "steps": [{"solver": "glyphscope", "params": msgspec.to_builtins(arm)}],
+            },
+            "stats": {
+                "started_at": manifest.started,
+                "completed_at": manifest.finished or last,
+                "model_usage": {model: sum_usage(each["model_usage"][model] for each in made)}
+                if made
+                else {},
+            },
+            "samples": made,
+        }
+        if missing:
+            document["error"] = error_document(missing)
+        return document
+
+    def _sample(self, sample: Sample, model: str) -> Document:
+        judged = [(each, run) for each in sample.judged for run in self._recorded([each.run])]
+        return sample_document(
+            sample, self._scenario(sample), model, list(self._recorded(sample.runs)), judged
+        )
+
+    def _recorded(self, names: Iterable[str]) -> Iterator[RecordedRun]:
+        """The records of those names that are there: a folder may have been copied without them."""
+        for name in names:
+            path = self._folder.inside(name)
+            if path.is_file():
+                yield RecordedRun(read_run(path).events, str(path))
+
+    def _scenario(self, sample: Sample) -> Scenario | None:
+        """The scenario as it was asked; None where the folder lacks its suite."""
+        if sample.suite not in self._scenarios:
+            try:
+                suite = parse_suite(self._folder.suite(sample.suite), where=sample.suite)
+                self._scenarios[sample.suite] = {each.id: each for each in suite.scenarios}
+            except GlyphscopeError:
+                self._scenarios[sample.suite] = {}
+        return self._scenarios[sample.suite].get(sample.scenario)
+
+
+def _facts(info: ModelInfo | None) -> Document:
+    """The facts about a model that figures depend on."""
+    if info is None:
+        return {}
+    names = ("sha256", "quantisation", "architecture", "parameters", "context", "bytes", "server", "load")
+    return {name: value for name in names if (value := msgspec.to_builtins(getattr(info, name)))}
