@@ -74,11 +74,23 @@ def test_the_wheel_has_its_extras_and_commands(built):
     single = {
         line.partition(";")[0].strip()
         for line in metadata.get_all("Requires-Dist") or ()
-        if "extra == " in line and not re.search("extra == '(all|parquet|inspect)'", line)
+        if "extra == " in line and not re.search("extra == '(all|parquet|inspect|otel)'", line)
     }
     assert {line.partition(";")[0].strip() for line in everything} == single, (
         "`all`: all but those for one export"
     )
-    assert extras == {"gui", "local", "demo", "mcp", "remote", "hub", "python", "all", "parquet", "inspect"}
+    assert extras == {
+        "gui",
+        "local",
+        "demo",
+        "mcp",
+        "remote",
+        "hub",
+        "python",
+        "all",
+        "parquet",
+        "inspect",
+        "otel",
+    }
     assert "glyphscope = glyphscope.cli:main" in points and "gui = glyphscope_gui.app:main" in points
     assert metadata["License-Expression"] == "Apache-2.0" and metadata["Requires-Python"]

@@ -15,6 +15,7 @@ from glyphscope.runs.run_state import Outcome
 from glyphscope.sessions.bundle import read_run as read_file
 from glyphscope.sessions.exports import ExportForm, export
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.sessions.exports.spans import run_spans, send_spans
 from glyphscope.sessions.files import atomic_write
 from glyphscope.sessions.records import encode_record
 
@@ -134,6 +135,20 @@ class Run:
     def export(self, form: ExportForm) -> str:
         """The run in another form, as `glyphscope export` writes it. Raises GlyphscopeError."""
         return export(RecordedRun(self.events), form)
+
+    def spans(self, *, content: bool = False) -> list[Any]:
+        """The run as OpenTelemetry spans (`ReadableSpan`), for any exporter of its SDK.
+
+        `content` adds prompts, answers, arguments and results. Raises GlyphscopeError where the SDK is not installed.
+        """
+        return list(run_spans([RecordedRun(self.events)], content=content))
+
+    def send_spans(self, endpoint: str, *, content: bool = False) -> None:
+        """Send the spans to a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`.
+
+        Raises GlyphscopeError for one that cannot be reached or does not accept them.
+        """
+        send_spans(self.spans(content=content), endpoint)
 
     def __repr__(self) -> str:
         return f"<Run {self._state.outcome}: {len(self._events):,} events>"

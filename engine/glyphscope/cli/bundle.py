@@ -11,9 +11,17 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import print_json, print_line, print_note, print_text
 from glyphscope.cli.replay import warn_if_torn
-from glyphscope.sessions.bundle import MANIFEST, export_file, export_page, read_run, write_bundle
-from glyphscope.sessions.exports import ExportForm
+from glyphscope.sessions.bundle import (
+    MANIFEST,
+    export_file,
+    export_page,
+    read_run,
+    redacted,
+    write_bundle,
+)
+from glyphscope.sessions.exports import ExportForm, RecordedRun
 from glyphscope.sessions.exports.forms import EXPORTS
+from glyphscope.sessions.exports.spans import run_spans, send_spans, spans_json
 from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import byte_size, pluralize
 
@@ -47,7 +55,8 @@ def export(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="A bundle (.glyphrun) or a record (.jsonl); for html up to 4, which are shown side by side.",
+            help="A bundle (.glyphrun) or a record (.jsonl); for html up to 4, which are shown side by side, for otel "
+            "any number.",
         ),
     ],
     to: Annotated[
@@ -56,27 +65,63 @@ def export(
             help="The form, which can also be the first argument. html is one page on which a reader goes through the "
             "run in a browser; gbnf is llama.cpp's grammar, lark llguidance's; pytest contains the verdicts as tests, "
             "curl sends the same request to llama-server, openai-messages is the conversation with the answer; "
-            "openai-tool-calls, calls, results (of tools, complete), answer and prompt are parts of it.",
+            "openai-tool-calls, calls, results (of tools, complete), answer and prompt are parts of it; otel is the "
+            "run as OpenTelemetry spans.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[Path | None, out_option("The file to write.", show_default="standard output")] = None,
+    endpoint: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="With otel: send the spans to this receiver of OTLP over HTTP, such as http://127.0.0.1:4318.",
+        ),
+    ] = "",
+    content: Annotated[
+        bool,
+        typer.Option("--content", help="With otel: include prompts, answers, arguments and results."),
+    ] = False,
 ) -> None:
-    """Export a run as a page for a browser, or print its constraint or request in the format of another program."""
+    """Export a run as a page for a browser, as spans, or print its constraint or request in the format of another
+    program.
+    """
     if to is None and str(arguments[0]) in EXPORTS:
         to, arguments = cast(ExportForm, str(arguments[0])), arguments[1:]
     if to is None:
         raise InputError("No form is given.", where="--to", hint="Such as: glyphscope export RUN --to html")
     if not arguments:
         raise InputError("No run is given.", where=to, hint=f"Such as: glyphscope export {to} RUN.jsonl")
-    if len(arguments) > 1 and to != "html":
+    if len(arguments) > 1 and to not in ("html", "otel"):
         raise InputError(
             f"{to} is of one run, and {len(arguments)} are given.",
             where=str(arguments[1]),
-            hint="Export each separately, or several together with --to html.",
+            hint="Export each separately, or several together with --to html or --to otel.",
         )
-    text = export_page(arguments) if to == "html" else export_file(arguments[0], to)
+    if (endpoint or content) and to != "otel":
+        raise InputError(
+            "This option is only for OpenTelemetry spans.",
+            where="--endpoint" if endpoint else "--content",
+            hint=f"Such as: glyphscope export otel {arguments[0]} --endpoint http://127.0.0.1:4318",
+        )
+    if to == "otel":
+        spans = run_spans([_redacted_run(path) for path in arguments], content=content)
+        if endpoint:
+            send_spans(spans, endpoint)
+            print_note(f"{pluralize(len(spans), 'span')} sent to {endpoint}.")
+            if out is None:
+                return
+        text = spans_json(spans)
+    else:
+        text = export_page(arguments) if to == "html" else export_file(arguments[0], to)
     if out is not None:
         atomic_write(out, text)
     else:
         print_line(text.removesuffix("\n").encode())
+
+
+def _redacted_run(path: Path) -> RecordedRun:
+    """The run without details of this computer; says on stderr what of the record is left out."""
+    record = read_run(path)
+    warn_if_torn(record, path)
+    return RecordedRun(redacted(record.events), str(path))

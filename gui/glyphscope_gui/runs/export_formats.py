@@ -93,6 +93,14 @@ FORMS: dict[ExportForm, FormWords] = {
         tr("Shell scripts"),
         tr("Contains the prompt and the tools, for a llama-server on this computer; no key."),
     ),
+    "otel": FormWords(
+        tr("OpenTelemetry &spans…"),
+        ".otlp.jsonl",
+        tr("OpenTelemetry spans"),
+        tr(
+            "Contains the model, times, tokens, tools and errors; no prompt, answer, argument, result or key."
+        ),
+    ),
 }
 _GRAMMARS = ("gbnf", "lark")
 

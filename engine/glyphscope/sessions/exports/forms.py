@@ -21,6 +21,7 @@ from glyphscope.sessions.exports.grammars import gbnf, indented, json_schema, la
 from glyphscope.sessions.exports.html_page import html_page
 from glyphscope.sessions.exports.pytest_file import pytest_file
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.sessions.exports.spans import run_spans, spans_json
 from glyphscope.strategies.loop.history_policy import with_system
 
 
@@ -58,6 +59,7 @@ ExportForm: TypeAlias = Literal[
     "pytest",
     "curl",
     "html",
+    "otel",
 ]
 
 _TIMING = ("type", "t", "stage")
@@ -140,6 +142,7 @@ EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
     "pytest": pytest_file,
     "curl": curl_line,
     "html": lambda run: html_page([run]),
+    "otel": lambda run: spans_json(run_spans([run])),
 }
 
 
