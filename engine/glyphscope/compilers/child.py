@@ -1,6 +1,6 @@
-"""The compilers' process: `python -P -m glyphscope.compilers.child`. Frames in on stdin, an answer to each on stdout.
+"""The compilers' process: `python -P -m glyphscope.compilers.child`. Answers each frame from stdin on stdout.
 
-Compiled grammars and states are cached: many texts are read by the same grammar, and a string comes piece by piece.
+Compiled grammars and states are cached: many texts are read with the same grammar, and strings arrive in pieces.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from glyphscope.processes.worker import limit_memory
 
 _MEMORY = 2 << 30  # bytes of addresses
 _MOST_SECONDS = 60
-"""Of one request, if the parent, which has a shorter limit, has ended."""
+"""The limit of one request, in case the parent, which has a shorter limit, has ended."""
 _READERS, _STRINGS = 4, 512
-"""Compiled grammars and states of strings that are cached."""
+"""The most cached compiled grammars and states of strings."""
 
 
 class Compilers:
-    """Answers questions. The last used strings are kept."""
+    """Answers questions. The most recently used strings are kept."""
 
     def __init__(self) -> None:
         self._strings: OrderedDict[int, StringMatcher] = OrderedDict()
@@ -51,7 +51,7 @@ class Compilers:
                 case wire.Search(pattern=pattern, text=text, seconds=seconds):
                     return wire.Answer(found=searched(_text(pattern), _text(text), seconds))
         except Exception as error:
-            reason = str(error).partition("<backtrace>")[0].strip()  # of a panic, with no names in it
+            reason = str(error).partition("<backtrace>")[0].strip()  # of a panic, and without symbol names
             return wire.Answer(refused=whole_text(reason) or type(error).__name__)
 
     def _feed(self, language: bytes, number: int, text: str, before: bytes | None, ends: bool) -> wire.Answer:

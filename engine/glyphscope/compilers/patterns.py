@@ -1,6 +1,6 @@
-"""Patterns on llguidance's linear-time, prefix-viable engine (0.8 µs a byte measured).
+"""Patterns on llguidance's linear-time, prefix-viable engine (measured: 0.8 µs per byte).
 
-What that engine cannot take (look-around, back references) is searched for by the `regex` package.
+Patterns that it does not support (look-around, back references) are searched for with the `regex` package.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from glyphscope.compilers.masks import byte_tokenizer
 
 
 class TooManyStates(Exception):
-    """The engine made too many states over a string, as it does over one of some hundred thousand characters."""
+    """The engine made too many states for a string, as for one with some hundred thousand characters."""
 
 
 LONG = 4096
-"""Characters of a string from which on it is asked for its end only at its end: each time costs the engine states."""
+"""From this many characters on, a string is checked for a match only at its end: each check costs the engine states."""
 
 
 class StringMatcher:
@@ -36,7 +36,7 @@ class StringMatcher:
             self.feed(before)
 
     def feed(self, text: str) -> int:
-        """How many characters of `text` were possible; all of them while a match is. Raises TooManyStates."""
+        """The number of possible characters of `text`; all of them while a match is possible. Raises TooManyStates."""
         self._text.append(text)
         self.length += len(text)
         data = _escaped(text)
@@ -65,24 +65,24 @@ class StringMatcher:
         raise TooManyStates
 
     def can_grow(self) -> bool:
-        """Whether some further character is possible."""
+        """Whether any further character is possible."""
         return not self._matcher.compute_ff_bytes().startswith(b'"')
 
     def matches(self) -> bool:
-        """Whether the string, if it ended now, matches. Raises TooManyStates."""
+        """Whether the string would match if it ended now. Raises TooManyStates."""
         if self._matcher.validate_tokens([0x22]) == 1:
             return True
-        if self.length > LONG:  # the engine does not say whether it only has too many states
+        if self.length > LONG:  # the engine does not report whether it only has too many states
             self._template.renew()
             raise TooManyStates
         return False
 
 
 class Template:
-    """The engine at a string's beginning. Copies share its state: once one exceeds a limit, all reject valid texts."""
+    """The engine at a string's beginning. Copies share its states: once one exceeds a limit, all reject valid texts."""
 
     def __init__(self, language: dict[str, Any]) -> None:
-        """Raises ValueError where the engine does not take the language, or there is no string in it."""
+        """Raises ValueError if the engine does not support the language, or if the language is empty."""
         self._grammar = LLMatcher.grammar_from_json_schema(_schema(language))
         self._matcher = self._made()
         if self._matcher.is_error():
@@ -92,13 +92,13 @@ class Template:
         return self._matcher.deep_copy()
 
     def renew(self) -> None:
-        """Forgets all that the engine has built."""
+        """Discard all states that the engine has built."""
         self._matcher = self._made()
 
     def _made(self) -> LLMatcher:
         matcher = LLMatcher(byte_tokenizer(), self._grammar, log_level=0)
         if not matcher.is_error():
-            matcher.consume_token(0x22)  # an error where no string is possible
+            matcher.consume_token(0x22)  # an error if no string is possible
         return matcher
 
 
@@ -119,7 +119,7 @@ def _schema(language: dict[str, Any]) -> dict[str, Any]:
 def _escaped(text: str) -> bytes:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return text.encode()
-    # The engine reads the string as JSON writes it; it takes DEL only escaped.
+    # The engine reads the string in its JSON form, and accepts DEL only escaped.
     return (
         json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "\\u007f").encode("utf-8", "surrogatepass")
     )
@@ -127,7 +127,7 @@ def _escaped(text: str) -> bytes:
 
 @lru_cache(maxsize=512)
 def template_of(language: bytes) -> Template | None:
-    """The engine with a language, given as `wire.Begin` has it; None if it does not take it (or it is empty)."""
+    """The engine for a language, given as in `wire.Begin`; None if it is not supported, or empty."""
     try:
         return Template(json.loads(language))
     except ValueError:

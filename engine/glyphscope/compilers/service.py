@@ -20,9 +20,9 @@ from glyphscope.processes import module_command
 from glyphscope.processes.worker import TIMEOUT, ProcessDied, WorkerProcess
 
 SECONDS = 10.0
-"""For compiling one grammar, or reading a batch of texts by it."""
+"""The limit for compiling one grammar, or for reading a batch of texts with it."""
 PATTERN_SECONDS = 2.0
-"""For one pattern, or a piece of text that it judges."""
+"""The limit for one pattern, or for matching a piece of text with it."""
 _MOST_CACHED = 2048
 HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
@@ -36,13 +36,13 @@ State: TypeAlias = wire.Answer
 
 
 class CompilerDied(GrammarError):
-    """The compilers' process crashed over a question, or took too long (`timed_out`) and was ended."""
+    """The compilers' process crashed on a question, or took too long (`timed_out`) and was ended."""
 
     timed_out = False
 
 
 class _Cached(Generic[T]):
-    """The last answers, by digests of the requests, as a text may have megabytes."""
+    """The last answers by digests of the requests, as a text may have megabytes."""
 
     def __init__(self) -> None:
         self._answers = BoundedCache[Hashable, tuple[T]](_MOST_CACHED)
@@ -68,20 +68,20 @@ def start() -> None:
 
 @atexit.register
 def close() -> None:
-    """Ends the processes. A later question would start them again."""
+    """Ends the processes. A later question starts them again."""
     for process in (_GRAMMARS, _PATTERNS):
         process.close()
 
 
 def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) -> str:
-    """The reason why llguidance rejects a grammar, or crashes over it; empty for an accepted one."""
+    """The reason why llguidance rejects a grammar or crashes on it; empty for an accepted one."""
     data = encoded(grammar)
 
     def ask() -> str:
         try:
             return _ask(_GRAMMARS, wire.Compile(data, is_schema), seconds).refused
         except CompilerDied as error:
-            if error.timed_out:  # it may come to an end when the machine has less to do
+            if error.timed_out:  # it may finish when the machine is less busy
                 raise
             return error.message
 
@@ -92,9 +92,9 @@ def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) 
 
 
 def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -> list[bool | str]:
-    """For each text whether llguidance accepts it, or the reason why it stopped.
+    """For each text, whether llguidance accepts it, or the reason why it stopped.
 
-    Raises GrammarError for a grammar that it rejects, CompilerDied where it crashed or took too long.
+    Raises GrammarError for a grammar that it rejects, CompilerDied if it crashes or takes too long.
     """
     question = wire.ReadTexts(encoded(grammar), is_schema, [encoded(text) for text in texts])
     answer = _ask(_GRAMMARS, question, SECONDS)
@@ -104,7 +104,7 @@ def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -
 
 
 def has_text(lark: str) -> bool | None:
-    """Whether there is any text in a grammar; None if that is too much to decide."""
+    """Whether the grammar has any text; None if that is too expensive to decide."""
     data = encoded(lark)
 
     return _possible.get(data, lambda: _ask_patterns(wire.FindText(data)).found)
@@ -123,9 +123,9 @@ def begin(language: bytes) -> State | None:
 def feed(
     language: bytes, number: int, before: Sequence[str], text: str, *, ends: bool = False
 ) -> State | None:
-    """The state after `text`, in the string of that number; None where the engine exceeded its limits.
+    """The state after `text` in the string with that number; None if the engine exceeded its limits.
 
-    `before` are the pieces of the string so far. With `ends`, the state says whether the string matches so far.
+    `before` are the pieces of the string so far. With `ends`, the state reports whether the string matches so far.
     """
     asked = wire.Feed(language, number, encoded(text), None if before else b"", ends)
     answer = _ask_patterns(asked)
@@ -140,12 +140,12 @@ def searched(pattern: str, text: str, seconds: float) -> bool | None:
 
 
 def encoded(text: str) -> bytes:
-    """The text as `wire` has it."""
+    """The text in the encoding of `wire`."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _ask_patterns(question: wire.Question) -> wire.Answer:
-    """The answer of the process of patterns; where it crashed or took too long, that is the reason for none."""
+    """The answer of the process of patterns; if it crashed or took too long, a rejection with that reason."""
     try:
         return _ask(_PATTERNS, question, PATTERN_SECONDS)
     except CompilerDied as error:

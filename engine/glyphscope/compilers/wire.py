@@ -1,6 +1,6 @@
-"""The messages of the compilers' process: one request, one answer, in turn.
+"""The messages of the compilers' process: one answer to each question, in order.
 
-Texts are bytes of UTF-8, in which lone surrogates pass.
+Texts are UTF-8 bytes; lone surrogates are encoded too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class _Question(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Compile(_Question, frozen=True):
-    """Is it a grammar? In llguidance's Lark dialect, or a JSON Schema for its own compiler of those."""
+    """Is the grammar valid? It is in llguidance's Lark dialect, or a JSON Schema for its own compiler."""
 
     grammar: bytes
     is_schema: bool = False
@@ -30,13 +30,13 @@ class ReadTexts(_Question, frozen=True):
 
 
 class FindText(_Question, frozen=True):
-    """Is there any text in the Lark grammar?"""
+    """Does the Lark grammar have any text?"""
 
     grammar: bytes
 
 
 class Begin(_Question, frozen=True):
-    """Does the linear-time engine take the language of strings, and what holds at the beginning of one?
+    """Does the linear-time engine support the language of strings, and what is the state at the beginning of one?
 
     `language` is JSON: `patterns`, `min_length`, `max_length`.
     """
@@ -45,9 +45,9 @@ class Begin(_Question, frozen=True):
 
 
 class Feed(_Question, frozen=True):
-    """How much of `text` may follow in the string of that number? `before` is all before it, where it is asked for.
+    """How much of `text` may follow in the string with that number? `before` is all text before it, if requested.
 
-    `ends`: and does the string match then?
+    `ends`: does the string match then?
     """
 
     language: bytes
@@ -58,7 +58,7 @@ class Feed(_Question, frozen=True):
 
 
 class Search(_Question, frozen=True):
-    """Is the pattern found in the text, by the engine that backtracks, within that time?"""
+    """Does the backtracking engine find the pattern in the text within that time?"""
 
     pattern: bytes
     text: bytes
@@ -73,11 +73,11 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """`refused`: why there is nothing else.
+    """`refused`: why the other fields are empty.
 
-    `read`: for each text whether it is accepted, or why that is not known. `found`: None where that is not known.
-    `fed`: how many characters of the text were possible; -1 where the string has to come from its beginning.
-    `can_grow`, `matches`: of the string so far; both say nothing where `matches` is None, until `ends` asks for them.
+    `read`: for each text, whether it is accepted, or why that is unknown. `found`: None if it is unknown.
+    `fed`: the number of possible characters of the text; -1 if the string must be sent from its beginning.
+    `can_grow`, `matches`: of the string so far; both are unknown if `matches` is None, until `ends` requests them.
     """
 
     refused: str = ""

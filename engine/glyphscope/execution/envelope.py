@@ -1,7 +1,7 @@
-"""The message to the model about a call: one compact JSON object, and the size of the tool's answer.
+"""The message to the model about a call: one compact JSON object; and the size of the tool's answer.
 
 `{"ok":true,"result":…}`, or `{"ok":false,"error":{"code":…,"message":…}}`; `edited` contains the arguments of the
-call that ran, where a person changed them. Binary content is never included, only its kind, type and size.
+executed call if a person changed them. Binary content is never included, only its kind, type and size.
 
 A tool's answer is untrusted text, and a chat's control tokens work wherever they appear in a prompt. So the first
 character of anything that may be one is escaped as JSON allows: an answer cannot end its message and begin another.
@@ -19,7 +19,7 @@ from glyphscope.text.shorten import shorten
 from glyphscope.tools import Outcome
 
 MOST_MESSAGE = 2_000
-"""Characters of an error's message that the model gets: a server's may be any text."""
+"""Characters of an error's message that are sent to the model: a server may send any text."""
 
 _CONTROL = re.compile(
     r"<(?=[|\uff5c][^<>\n]{1,60}[|\uff5c]>)"
@@ -59,7 +59,7 @@ def answer(content: tuple[ToolContent, ...], structured: Any) -> Any:
 
 
 def size(outcome: Outcome) -> int:
-    """The bytes of an answer: of its pieces, or of its structured form where that is larger.
+    """The bytes of an answer: of its pieces, or of its structured form if that is larger.
 
     They are not added up: a server of the Model Context Protocol sends the same answer in both forms.
     Raises ValueError for an answer that is not JSON.
@@ -73,7 +73,7 @@ def size(outcome: Outcome) -> int:
 
 
 def json_bytes(value: Any) -> int:
-    """The bytes of the value as compact JSON in UTF-8, with NaN and Infinity, which JSON lacks, as words."""
+    """The number of bytes of the value as compact JSON in UTF-8; NaN and Infinity, which JSON lacks, count as words."""
     return len(_dumped(value, allow_nan=True).encode())
 
 

@@ -28,7 +28,7 @@ from glyphscope.tools.approval import decide
 
 
 class RecordedSource:
-    """A source that answers calls as they were answered, in their order."""
+    """A source that repeats the recorded answers in order."""
 
     def __init__(
         self, interaction: RecordedInteraction, name: str, identity: str, claims: dict[str, dict[str, Any]]
@@ -39,7 +39,7 @@ class RecordedSource:
         self.identity = identity
 
     def tools(self) -> tuple[Tool, ...]:
-        """None: the request in the record has the registry."""
+        """Empty: the request in the record has the registry."""
         return ()
 
     def claims(self, tool: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class RecordedInteraction:
         self._given = {event.call: event for event in events if isinstance(event, ApprovalGiven)}
         self._results = {event.call: event for event in events if isinstance(event, ToolResult)}
         self._started = [event.call for event in events if isinstance(event, ToolStarted)]
-        self._waiting = deque(self._started)  # executed calls whose outcomes were not requested yet
+        self._waiting = deque(self._started)  # executed calls whose outcomes have not been requested yet
         answers = [event.answer for event in events if isinstance(event, QuestionAnswered)]
         beforehand = sum(
             len(event.request.router.answers) for event in events if isinstance(event, RunStarted)
@@ -92,18 +92,18 @@ class RecordedInteraction:
         return self._answers.popleft() if self._answers else None
 
     def elapsed(self, turns: int) -> float:
-        """Seconds after so many turns, where the time limit was reached there; else 0."""
+        """The seconds after this many turns if the time limit was reached there; otherwise 0."""
         return self._limit_seconds.get(turns, 0.0)
 
     def next_outcome(self) -> Outcome:
-        """The outcome of the next call that was executed."""
+        """The outcome of the next executed call."""
         call = self._waiting.popleft() if self._waiting else ""
         result = self._results.get(call)
         if call == self._stopped_after:
             self.cancelled.set()
         if result is None:
             return Outcome(fault="unknown", message="The record has no outcome.")
-        if result.fault == "guard":  # the answer was too large, and is not in the record: its size is enough
+        if result.fault == "guard":  # the answer was too large and is not in the record: its size is enough
             return Outcome(content=(ToolContent(kind="resource", size=result.bytes),))
         return Outcome(
             content=result.content,
@@ -114,7 +114,7 @@ class RecordedInteraction:
         )
 
     def _recorded_sources(self, events: tuple[AnyEvent, ...]) -> dict[str, RecordedSource]:
-        """The sources that were connected: those of every call that was allowed or denied."""
+        """The connected sources: the sources of all calls that were allowed or denied."""
         needed = [event for event in events if isinstance(event, ApprovalNeeded)]
         names = dict.fromkeys(r.source for r in self._results.values() if r.call in self._given)
         names |= dict.fromkeys(event.source for event in events if isinstance(event, ToolStarted))
@@ -130,7 +130,7 @@ class RecordedInteraction:
         }
 
     def _identity(self, source: str, events: tuple[AnyEvent, ...]) -> str:
-        """The source's identity: that of a recorded question, else one under which the rules decide as recorded."""
+        """The source's identity, from a recorded question; otherwise one under which the rules decide as recorded."""
         asked = [e.identity for e in events if isinstance(e, ApprovalNeeded) and e.source == source]
         rules = [rule for e in events if isinstance(e, RunStarted) for rule in e.request.approvals]
         event_of = {event.call: event for event in events if isinstance(event, ToolStarted | ToolResult)}

@@ -42,14 +42,14 @@ STAGE = "tool"
 Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "denied", "guard", "unknown"]
 """The faults of a source (`tools.source.Fault`), and those of calls that were not executed: denied, guard, unknown."""
 Edited: TypeAlias = dict[str, Any] | None
-"""The arguments that ran, where a person changed them; else None."""
+"""The executed arguments if a person changed them; otherwise None."""
 Rewrite: TypeAlias = Callable[[str], tuple[str, Sequence[TransformActed]]]
-"""Returns the changed message to the model about a result, and an event of each transform that changed it."""
+"""Returns the changed message to the model about a result, and an event for each transform that changed it."""
 
 _CODES: dict[str, Code] = {
     "tool": "TOOL_ERROR", "protocol": "TOOL_ERROR", "timeout": "TOOL_ERROR", "unknown": "UNKNOWN_TOOL"
 }  # fmt: skip
-"""The code of a result by the fault of its source."""
+"""The code of a result, by the fault of its source."""
 
 
 def execute(
@@ -57,8 +57,8 @@ def execute(
 ) -> Generator[AnyEvent, None, ToolResult]:
     """Execute a valid call of the registry in a separate stage. Returns its result.
 
-    The guardrails are those of `request.loop` under every strategy. After a result with the fault `cancelled` the
-    strategy is to return `Ending("cancelled", False)`. Raises unexpected exceptions of a source.
+    The guardrails of `request.loop` apply under every strategy. After a result with the fault `cancelled`, the
+    strategy must return `Ending("cancelled", False)`. Raises unexpected exceptions of a source.
     """
     emitter, spent = context.emitter, context.spent
     yield emitter.enter(STAGE, call.tool, "tool", turn)
@@ -77,7 +77,7 @@ def execute(
 
 
 def source_name(context: Context, tool: str) -> str:
-    """The name of the source that executes the tool's calls, by the request."""
+    """The name of the source that executes the tool's calls, from the request."""
     return context.request.sources.get(tool, DEFAULT_SOURCE)
 
 
@@ -131,7 +131,7 @@ def _result(context: Context, call: CallReady, fault: Fault = "", **fields: Any)
 def _approval(
     context: Context, call: CallReady, source: ToolSource
 ) -> Generator[AnyEvent, None, ApprovalGiven]:
-    """The approval or denial: by a rule of the request, else an earlier decision that still applies, else the user."""
+    """The approval or denial: by a rule of the request, an earlier decision that still applies, or the user."""
     request, identity = context.request, source.identity
     name = source_name(context, call.tool)
     action = decide(request.approvals, call.tool, name, identity)
@@ -189,10 +189,10 @@ def _limit(context: Context, name: str, used: float, message: str) -> LimitReach
 
 
 def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[Reason, str] | None:
-    """The violation in edited arguments, validated as the model's are, and the message about it; None if valid."""
+    """The violation in edited arguments, validated like the model's, and the message about it; None if valid."""
     found = tools_of(context.registry, context.request.shape).allowed[tool]
     try:
-        compact(edited)  # raises ValueError for what is not JSON
+        compact(edited)  # raises ValueError if they are not JSON
         violation = found.fault(edited) or found.final_verdict(edited)
     except RecursionError:
         violation = LocatedReason(Reason("LIMIT_EXCEEDED", "they are nested too deeply to be checked"), "")
@@ -205,7 +205,7 @@ def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[
 
 
 def _bounded(context: Context, outcome: Outcome) -> dict[str, Any]:
-    """The outcome as fields of the `ToolResult`; one too large, or not JSON, is a fault instead."""
+    """The outcome as fields of the `ToolResult`; one that is too large or not JSON becomes a fault."""
     allowed = context.request.loop.max_tool_output_bytes
     try:
         message = outcome.message or (_text_of(outcome.content) if outcome.fault else "")

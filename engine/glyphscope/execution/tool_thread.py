@@ -1,4 +1,4 @@
-"""A tool running in a separate thread, so that the run reports its progress, limits its time, and can end it."""
+"""A tool running in a separate thread, so that the run can report its progress, limit its time and end it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PROGRESS_SECONDS = 0.1
 
 
 class RunningCall:
-    """One call under way; `events` waits for it."""
+    """One running call; `events` waits for it."""
 
     def __init__(self, source: ToolSource, started: ToolStarted, seconds: float) -> None:
         self._source, self._started, self._seconds = source, started, seconds
         self.waited = 0.0
-        """Seconds in which the source waited for a person: no limit counts them."""
+        """Seconds in which the source waited for a person; no limit counts them."""
         self._cancel = threading.Event()
         self._progress: deque[ToolProgressed] = deque(maxlen=1)  # the newest is reported when it is due
         self._outcome: Future[Outcome] = Future()

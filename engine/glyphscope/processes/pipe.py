@@ -21,7 +21,7 @@ F = TypeVar("F", bound=msgspec.Struct)
 
 
 class Pipe(Generic[F]):
-    """Frames of type `F` read from one file descriptor, any frames written to another, from any thread."""
+    """Reads frames of type `F` from one file descriptor; writes any frames to another, from any thread."""
 
     def __init__(self, read_fd: int, write_fd: int, kind: type[F]) -> None:
         self._read_fd, self._write_fd = read_fd, write_fd
@@ -31,7 +31,7 @@ class Pipe(Generic[F]):
         self._ahead = bytearray()
 
     def read(self) -> F | None:
-        """The next frame; None where the other end is closed, also in the middle of a frame."""
+        """The next frame; None if the other end is closed, even in the middle of a frame."""
         head = self._exactly(_LENGTH.size)
         if head is None:
             return None
@@ -39,7 +39,7 @@ class Pipe(Generic[F]):
         return None if body is None else self._decoder.decode(body)
 
     def write(self, frame: msgspec.Struct) -> None:
-        """Raises OSError where the other end is closed, ValueError for a frame of 2^30 bytes or more."""
+        """Raises OSError if the other end is closed, ValueError for a frame of 2^30 bytes or more."""
         try:
             body = self._encoder.encode(frame)
         except UnicodeEncodeError:  # a lone surrogate, which a prompt can contain but UTF-8 cannot encode
@@ -68,7 +68,7 @@ class Pipe(Generic[F]):
 def start_child(
     command: Sequence[str], answers: type[F], environment: Mapping[str, str], stderr: int | IO[bytes]
 ) -> tuple[subprocess.Popen[bytes], Pipe[F]]:
-    """Start a child process; returns it and the pipe to it. `environment` is added to that of this process."""
+    """Start a child process; returns it and the pipe to it. `environment` is added to this process's environment."""
     child = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -82,10 +82,10 @@ def start_child(
 
 
 def parent_pipe(kind: type[F]) -> Pipe[F]:
-    """The pipe of a child process to its parent, by stdin and stdout.
+    """The pipe of a child process to its parent, through stdin and stdout.
 
-    Output of C and Python code goes to stderr instead. Ctrl+C goes to every process of the terminal; the parent
-    decides what it means.
+    Output of C and Python code goes to stderr instead. Ctrl+C reaches every process of the terminal, so it is ignored
+    here: the parent decides its effect.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     read_fd, write_fd = os.dup(0), os.dup(1)

@@ -1,7 +1,7 @@
-"""A child process that answers one question at a time within a time limit, and that may crash over any of them.
+"""A child process that answers one question at a time within a time limit, and may crash on any of them.
 
 For native code on untrusted input: a grammar, a schema or a pattern may overflow its stack, exhaust its memory or run
-endlessly. That becomes an error with a reason, and the next request starts a new process.
+endlessly. That becomes an error with a reason, and the next question starts a new process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ A = TypeVar("A", bound=msgspec.Struct)
 
 
 class ProcessDied(Exception):
-    """The process ended over a question. `signal` names the cause (`SIGSEGV`, `exit 1`), or is `timeout`."""
+    """The process ended during a question. `signal` names the cause (`SIGSEGV`, `exit 1`), or is `timeout`."""
 
     def __init__(self, message: str, *, signal: str, stderr: str = "") -> None:
         super().__init__(message)
@@ -41,9 +41,9 @@ class ProcessDied(Exception):
 
 
 class WorkerProcess(Generic[A]):
-    """Started by the first question, and by the next one after it died; from any thread.
+    """Started by the first question, and again by the next one after it died. From any thread.
 
-    The child's module writes one answer when it is ready, and then one to each frame that it reads.
+    The child's module writes one answer when it is ready, and then one for each frame that it reads.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class WorkerProcess(Generic[A]):
         name: str,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`name` is the library that answers, for messages. `environment` is added to that of this process."""
+        """`name` is the answering library, for messages. `environment` is added to this process's environment."""
         self._command, self._answers, self._name = tuple(command), answers, name
         self._environment = environment or {}
         self._lock = threading.Lock()
@@ -74,23 +74,23 @@ class WorkerProcess(Generic[A]):
             self._started()
 
     def ask(self, question: msgspec.Struct, seconds: float) -> A:
-        """The answer. Raises ProcessDied, also where it takes longer than `seconds`."""
+        """The answer. Raises ProcessDied, also if the answer takes longer than `seconds`."""
         with self._lock:
             process = self._started()
             try:
                 return process.ask(question, seconds)
-            except BaseException:  # an answer that was not waited for would be the next question's
+            except BaseException:  # a late answer would be taken for the next question's
                 self._drop()
                 raise
 
     def kill(self) -> None:
-        """Ends the process in the middle of a question, which raises ProcessDied. From any thread."""
+        """Ends the process, even in the middle of a question, which then raises ProcessDied. From any thread."""
         process = self._process
         if process is not None:
             process.kill()
 
     def close(self) -> None:
-        """Ends the process. A later question would start it again."""
+        """Ends the process. A later question starts it again."""
         with self._lock:
             self._drop()
 
@@ -114,7 +114,7 @@ class WorkerProcess(Generic[A]):
 
 
 class _Process(Generic[A]):
-    """The child. Its stderr is a file: what a library prints there before it dies is its reason."""
+    """The child. Its stderr is a file: a library's last output there is the reason for its end."""
 
     def __init__(
         self, command: Sequence[str], answers: type[A], name: str, environment: Mapping[str, str]
@@ -129,7 +129,7 @@ class _Process(Generic[A]):
         return self._child.pid
 
     def ask(self, question: msgspec.Struct, seconds: float) -> A:
-        """Raises ProcessDied when it ended, or took too long and is to be ended."""
+        """The answer. Raises ProcessDied if the process ended, or took too long and must be ended."""
         if not self._ready:
             self._read(_START_SECONDS)
             self._ready = True
@@ -181,7 +181,7 @@ class _Process(Generic[A]):
         self._stderr.seek(0)
         words = self._stderr.read(4096).decode("utf-8", errors="replace").strip()
         first = shorten(words.partition("\n")[0].rstrip("."), 200)
-        # a process that ended by itself is a crash too: it never does so before it has answered
+        # a process that ended by itself has crashed too: it never ends before it has answered
         return ProcessDied(
             f"{self._name}'s process {how}{f': {first}' if first else ''}.",
             signal=name or f"exit {code}",
@@ -190,9 +190,9 @@ class _Process(Generic[A]):
 
 
 def limit_memory(limit: int, largest_file: int | None = None) -> None:
-    """For a worker: at most so many bytes of addresses, and no dump of a crash, which is expected.
+    """Limit a worker's address space to `limit` bytes, and disable core dumps, as crashes are expected.
 
-    `largest_file`: at most so many bytes in a file that it writes.
+    `largest_file`: the most bytes in a file that it writes.
     """
     try:
         import resource

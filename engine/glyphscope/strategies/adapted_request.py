@@ -1,5 +1,5 @@
 """`adapt_request` completes a request for its model before it runs: the native notation by name, the form of turns, and
-the endpoint as the engine of a remote model's constraint. `check_native` and `check_tool_choice` reject the others.
+the endpoint as the engine of a remote model's constraint. `check_native` and `check_tool_choice` reject bad requests.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from glyphscope.turns.form import ENDPOINT_FORM, state_of
 STRATEGIES = ("direct", "two-stage")
 """The strategies that can use a known native notation: their prompts are the request's own."""
 TEMPLATE_STRATEGIES = ("direct", "loop")
-"""The strategies that generate whole turns, as a template's form has them. Others begin the answer, or split it."""
+"""The strategies that generate whole turns, as a template's form requires. Others begin the answer or split it."""
 _SHOWN = 20
 """The most tools that an error names."""
 
 
 def adapt_request(request: RunRequest, model: Model) -> RunRequest:
-    """The request with the form of the model's turns, and with the notation and the shape that come with it.
+    """The request with the form of the model's turns, and with the notation and shape that belong to it.
 
-    Without a form of calls the native notation stays as requested, and `check_native` rejects it. A request to an
-    endpoint gets the endpoint's form, and its constraint is enforced there. Never raises a GlyphscopeError.
+    Without a form of calls, the native notation is unchanged, and `check_native` rejects it. A request to an endpoint
+    gets the endpoint's form, and its constraint is enforced there. Never raises a GlyphscopeError.
     """
     remote = model.info.kind == "remote"
     if remote and request.constraint != "off":
@@ -49,8 +49,8 @@ def adapt_request(request: RunRequest, model: Model) -> RunRequest:
 
 
 def _with_form(request: RunRequest, model: Model) -> RunRequest:
-    """With the form of the model's template; by a known format's name where the strategy begins calls itself, or the
-    template describes calls and writes none.
+    """With the form of the model's template; with a known format's name if the strategy begins calls itself, or if the
+    template writes no calls or describes no tools.
     """
     if request.strategy in TEMPLATE_STRATEGIES:
         if request.form:
@@ -65,7 +65,7 @@ def _with_form(request: RunRequest, model: Model) -> RunRequest:
 def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
     """With the form of a model that may reason before it calls, so that reasoning is separate and not masked.
 
-    It may not where no rendering shows the markers, or thinking is off and the prompt does not open it. Only for the
+    It may not if no rendering shows the markers, or if thinking is off and the prompt does not open it. Only for the
     strategy direct without a custom grammar: other stages have prefixes.
     """
     custom = request.grammar is not None and request.constraint != "off"
@@ -80,7 +80,7 @@ def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
 
 
 def _form_of(model: Model) -> TurnForm | None:
-    """The model's form; None also where asking it fails: the run itself reports the error."""
+    """The model's form; None also if the request for it fails: the run itself reports the error."""
     try:
         return model.turn_form()
     except GlyphscopeError:
@@ -88,12 +88,12 @@ def _form_of(model: Model) -> TurnForm | None:
 
 
 def _writes_calls(form: TurnForm) -> bool:
-    """Whether the form has calls, and not only those of other forms that are read leniently."""
+    """Whether the form has calls of its own, not only calls in other forms that are read leniently."""
     return any(call.strict for call in form.calls)
 
 
 def _as_data(form: TurnForm) -> dict[str, Any]:
-    """The form as plain data, as a request has it."""
+    """The form as plain data, as in a request."""
     data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(form))
     return data
 

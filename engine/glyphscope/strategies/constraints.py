@@ -1,7 +1,7 @@
 """The constraint of an answer: its grammar, built from the request and the registry, and written for the engine.
 
-Texts are cached by exactly what they are built from (`_source`): a tool's arguments by its own schema, so that editing
-another tool rebuilds nothing, and the names by the names. Compiled masks are cached in `decoding/mask.py`.
+Texts are cached by exactly the data they are built from (`_source`): a tool's arguments by its own schema, so that
+editing another tool rebuilds nothing, and the names by the names. Compiled masks are cached in `decoding/mask.py`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from glyphscope.turns.grammar import build_turn_grammar
 
 MOST_TEXTS = 64
 MOST_CHARACTERS = 16 << 20
-"""The limits of the cache: texts, and their characters together."""
+"""The limits of the cache: the number of texts, and of their characters together."""
 
 _Key: TypeAlias = tuple[Any, ...]
 
 
 class BuiltGrammar(NamedTuple):
-    """`text` is Lark for the mask, else GBNF. `build_ms` is 0 where it was cached.
+    """`text` is Lark for the mask, otherwise GBNF. `build_ms` is 0 if it was cached.
 
-    For a mask's budget of tokens, `rules` are the packed rules, and `near` is the most tokens from which a text can
-    still be ended (`grammar/reach.py`); empty and None without a budget.
+    For a mask's token budget, `rules` are the packed rules, and `near` is the most tokens that completing a text can
+    take (`grammar/reach.py`); empty and None without a budget.
     """
 
     text: str
@@ -50,7 +50,7 @@ class BuiltGrammar(NamedTuple):
 
 
 class TextCache:
-    """Built grammars by what they are built from; the least recently used is evicted first. From any thread."""
+    """Built grammars by their source data; the least recently used is evicted first. From any thread."""
 
     def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
         self._built = BoundedCache[_Key, BuiltGrammar](texts, characters, _size)
@@ -84,14 +84,14 @@ def timed(build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
 def answer_grammar(
     request: RunRequest, registry: ToolRegistry, names: Mapping[str, int] | None = None
 ) -> Grammar:
-    """The rules of the request's whole answer, built from the registry: calls, or the turn in the form of the model.
+    """The rules of the request's whole answer, built from the registry: calls, or a turn in the model's form.
 
     `names` are the ids of the vocabulary's special tokens by their texts. Raises GrammarError and PromptError.
     """
     form = turn_form(request)
     if form is None:
         return build_call_grammar(registry, request.notation, request.shape, call_options(request))
-    options = turn_options(request)  # a trigger is text, also where it is a token
+    options = turn_options(request)  # a trigger is text, even if it is a token
     return build_turn_grammar(form, registry, options, {} if options.lazy else used_names(form, names or {}))
 
 
@@ -102,11 +102,11 @@ def call_constraint(
     after: str = "",
     names: Mapping[str, int] | None = None,
 ) -> BuiltGrammar:
-    """The grammar of the request's answer, or of a part of a call (`options`); the custom one, where it has one.
+    """The grammar of the request's answer, or of a part of a call (`options`); its custom grammar, if it has one.
 
-    `names` are as in `answer_grammar`. `after` is the text that the document has after the part, as the part's last
-    token may reach into it. A custom grammar is GBNF, checked before any engine sees it, and describes whole calls; the
-    registry still validates them. Raises GrammarError, also for a part of a call under a custom grammar.
+    `names` are as in `answer_grammar`. `after` is the document's text after the part, as the part's last token may
+    reach into it. A custom grammar is GBNF, checked before any engine sees it, and describes whole calls; the registry
+    still validates them. Raises GrammarError, also for a part of a call under a custom grammar.
     """
     kind = request.constraint
     if request.grammar is not None:
@@ -134,9 +134,9 @@ def call_constraint(
 def constraint_schema(
     request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None = None
 ) -> dict[str, Any] | None:
-    """The same constraint as JSON Schema, for an endpoint that takes no grammar. Raises GrammarError.
+    """The same constraint as JSON Schema, for an endpoint that supports no grammar. Raises GrammarError.
 
-    None where a schema cannot express it: it can express one whole call in JSON without text around it.
+    None if a schema cannot express it: it can express only one whole call in JSON without text around it.
     """
     asked = options or call_options(request)
     bare = asked.part == "call" and not asked.free_text and not asked.words and asked.most_calls == 1
@@ -151,7 +151,7 @@ def constraint_schema(
 
 
 def call_options(request: RunRequest) -> GrammarOptions:
-    """The options of the grammar of the request's whole calls."""
+    """The grammar options for the request's whole calls."""
     several = request.most_calls != 1 or request.tool_choice == "auto"
     return GrammarOptions(
         free_text=request.free_text,
@@ -175,7 +175,7 @@ def emitted(grammar: Grammar, kind: ConstraintKind) -> BuiltGrammar:
     try:
         packed = pack(rules)
         return BuiltGrammar(text, rules=packed, near=reach(unpack(packed)))
-    except GrammarError:  # its automata are too large for a walk beside the mask: there is no budget
+    except GrammarError:  # its automata are too large to be run beside the mask: there is no budget
         return BuiltGrammar(text)
 
 

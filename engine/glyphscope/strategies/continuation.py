@@ -1,4 +1,4 @@
-"""The continuation of an aborted run: the measured price of not stopping."""
+"""The continuation of an aborted run, which measures the cost of not stopping."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def continue_aborted(
     tokens, which continue the numbers of the aborted run's tokens and characters, and its `RunFinished` counts the
     tokens of both. Reducing both streams one after the other gives the whole text.
 
-    A greedy run without constraint continues its text, which the model still has in its cache. Any other depends
+    A greedy run without a constraint continues its text, which the model still has in its cache. Any other run depends
     on more than the text (the random state of the sampler, the grammar's state), so it is repeated from the beginning
-    with its seed, and fails if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
+    with its seed, and fails if that does not give the same tokens. Like `run`, never raises a GlyphscopeError.
     """
     adapted = msgspec.structs.replace(adapt_request(request_of(request), model), stop_on="never")
     emitter = Emitter(clock)
@@ -83,7 +83,7 @@ def depends_on_text_only(request: RunRequest) -> bool:
 
 
 def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
-    """The tokens without an incomplete character at the end, which a prompt cannot have: it is decoded again."""
+    """The tokens without an incomplete character at the end, which a prompt cannot contain: it is decoded again."""
     end = len(tokens)
     while end and tokens[end - 1].step.data and not tokens[end - 1].step.text:
         end -= 1
@@ -91,7 +91,7 @@ def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
 
 
 def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...]) -> Decoding:
-    """A generation from the prompt and the known text; the validator reads the latter first."""
+    """A generation from the prompt and the known text, which the validator reads first."""
     request = context.request
     validator = answer_validator(request, context.prepared.enforced)
     for index, token in enumerate(known):
@@ -108,7 +108,7 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
 
 
 def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
-    """The same generation again, with the prefix that the request gives."""
+    """The same generation again, with the request's prefix."""
     validator = answer_validator(context.request, context.prepared.enforced)
     generation = _generation(context, prompt)
     generation = msgspec.structs.replace(generation, written=context.request.written)
@@ -124,13 +124,13 @@ def _generation(context: Context, prompt: PromptRendered, begun: str = "") -> Ge
 
 
 def _new_events(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:
-    """The prompt's events, and all from the first new token on. Raises ModelError where a known token differs."""
+    """The prompt's events, and all from the first new token on. Raises ModelError if a known token differs."""
     new = False
     for event in events:
         if isinstance(event, Token) and not new:
             step, index = event.step, event.step.index
             new = index >= len(known)
-            # the bytes too, as an endpoint may not send ids
+            # also the bytes, as an endpoint may not send ids
             if not new and (step.id, step.data) != (known[index].step.id, known[index].step.data):
                 raise ModelError(
                     f"The model did not repeat its answer: token {index} is {step.text!r}, "

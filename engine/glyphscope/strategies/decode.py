@@ -1,4 +1,4 @@
-"""The loop that every strategy shares: tokens from the model, verdicts on them, and when a run stops itself."""
+"""The loop that all strategies share: tokens from the model, verdicts on them, and the decision to stop a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from glyphscope.validation.turn import TurnCall
 NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})
 """The violations that stop a run under `unknown-tool`: the text names, or can only name, a tool outside the allow list.
 
-After any other violation, even one after which the tool's name can no longer be read, such a run continues.
+After any other violation, even one after which the tool's name cannot be read, such a run continues.
 """
 
 
@@ -55,14 +55,14 @@ def deciding(events: Iterable[AnyEvent], stop_on: StopOn) -> Violation | None:
 def stops_at_call(constraint: ConstraintKind, stop_on: StopOn) -> bool:
     """Whether a complete call ends the run.
 
-    Under a constraint it does, as only the end can follow. Without one it does unless `stop_on` is `never`, which shows
-    all that the model writes: further tokens cost time and can only make the call invalid.
+    It does under a constraint, as only the end can follow. It does without one, as further tokens cost time and can
+    only make the call invalid, unless `stop_on` is `never`, which shows everything that the model writes.
     """
     return constraint != "off" or stop_on != "never"
 
 
 def aborted(violation: Violation, tokens_decoded: int) -> Aborted:
-    """The abort for that violation; `tokens_decoded` are all that were decoded until it took effect."""
+    """The abort for that violation; `tokens_decoded` counts all tokens that were decoded until it took effect."""
     return Aborted(
         code=violation.code,
         message=violation.message,
@@ -81,7 +81,7 @@ class Validator(Protocol):
     """A streaming validator of a stage's text: a CallValidator, or one of a part of a call."""
 
     def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
-        """The verdicts that the next piece of the text decided."""
+        """The verdicts that the next piece of the text decides."""
 
     def finish(self) -> list[RunEvent]:
         """The verdicts at the end of the text."""
@@ -92,11 +92,11 @@ class Validator(Protocol):
 
     @property
     def valid(self) -> bool:
-        """Whether it is complete and nothing was wrong."""
+        """Whether the text is complete and without violations."""
 
     @property
     def tool(self) -> str | None:
-        """The tool that is called, once it is known."""
+        """The called tool, once it is known."""
 
     @property
     def arguments(self) -> dict[str, Any] | None:
@@ -118,10 +118,10 @@ class AnswerValidator(Validator, Protocol):
 
 @dataclass(frozen=True)
 class Generated:
-    """The result of one generation. `tool` and `arguments` are those of the first complete call, valid or not.
+    """The result of one generation. `tool` and `arguments` belong to the first complete call, valid or not.
 
-    `tokens` and `forced` are numbers. `calls` are all those of a valid answer, without timestamps; `content` is its
-    text for the user.
+    `tokens` and `forced` are numbers of tokens. `calls` are all calls of a valid answer, without timestamps; `content`
+    is its text for the user.
     """
 
     text: str
@@ -157,7 +157,7 @@ def calls_of(validator: Validator, text: str) -> tuple[CallReady, ...]:
 
 
 def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, None, Ending]:
-    """The events of a valid answer's calls, or of its text; and the ending of a strategy that ends with it."""
+    """The events of a valid answer's calls or text; and the ending of a strategy that ends with this answer."""
     if not generated.valid:
         return Ending(generated.reason, False)
     if not generated.calls:
@@ -173,9 +173,9 @@ def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, Non
 class Decoding:
     """One validated generation.
 
-    `known` tokens of the same text come before it: the validator has read them, and counts and numbers continue from
-    them. `stop_on` is the request's unless given. `ends_when_complete`: a complete text always ends the generation, as
-    another stage continues it.
+    `known` are earlier tokens of the same text, which the validator has read; counts and numbers continue from them.
+    `stop_on` is the request's by default. `ends_when_complete`: a complete text always ends the generation, as another
+    stage continues it.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Decoding:
         self._written = 0  # tokens of the prefix
         self._pieces = [token.step.text for token in known]  # one per token
         self._characters = sum(map(len, self._pieces))
-        self._end: int | None = None  # of the text, in characters, where a stop string ended it
+        self._end: int | None = None  # of the text, in characters, if a stop string ended it
         self._forced = sum(token.step.forced for token in known)
         self._violations: list[Violation] = []
         self._reason: Reason | None = None
@@ -232,7 +232,7 @@ class Decoding:
                     if self._reason is not None:
                         break
             except GlyphscopeError:
-                yield from self._rendered(0)  # a prompt that does not fit is shown too
+                yield from self._rendered(0)  # a prompt that does not fit is also shown
                 raise
         if self._reason is None:
             self._reason = "end-of-text" if ended else "length"
@@ -247,7 +247,7 @@ class Decoding:
 
     @property
     def _constraint_ended(self) -> bool:
-        """Whether the constraint allowed nothing more after a valid text, rather than the limit of tokens."""
+        """Whether the constraint, not the token limit, ended a valid text."""
         decoded = self._tokens - self._written
         constrained = self._request.constraint in ("mask", "gbnf")
         return constrained and decoded < self._request.max_tokens and self._validator.valid
@@ -273,11 +273,11 @@ class Decoding:
 
     @property
     def _tokens(self) -> int:
-        """The number of tokens: an endpoint's own count if it sends one, as its pieces need not be tokens."""
+        """The number of tokens: an endpoint's count if it sends one, as its pieces need not be tokens."""
         return len(self._pieces) if self._counted is None else self._written + self._counted
 
     def _count_usage(self, usage: Usage) -> None:
-        """Prefer an endpoint's counts, where it sends them."""
+        """Prefer an endpoint's counts, if it sends them."""
         self._prompt_tokens = self._prompt_tokens if usage.prompt is None else usage.prompt
         self._cached = self._cached if usage.cached is None else usage.cached
         self._counted = self._counted if usage.tokens is None else usage.tokens
@@ -306,7 +306,7 @@ class Decoding:
         )
 
     def _rendered(self, cached: int, note: str = "", restored: int = 0) -> Iterator[PromptRendered]:
-        """The prompt, once: how much of it is cached is known only with the model's first output."""
+        """The prompt, once: the number of cached tokens is known only with the model's first output."""
         if self._prompt is not None:
             cached = self._cached_of_prompt(cached)
             notes = " ".join(each for each in (self._prompt.note, note) if each)
@@ -316,7 +316,7 @@ class Decoding:
             self._prompt = None
 
     def _cached_of_prompt(self, cached: int) -> int:
-        """Without the cached tokens of the prefix."""
+        """The cached tokens without those of the prefix."""
         return min(cached, self._prompt_tokens) if self._request.written else cached
 
     def _evaluated(self, output: PromptProgress | PromptReady) -> Iterator[AnyEvent]:
@@ -330,7 +330,7 @@ class Decoding:
             yield self._emitter.stamp(PromptEvaluated(done=output.tokens, total=output.tokens, ms=output.ms))
 
     def _constrained(self, output: PromptReady) -> Iterator[ConstraintReady]:
-        """The cost of the constraint, where the model compiled one."""
+        """The cost of the constraint, if the model compiled one."""
         if (made := output.constraint) is not None:
             yield self._emitter.stamp(
                 ConstraintReady(
@@ -351,7 +351,7 @@ class Decoding:
                 yield self._emitter.stamp(event)
             if step.origin != "model":
                 self._written += 1
-                continue  # violations in a prefix stop nothing: the user wants to see the continuation
+                continue  # violations in a prefix do not stop the run: the user wants to see the continuation
             if violation := deciding(found, self._stop_on):
                 for late in steps[place + 1 :]:
                     yield self._token(late)

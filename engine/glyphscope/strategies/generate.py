@@ -1,4 +1,4 @@
-"""One generation of a stage: from what the model is asked for to what it wrote."""
+"""One generation of a stage: from the task to the model's text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Task:
     """A task for the model, which a repair can repeat with another prompt.
 
     `generation` makes the model's request from a prompt's text, under the task's constraint. `bare_validator` validates
-    text extracted from an answer: nothing may surround it. `key`, that of a call's name, identifies the right object
-    among several in a text. `deterministic`: the same prompt gives the same text.
+    text extracted from an answer, which nothing may surround. `key`, the key of a call's name, identifies the right
+    object among several in a text. `deterministic`: the same prompt gives the same text.
     """
 
     messages: RenderedMessages
@@ -60,7 +60,7 @@ def call_task(
 def generate(
     context: Context, task: Task, written: tuple[PrefixPart, ...] = ()
 ) -> Generator[AnyEvent, None, Generated]:
-    """One generation in the present stage; `written` is the answer's prefix, given and not generated."""
+    """One generation in the present stage; `written` is the answer's prefix, which is not generated."""
     prompt = priced_prompt(task.messages, context.model, thinking=context.request.thinking)
     generation = msgspec.structs.replace(
         with_messages(task.generation(prompt.text), task.messages), written=written

@@ -13,9 +13,9 @@ from glyphscope.strategies.routing.route import only
 
 
 def instructions(prepared: PreparedRequest, notation: Notation, tool: str) -> str | None:
-    """The system message that asks for the run's calls, in that notation; `tool` is the one that was called.
+    """The system message that requests the run's calls in that notation; `tool` is the called one.
 
-    None where the model's own template writes it. Raises PromptError and RegistryError.
+    None if the model's own template writes it. Raises PromptError and RegistryError.
     """
     if prepared.request.native:
         return None

@@ -1,8 +1,8 @@
-"""The cost of each part of a prompt: its pieces are found in the rendered text, and the tokens divided among them.
+"""The cost of each part of a prompt: its pieces are located in the rendered text, and the tokens divided among them.
 
 The whole text is tokenized once, and every token belongs to one part, so the parts add up to the total. A token across
 a border belongs to the part of the last character that it completes; one that completes none, to the part of the
-character that it is a byte of. A token that begins the sequence belongs to the first part.
+character whose byte it is. A token that begins the sequence belongs to the first part.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from glyphscope.prompting.messages import SYSTEM_PROMPT
 from glyphscope.prompting.template import LINE, Part
 
 TEMPLATE = "template"
-"""The part's name for what the chat template writes between the others."""
+"""The name of the part that the chat template writes between the others."""
 _OF = ("/", LINE, SYSTEM_PROMPT)
-"""How the `of` of pieces begins that are searched for together with their neighbours."""
+"""The beginnings of `of` in pieces that are searched for together with their neighbours."""
 _SHORT = 8
 """Characters of a text so short that a chat template may contain it by chance."""
 _MOST_COUNTED = 400
-"""The most parts that are counted one by one, where tokens have no known places; beyond that each tool is one part."""
+"""The most parts that are counted one by one if the places of tokens are unknown; beyond it, each tool is one part."""
 
 
 class Span(NamedTuple):
@@ -39,8 +39,8 @@ class Span(NamedTuple):
 def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
     """The pieces in the rendered text, with the chat template's own text between them: together the whole text.
 
-    Neighbours from one template are searched for together, as a bracket alone would be found anywhere. A piece that the
-    chat template changed, except by trimming white space, is not found, and counts as the template's text.
+    Neighbours from one template are searched for together, as a single bracket would be found anywhere. A piece that
+    the chat template changed, other than by trimming white space, is not found and counts as the template's text.
     """
     at = 0
     for name, inside in _together(pieces):
@@ -72,7 +72,7 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
 
 
 def _find(text: str, whole: str, at: int) -> int:
-    """The index of the piece from `at` on, or -1. A short one is searched as a whole word, if there is one."""
+    """The index of the piece from `at` on, or -1. A short piece is searched for as a whole word, if there is one."""
     if len(whole) <= _SHORT and whole[:1].isalnum() and whole[-1:].isalnum():
         found = re.compile(rf"(?<!\w){re.escape(whole)}(?!\w)").search(text, at)
         if found is not None:
@@ -81,7 +81,7 @@ def _find(text: str, whole: str, at: int) -> int:
 
 
 def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:
-    """The index of the next piece that is found after `piece`, which ends before it; else the text's end."""
+    """The index of the next piece that is found after `piece`, which ends before it; otherwise the text's end."""
     place = next(n for n, one in enumerate(pieces) if one is piece)
     for one in pieces[place + 1 :]:
         if (words := one.text.strip()) and (found := text.find(words, at)) >= 0:
@@ -90,7 +90,7 @@ def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:
 
 
 def _together(pieces: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
-    """Neighbouring pieces of one template (of a tool, a line, the system prompt) together; any other by itself."""
+    """Neighbouring pieces of one template (of a tool, a line, the system prompt) together; all others separately."""
     for (name, is_of), group in groupby(pieces, key=lambda piece: (piece.name, piece.of.startswith(_OF))):
         inside = list(group)
         yield from [(name, inside)] if is_of else ((name, [piece]) for piece in inside)
@@ -112,9 +112,9 @@ def priced_by_tokens(spans: Sequence[Span], lengths: Sequence[int]) -> tuple[Pro
 def priced_by_counting(
     text: str, tokens: int, spans: Sequence[Span], count_tokens: Callable[[str], int]
 ) -> tuple[PromptPart, ...]:
-    """The cost of each span as what it adds to the span before it, where only counts of tokens are known.
+    """The cost of each span as the tokens that it adds to the previous span, if only counts of tokens are known.
 
-    The difference to `tokens`, the total, is of no text (the token that begins a sequence): the first part gets it.
+    The difference from `tokens`, the total, has no text (the token that begins a sequence): the first part gets it.
     """
     if len(spans) > _MOST_COUNTED:
         spans = list(_whole_tools(spans))
@@ -136,7 +136,7 @@ def _parts(spans: Sequence[Span], prices: Sequence[int]) -> tuple[PromptPart, ..
 
 
 def _whole_tools(spans: Sequence[Span]) -> Iterator[Span]:
-    """Neighbouring spans of one tool as one."""
+    """The spans, with neighbouring spans of the same tool joined."""
     for (name, of), group in groupby(
         spans, key=lambda span: (span.name, "/".join(span.of.split("/", 2)[:2]))
     ):

@@ -1,6 +1,6 @@
 """A run's first prompt, evaluated before the run, which then evaluates only what has changed since.
 
-It is done by the run itself, of any strategy, ended before its first token. It is not recorded.
+A run of any strategy does it, which is ended before its first token and not recorded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from glyphscope.strategies.run import run
 
 @dataclass(frozen=True)
 class ReadAhead:
-    """`events` are the prompt's and those of its evaluation; none where the run ends before. `complete`: the prompt is
+    """`events` are the events of the prompt and its evaluation; none if the run ends before. `complete`: the prompt is
     evaluated. `failed`: the run ended with an error.
     """
 
@@ -34,7 +34,7 @@ class ReadAhead:
 
     @property
     def tokens(self) -> int:
-        """The prompt's tokens; 0 where they are not known."""
+        """The number of the prompt's tokens; 0 if it is not known."""
         return next((event.total for event in self.events if isinstance(event, PromptEvaluated)), 0)
 
 
@@ -48,8 +48,8 @@ def read_ahead(
 ) -> ReadAhead:
     """Evaluate the first prompt of a run of the request, and compile its constraint.
 
-    `stop` is called after each chunk of the prompt, and ends it by returning True; `model.cancel()`, from any thread,
-    ends a chunk too. Models that are not local return at once. Never raises a GlyphscopeError.
+    `stop` is called after each chunk of the prompt, and ends the evaluation by returning True; `model.cancel()`, from
+    any thread, also ends a chunk. Returns at once for models that are not local. Never raises a GlyphscopeError.
     """
     if not can_read_ahead(model.info):
         return ReadAhead()
@@ -60,7 +60,7 @@ def read_ahead(
 
 
 class _PromptOnly(ForwardingModel):
-    """Ends each generation when its prompt is evaluated, as one that was cancelled."""
+    """Ends each generation as cancelled once its prompt is evaluated."""
 
     def __init__(self, model: Model, stop: Callable[[], bool]) -> None:
         super().__init__(model)

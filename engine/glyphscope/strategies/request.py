@@ -1,4 +1,4 @@
-"""From a run's request to the model's: the prompt, rendered and priced, and the constraint, built."""
+"""From a run's request to the model's request: renders and prices the prompt, and builds the constraint."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _SAME = (
     "thinking", "tool_choice", "most_calls", "sampling", "max_tokens", "stop", "alternatives", "evidence",
     "reasoning_budget", "repeatable",
 )  # fmt: skip
-"""The members of a run's request that the model's request has under the same names."""
+"""The fields of a run's request that the model's request has under the same names."""
 
 
 def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
-    """The text that goes to the model, and the tokens of each part of it. Raises PromptError and ModelError."""
+    """The text sent to the model, and the tokens of each of its parts. Raises PromptError and ModelError."""
     return priced_prompt(render_messages(request, registry), model, thinking=request.thinking)
 
 
 def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
-    """The first prompt of a run of the request, with its costs, without running it. `cached` is not known yet: 0.
+    """The first prompt of a run of the request, with its costs, without running it. `cached` is not known yet, and 0.
 
     Raises PromptError for a strategy whose prompts depend on the model's answers, RegistryError and ModelError.
     """
@@ -55,13 +55,12 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
 def priced_prompt(
     messages: RenderedMessages, model: Model, begun: str = "", *, thinking: Thinking
 ) -> PromptRendered:
-    """Those messages in the model's chat template, with the tokens of each part. `thinking` is the request's.
+    """The messages in the model's chat template, with the tokens of each part. `thinking` is the request's.
 
-    `begun` is the beginning of the assistant's answer, by default that of the messages. Raises PromptError and
-    ModelError.
+    `begun` is the beginning of the assistant's answer; the default is the messages'. Raises PromptError and ModelError.
     """
     given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
-    # another implementation of Model need accept tools and thinking only where they are used
+    # other implementations of Model need to accept tools and thinking only if they are used
     switched: dict[str, Any] = {} if thinking == "auto" else {"thinking": thinking}
     prompt = model.render_chat(*given, **switched)
     text, tokens = prompt.text, prompt.tokens
@@ -70,7 +69,7 @@ def priced_prompt(
     begun = begun or messages.begun
     if begun:
         spans.append(Span(BEGUN, len(text), len(text + begun)))
-        if tokens:  # by the whole text, as a token may reach across the border
+        if tokens:  # counted on the whole text, as a token may reach across the border
             tokens += model.count_tokens(text + begun) - model.count_tokens(text)
         text += begun
     lengths = token_lengths(text, tokens, model)
@@ -85,7 +84,7 @@ def priced_prompt(
 def with_messages(
     generation: GenerateRequest, messages: RenderedMessages, begun: str = ""
 ) -> GenerateRequest:
-    """The request with the messages of its prompt, which an endpoint gets, as it applies its own template."""
+    """The request with the messages of its prompt, which are sent to endpoints, as these apply their own templates."""
     return msgspec.structs.replace(
         generation,
         messages=tuple(messages.messages),
@@ -105,8 +104,8 @@ def generate_request(
 ) -> GenerateRequest:
     """The request to the model, under the grammar of the request's answer, or of a part of a call (`options`).
 
-    `names` are those of `special_tokens`. `after` is the text after the part, as the part's last token may reach into
-    it. Raises GrammarError where the constraint cannot be built: a run never continues without it.
+    `names` is the result of `special_tokens`. `after` is the text after the part, as the part's last token may reach
+    into it. Raises GrammarError if the constraint cannot be built: a run never continues without it.
     """
     schema = constraint_schema(request, registry, options) if not after else None
     return _generation(
@@ -117,7 +116,7 @@ def generate_request(
 def generate_under(
     request: RunRequest, prompt: str, grammar: Callable[[], Grammar], schema: dict[str, Any]
 ) -> GenerateRequest:
-    """The request under any grammar, made only if it has a constraint; `schema` is the same for an endpoint."""
+    """The request under any grammar, which is built only under a constraint; `schema` is the same for an endpoint."""
     given = schema if request.constraint == "endpoint" else None
     return _generation(request, prompt, lambda: timed(lambda: emitted(grammar(), request.constraint)), given)
 
@@ -151,6 +150,6 @@ def _with_tools(
     if not added:
         return pieces
     start = text.find(added)
-    # -1, so before it, for a piece that the template left out
+    # a piece that the template left out has -1, so it is before the tools
     before = next((n for n, piece in enumerate(pieces) if text.find(piece.text) > start), len(pieces))
     return (*pieces[:before], *tool_parts(added, tools), *pieces[before:])

@@ -1,4 +1,4 @@
-"""A run from its first event to its last: the frame around whichever strategy the request names."""
+"""A run from its first event to its last, around the strategy that the request names."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(
     Never raises a GlyphscopeError: it becomes `RunFailed`. Closing the iterator stops the model at once; each token is
     decoded only when it is requested. `model.cancel()`, from any thread, ends the run with the reason `cancelled`, and
     so does `interaction.cancelled` while the run waits for a tool or a person. Without an `interaction`, questions stay
-    unanswered and calls unapproved. `clock` gives the seconds of all events and limits.
+    unanswered and calls unapproved. `clock` returns the seconds for all events and limits.
     """
     adapted = adapt_request(request_of(request), model)
     emitter = Emitter(clock)
@@ -103,7 +103,7 @@ def _executed(context: Context, ending: Ending) -> Generator[AnyEvent, None, End
 
 
 def finished(context: Context, ending: Ending) -> RunFinished:
-    """The run's last event, with what all of its stages cost."""
+    """The run's last event, with the costs of all its stages."""
     spent = context.spent
     return context.emitter.stamp(
         RunFinished(

@@ -1,4 +1,4 @@
-"""The end of an answer at one of the request's stop strings, found while the text comes in pieces."""
+"""The end of an answer at one of the request's stop strings, found while the text arrives in pieces."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class StopStrings:
 
     def __init__(self, stops: Iterable[str] = ()) -> None:
         self._stops = tuple(stop for stop in stops if stop)
-        self._pending: list[tuple[str, int]] = []  # withheld: texts with their tokens' numbers
+        self._pending: list[tuple[str, int]] = []  # withheld texts with their tokens' numbers
         self.found = ""
         """The stop string that ended the answer."""
         self.behind = 0
-        """The characters from the start of the stop string to the end of the text that was fed."""
+        """The number of characters from the start of the stop string to the end of the text fed so far."""
 
     def feed(self, text: str, token: int) -> list[tuple[str, int]]:
         """The text that is certainly part of the answer, in pieces with the tokens that wrote them.
 
-        Of two stop strings the one that begins first ends the answer. Nothing may be fed after one was found.
+        Of several stop strings, the one that begins first ends the answer. Nothing may be fed after one was found.
         """
         if not self._stops:
             return [(text, token)]

@@ -25,11 +25,11 @@ class FullValidator(Validator, Protocol):
     """A validator that keeps its violations, and accepts bytes, which may end inside a character."""
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
-        """The verdicts that the next piece of the text decided."""
+        """The verdicts that the next piece of the text decides."""
 
     @property
     def violations(self) -> Sequence[Violation]:
-        """Everything that is wrong so far."""
+        """All violations so far."""
 
 
 def turn_form(request: RunRequest) -> TurnForm | None:
@@ -61,25 +61,25 @@ def turn_options(request: RunRequest) -> TurnOptions:
 
 
 def triggers(request: RunRequest) -> tuple[str, ...]:
-    """The texts at which llama.cpp's own sampler begins to enforce the grammar, where that is at a call's marker."""
+    """The texts at which llama.cpp's own sampler begins to enforce the grammar, if it begins at a call's marker."""
     form = native_form(request)
     lazy = request.constraint == "gbnf" and request.constrain_from == "call" and request.grammar is None
     return turn_triggers(form) if lazy and form is not None else ()
 
 
 def text_only(request: RunRequest) -> bool:
-    """Whether the answer can only be text for the user, in no form, so that nothing constrains it."""
+    """Whether the answer can only be text for the user, without a form, so that nothing constrains it."""
     return request.tool_choice == "none" and request.native != "template"
 
 
 def used_names(form: TurnForm, names: Mapping[str, int]) -> dict[str, int]:
-    """Those of a vocabulary's special tokens that the form contains, so that a grammar is cached by what decides it."""
+    """The special tokens that the form contains, so that only these are in the cache key of its grammar."""
     texts = list(_texts(msgspec.to_builtins(form)))
     return {name: token for name, token in names.items() if any(name in text for text in texts)}
 
 
 def native_form(request: RunRequest) -> TurnForm | None:
-    """The form of the model's template, if the request's calls are written in it."""
+    """The form of the model's template, if it is the form of the request's calls."""
     return turn_form(request) if request.native == "template" else None
 
 

@@ -1,12 +1,12 @@
 """The two-stage strategy: the tool's name under a grammar of names, then its arguments under that tool's own grammar.
 
-Each answer has a prefix, the shape's text before the part, so prose cannot precede it, and the second prompt continues
-the first with the name in it: only its new part is evaluated. A stage's grammar is small and cached separately: that of
-names by the names, that of arguments by one tool's schema. It includes the text after the part, as the part's last
-token may reach into it (`grammar/tree.py` says what happens otherwise).
+Each answer has a prefix, the shape's text before the part, so that prose cannot precede it. The second prompt continues
+the first with the name in it: only its new part is evaluated. Each stage's grammar is small and cached separately: the
+names' grammar by the names, the arguments' grammar by one tool's schema. It includes the text after the part, as the
+part's last token may reach into it (`grammar/tree.py` explains why).
 
-The flat shape has no key for arguments: they are generated as an object under the key `arguments`, and put beside the
-name afterwards.
+The flat shape has no key for arguments: they are generated as an object under the key `arguments`, and then moved next
+to the name.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ AFTER_ARGUMENTS = "}"
 
 
 def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
-    """A name, then arguments. Their call is validated as a whole before it is reported."""
+    """Generate a name, then arguments. The call is validated as a whole before it is reported."""
     request = context.request
     if request.free_text:
         raise GlyphscopeError(
@@ -98,7 +98,7 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
 def _part(
     context: Context, before: str, options: GrammarOptions, after: str
 ) -> tuple[GenerateRequest, PromptRendered]:
-    """The request for a part of a call, between the shape's text before and after it; and its prompt."""
+    """The request for a part of a call, between the shape's texts before and after it; and its prompt."""
     request, registry = context.request, context.registry
     native = native_format(request.native)
     begun = before if native is None else native.begun + before
@@ -126,7 +126,7 @@ def _repaired(
 def _validated_call(
     context: Context, tool: str, arguments: str
 ) -> Generator[AnyEvent, None, CallReady | tuple[Violation, ...]]:
-    """The call of both stages, if it is valid; else its violations, at the characters of the arguments' text."""
+    """The call of both stages if it is valid; otherwise its violations, at the characters of the arguments' text."""
     request, registry = context.request, context.registry
     text, start = whole_call(request.notation, request.shape, tool, arguments)
     validator = CallValidator(registry, request.notation, request.shape)

@@ -1,4 +1,4 @@
-"""The limits of a conversation: turns, tokens, time, turns without use, and calls that repeat themselves."""
+"""The limits of a conversation: turns, tokens, time, turns without progress, and repeated calls."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _AT_LEAST_ONE = (
 
 
 def calls_per_turn(settings: LoopSettings) -> int | None:
-    """How many calls of one turn are executed; None for any number."""
+    """The number of calls in one turn that are executed; None for any number."""
     if settings.max_tool_calls_per_turn is None and not settings.parallel_tool_calls:
         return 1
     return settings.max_tool_calls_per_turn
 
 
 class Guards:
-    """Counts turns, tokens and calls; methods return the event of a limit that is reached, not stamped, or None."""
+    """Counts turns, tokens and calls; methods return the event of a reached limit, without a timestamp, or None."""
 
     def __init__(self, context: Context) -> None:
-        """Raises GlyphscopeError for settings under which no conversation can be."""
+        """Raises GlyphscopeError for settings under which no conversation is possible."""
         self._context = context
         self._settings = context.request.loop
         for name in _AT_LEAST_ONE:
@@ -44,7 +44,7 @@ class Guards:
         return self._settings.max_total_tokens - self._context.spent.tokens
 
     def before_turn(self, turns: int, *, last: bool) -> LimitReached | None:
-        """After `turns` turns. The one that asks for the last answer again is not counted."""
+        """The limit reached after `turns` turns. The turn that requests the last answer again is not counted."""
         if (late := self.late(turns)) is not None:
             return late
         if self.tokens_left <= 0:
@@ -55,17 +55,17 @@ class Guards:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether a generation is to be stopped now; one from a record stops where it did."""
+        """Whether a generation must be stopped now; a recorded one stops where it did in the record."""
         recorded = isinstance(self._context.interaction, RecordedInteraction)
         return not recorded and self._worked >= self._settings.max_seconds
 
     @property
     def _worked(self) -> float:
-        """Seconds since the run started, but for those in which a person was asked."""
+        """Seconds since the run started, without the time spent waiting for a person."""
         return self._context.emitter.now - self._context.spent.waited
 
     def late(self, turns: int) -> LimitReached | None:
-        """The limit of time after so many turns, by the record of a replayed run."""
+        """The time limit, if it is reached after this many turns; in a replay, as recorded."""
         interaction = self._context.interaction
         seconds = interaction.elapsed(turns) if isinstance(interaction, RecordedInteraction) else self._worked
         if seconds < self._settings.max_seconds:
@@ -91,7 +91,7 @@ class Guards:
         self._unused = 0
 
     def call(self, tool: str, arguments: dict[str, Any]) -> LimitReached | None:
-        """Counts a call that is to be executed; the limit, where the same one was executed too often already."""
+        """Count a call that is to be executed; returns the limit if the same call was executed too often already."""
         key = json.dumps([tool, arguments], sort_keys=True)
         if self._calls[key] >= self._settings.max_identical_calls:
             used = self._calls[key] + 1
@@ -104,7 +104,7 @@ class Guards:
         return None
 
     def cut_answer(self, tokens: int) -> LimitReached:
-        """An answer that was cut off: it is as long as a turn may be, or the context is full."""
+        """The limit that cut off an answer: the tokens of a turn, or the model's context."""
         allowed = self._context.request.max_tokens
         if tokens >= allowed:
             message = "The answer was cut off."

@@ -1,6 +1,6 @@
-"""Named settings of the loop, which the user combines: nothing is chosen by a model's name.
+"""Named settings of the loop, which the user combines: none is chosen by a model's name.
 
-A preset has only the settings it changes. The result is plain settings, which are shown, recorded and edited as such.
+A preset has only the settings that it changes. The result is plain settings, which are shown, recorded and edited.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FOLDER, _SUFFIX = "loop_presets", ".json"
 
 
 class LoopPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`settings` are fields of `LoopSettings`; `about` says in a sentence whom they are for."""
+    """`settings` are fields of `LoopSettings`; `about` describes their purpose in a sentence."""
 
     about: str
     settings: dict[str, Any]
@@ -41,13 +41,13 @@ def loop_presets() -> tuple[LoopPreset, ...]:
 
 
 def loop_preset(name: str) -> LoopPreset:
-    """Raises GlyphscopeError when there is none of that name."""
+    """The preset of that name. Raises GlyphscopeError if there is none."""
     known = {preset.name: preset for preset in loop_presets()}
     return find_named(known, name, f'preset "{name}" of the loop', where="presets")
 
 
 def compose(names: Sequence[str]) -> LoopSettings:
-    """The settings of those presets; a later one wins, but transforms and denied tools add up, in order.
+    """The settings of those presets; later ones take precedence, but transforms and denied tools add up, in order.
 
     Raises GlyphscopeError for an unknown name.
     """

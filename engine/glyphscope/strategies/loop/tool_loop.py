@@ -1,8 +1,8 @@
-"""The tool loop: the model writes, its calls are executed, their results are put before it, until it answers.
+"""The tool loop: the model writes, its calls are executed and their results sent back to it, until it answers.
 
-`enforced` asks for a call until there was one. The outcome is reported at the end: with the policy `fatal` the last
-call of every tool must have gone well, so a model may do better after an error that it saw; with `tolerated` one call
-must have. Everything that changes the course is an event: ignored, changed and denied calls, and limits.
+`enforced` requires a call until there was one. The outcome is reported at the end: with the policy `fatal`, the last
+call of every tool must have succeeded, so that a model can recover from an error; with `tolerated`, one call must have
+succeeded. Everything that changes the course is an event: ignored, changed and denied calls, and limits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OUTGROWN = (
 
 
 def loop(context: Context) -> Generator[AnyEvent, None, Ending]:
-    """The whole conversation. Raises what `run` reports as the end of a run."""
+    """The whole conversation. Raises errors that `run` reports as the end of a run."""
     return (yield from _Loop(context).events())
 
 
@@ -46,8 +46,8 @@ class _Loop:
         self._guards = Guards(context)
         self._enforced = self._settings.tool_use == "enforced"
         self._turns = 0
-        self._asking_again = self._asked_again = False  # for the last answer, which was empty
-        self._outcomes: dict[str, bool] = {}  # of every tool, whether its last call went well
+        self._asking_again = self._asked_again = False  # requesting the last answer again, which was empty
+        self._outcomes: dict[str, bool] = {}  # by tool, whether its last call succeeded
         self._any_ok = False
         if self._enforced and not self._tools.registry.allowed:
             raise GlyphscopeError(
@@ -150,7 +150,7 @@ class _Loop:
         return Ending("refused" if self._missed() else "limit", False)
 
     def _empty(self, fault: Violation | None) -> Generator[AnyEvent, None, Ending | None]:
-        """The last answer says nothing, or still calls where nothing can be called: it is asked for once more."""
+        """The last answer is empty, or still a call although nothing can be called: request it once more."""
         if self._settings.fix_empty_final and not self._asked_again:
             self._asking_again = self._asked_again = True
             self._conversation.note(EMPTY_NOTE)

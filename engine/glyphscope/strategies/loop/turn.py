@@ -1,8 +1,8 @@
-"""One turn of the model: its constraint, and what is read out of its text.
+"""One turn of the model: its constraint, and the calls and text parsed from it.
 
-Where a call must come, the grammar of calls is enforced; where words will do as well, that of words or
-calls (`grammar.builder.turn`). Two turns have no constraint whatever the request says, and their titles say so: one
-in words only, and one with a grammar of the request's own, which is of calls alone, where words will do as well.
+If a call is required, the grammar of calls is enforced; if words are allowed too, the grammar of words or calls
+(`grammar.builder.turn`). Two kinds of turns never have a constraint, and their titles say so: one of words only, and
+one that allows words too although the request has a custom grammar, which describes only calls.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class FoundCall:
-    """A valid call as it is written in the turn; `end` is the place after it in the turn's text."""
+    """A valid call as it is written in the turn; `end` is the position after it in the turn's text."""
 
     tool: str
     arguments: dict[str, Any]
@@ -55,9 +55,9 @@ class FoundCall:
 
 @dataclass(frozen=True)
 class TurnResult:
-    """The outcome of a turn. `calls` are the valid ones to execute, `found` all that were begun; `fault` the error of
-    one that was to be executed, or of a missing call. `text` is the text after the transforms; `content` and
-    `reasoning` are its parts other than calls.
+    """The outcome of a turn. `calls` are the valid calls to execute, `found` is the number of calls that were begun;
+    `fault` is the error in a call to execute, or about a missing call. `text` is the text after the transforms;
+    `content` and `reasoning` are its parts other than calls.
     """
 
     generated: Generated
@@ -72,7 +72,7 @@ class TurnResult:
 def take_turn(
     context: Context, conversation: Conversation, chain: Chain, guards: Guards, plan: Plan, number: int
 ) -> Generator[AnyEvent, None, TurnResult]:
-    """The events of a turn, to its stage's end and what acted on it."""
+    """The events of a turn, to the end of its stage and the transforms that acted."""
     emitter, request = context.emitter, _of_turn(context.request, plan)
     kind: StageKind = "final" if plan.last else "turn"
     yield emitter.enter(kind, _title(context.request, plan, number), kind, number)
@@ -90,7 +90,7 @@ def take_turn(
     stop_on: StopOn = "never" if chain.reads and request.constraint == "off" else request.stop_on
     decoding = Decoding(context, generation, prompt, validator, stop_on=stop_on)
     generated = yield from _in_time(context, decoding, guards)
-    validator.finish()  # where the text was broken off, the last call is still open
+    validator.finish()  # if the text was broken off, the last call is still open
     if not isinstance(validator, TurnValidator | FormValidator):
         return TurnResult(generated, generated.text, (), 0, None)
     text, acted = chain.response(generated.text)
@@ -104,7 +104,7 @@ def take_turn(
 
 
 def _of_turn(request: RunRequest, plan: Plan) -> RunRequest:
-    """The request with the constraint that this turn has; in the model's own form, with what it may be."""
+    """The request with this turn's constraint; in the model's own form, also with its tool choice and call limit."""
     if request.native == "template":
         choice = "none" if not plan.calls else "auto" if plan.words else "required"
         most = plan.most_calls or None
@@ -124,7 +124,7 @@ def _title(request: RunRequest, plan: Plan, number: int) -> str:
 
 
 def _options(request: RunRequest, plan: Plan) -> GrammarOptions | None:
-    """None is the request's own grammar, and for that of turns in the model's form."""
+    """None for the request's custom grammar, and for turns in the model's form."""
     if request.grammar is not None or request.native == "template":
         return None
     if plan.words:
@@ -139,7 +139,7 @@ def _validator(request: RunRequest, plan: Plan) -> Validator:
 
 
 def _turn_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> TurnValidator | FormValidator:
-    """The validator of a turn. A last answer without tools is searched too: a leaked call is not an answer."""
+    """The validator of a turn. A last answer without tools is also searched: a leaked call is not an answer."""
     if (form := native_form(request)) is not None:
         return form_validator(form, request, plan.registry)
     return TurnValidator(
@@ -155,7 +155,7 @@ def _turn_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> Tu
 
 
 def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[AnyEvent, None, Generated]:
-    """The generation, stopped where its time is over."""
+    """The generation, stopped when its time is over."""
     with closing(decoding.events()) as events:
         for event in events:
             yield event

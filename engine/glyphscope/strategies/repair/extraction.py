@@ -1,8 +1,8 @@
 """Best-effort extraction from a text that is not a call: the first object in it, and the necessary edits.
 
-This is a named, visible step, not a second reader of calls: its result is validated like any other text. JSON is
+This is a named, visible step, not a second parser of calls: its result is validated like any other text. JSON is
 extracted from code fences and prose, and the usual errors of models are fixed; GLYPH, in which nearly every character
-has a meaning, is only extracted. A valid text is returned unchanged. Linear in the text.
+has a meaning, is only extracted. A valid text is returned unchanged. Takes linear time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from glyphscope.notation.read import parse_value
 from glyphscope.strategies.repair.lenient_json import Edit, LenientObject, read_lenient
 
 MOST_STARTS = 16
-"""Braces that are tried: each may cost a look at all of the text."""
+"""The most braces that are tried: each may require reading the whole text."""
 MOST_CHANGES = 50
-"""That are reported one by one."""
+"""The most changes that are reported one by one."""
 MOST_HEAD = 200
 """Characters of a tool's name before its brace."""
 MOST_CHARACTERS = 400_000
-"""A longer text is left as it is; one of this length may take a second."""
+"""A longer text is left unchanged; one of this length may take a second."""
 
 _GLYPH_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}\[\]]|```', re.DOTALL)
 _FENCE = "```"
@@ -32,16 +32,16 @@ _KEY = r'["{{ ,\n\t]{}"?[ \t]*[=:]'
 
 
 class Extraction(NamedTuple):
-    """The text that was taken out, and each change on the way, in the text's order; none: nothing was changed."""
+    """The extracted text, and each change in the text's order; without changes it is the original text."""
 
     after: str
     changes: tuple[Change, ...] = ()
 
 
 class _Found(NamedTuple):
-    """An object in the text, and whether it has the key that was looked for.
+    """An object in the text, and whether it has the requested key.
 
-    One without it counts only where it cannot be a part of another, which began and could not be read (`inside`).
+    One without the key counts only if it cannot be part of another one, which began but could not be read (`inside`).
     """
 
     start: int
@@ -52,10 +52,10 @@ class _Found(NamedTuple):
 
 
 def extract(text: str, notation: Notation, key: str = "", *, ended: bool = True) -> Extraction:
-    """The first object in the text that has the key, or else the first object with anything in it.
+    """The first object in the text that has the key, otherwise the first object that is not empty.
 
-    `key` distinguishes the object that is looked for from others: that of a call's name. `ended`: the model itself
-    ended the text; in one that was cut off nothing is closed, as more was to come. Never raises.
+    `key`, the key of a call's name, distinguishes the requested object from others. `ended`: the model itself ended
+    the text; in one that was cut off, nothing is closed, as more would have followed. Never raises.
     """
     if len(text) > MOST_CHARACTERS or _readable(text, notation):
         return Extraction(text)
@@ -116,7 +116,7 @@ def _read_glyph(text: str, start: int, ended: bool) -> LenientObject:
         if piece in "{[":
             stack.append(piece)
         elif piece == '"' or (piece in "}]" and piece != ("}" if stack.pop() == "{" else "]")):
-            return LenientObject(False, end)  # a string without end, a bracket that closes nothing
+            return LenientObject(False, end)  # an unterminated string, or a bracket that closes nothing
         last = end = match.end()
         if not stack:
             return LenientObject(True, end)

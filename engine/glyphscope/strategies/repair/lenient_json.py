@@ -1,7 +1,7 @@
-"""One JSON object as models write it: read with the usual errors, with the edits that fix them.
+"""Reads one JSON object with the errors that models usually make, and returns the edits that fix them.
 
-The content of a string is never changed, only its quotes. Ambiguous text is not read at all: a string that does not
-end, a bare word as a value, a number or a comma at the very end of a text.
+The content of a string is never changed, only its quotes. Ambiguous text is not read at all: an unterminated string, a
+bare word as a value, a number or a comma at the very end of a text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import Literal, NamedTuple, TypeAlias
 
 MOST_DEPTH = 256
-"""As deep as the readers of calls go."""
+"""The same depth as in the parsers of calls."""
 
 _SPACE = re.compile(r"[ \t\r\n]+")
 _COMMENT = re.compile(r"//[^\n]*+|/\*.*?\*/", re.DOTALL)
@@ -21,7 +21,7 @@ _LITERALS = frozenset({"true", "false", "null"})
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _FENCE = "```"
 
-# Opening quotes, and what closes each. In German „…“ what opens English quotes closes.
+# Opening quotes, and the quotes that close each. German „…“ ends with the quote that opens English ones.
 _QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "„": "“”", "‘": "’", "’": "’"}
 _STRINGS = {
     quote: re.compile(rf"{quote}((?:[^{ends}\\]++|\\.)*+)[{ends}]", re.DOTALL)
@@ -34,7 +34,7 @@ _State: TypeAlias = Literal["first", "next", "after"]
 
 
 class Edit(NamedTuple):
-    """The characters `start` to `end` (exclusive) of the text become `new`; `what` says why, in words."""
+    """The characters `start` to `end` (exclusive) of the text become `new`; `what` describes the change in words."""
 
     start: int
     end: int
@@ -57,8 +57,8 @@ class LenientObject(NamedTuple):
 def read_lenient(text: str, start: int, *, close: bool) -> LenientObject:
     """The object whose brace is at `start`.
 
-    `close`: brackets that are open at the end of the text, or of its code fence, are closed, if what is before
-    has ended by itself.
+    `close`: brackets that are open at the end of the text, or of its code fence, are closed, if the value before the
+    end is complete.
     """
     reader = _Reader(text, start, close)
     whole = reader.read()
@@ -66,7 +66,7 @@ def read_lenient(text: str, start: int, *, close: bool) -> LenientObject:
 
 
 class _Reader:
-    """One pass from the brace on; each method returns whether what it reads was there."""
+    """One pass from the brace on; each method returns whether the element that it reads was there."""
 
     def __init__(self, text: str, start: int, close: bool) -> None:
         self.at = start
@@ -129,7 +129,7 @@ class _Reader:
         return True
 
     def _blank(self) -> bool:
-        """Past white space and comments; whether there was any."""
+        """Skip white space and comments; returns whether there were any."""
         start = self.at
         while True:
             if match := _SPACE.match(self._text, self.at):
@@ -159,7 +159,7 @@ class _Reader:
         return not self._over()
 
     def _value(self) -> bool:
-        """A scalar as a whole; of an object or a list the bracket, as what is in it comes next."""
+        """Read a whole scalar, or the opening bracket of an object or a list, whose content is read next."""
         if self._text[self.at] in "{[":
             self._enter()
             return len(self._stack) <= MOST_DEPTH
@@ -177,7 +177,7 @@ class _Reader:
         return self._after_number or word in _LITERALS or word in _PYTHON
 
     def _string(self) -> str | None:
-        """The content of a quoted text, as it is written there; None where none begins, or it does not end."""
+        """The content of a quoted text as it is written; None if none begins here, or if it does not end."""
         start = self.at
         quote = self._text[start]
         match = _STRINGS[quote].match(self._text, start) if quote in _STRINGS else None
@@ -198,7 +198,7 @@ class _Reader:
 
 
 def _in_double_quotes(inside: str) -> str:
-    """The same text between double quotes: those in it escaped, other quotes not."""
+    """The same text in double quotes: double quotes in it are escaped, other quotes are not."""
 
     def spelt(match: re.Match[str]) -> str:
         found = match[0]

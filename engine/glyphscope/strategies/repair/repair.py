@@ -1,7 +1,7 @@
 """Repair of an invalid text: the result is extracted from it, or requested again.
 
-Each attempt sees the original prompt, the text that failed last, and the reason; no earlier attempts, and no later
-stage sees any of it. A valid text needs no report.
+Each attempt sees the original prompt, the last failed text and the reason, but no earlier attempts; no later stage sees
+any of it. A valid text needs no report.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STAGE = "repair"
 
 
 def generate_repaired(context: Context, task: Task) -> Generator[AnyEvent, None, Generated]:
-    """A generation in the present stage, begun with what the request says; repaired where it is not valid."""
+    """A generation in the present stage, with the request's prefix; repaired if it is not valid."""
     generated = yield from generate(context, task, context.request.written)
     return (yield from repaired(context, task, generated))
 
@@ -31,7 +31,7 @@ def repaired(
 ) -> Generator[AnyEvent, None, Generated]:
     """The final result: `generated` itself, an extraction from it, or a later attempt.
 
-    To be read right after the generation, in its stage. Every attempt is a separate stage. Without `extracting` nothing
+    Call it right after the generation, in its stage. Every attempt is a separate stage. Without `extracting`, nothing
     is extracted from the text, which is then only the beginning of the result.
     """
     settings = context.request.repair
@@ -71,7 +71,7 @@ def repaired(
 
 
 def _extracted(context: Context, task: Task, generated: Generated) -> Generator[AnyEvent, None, Generated]:
-    """The same, with what could be taken out of its text in place of the text."""
+    """The same result with the extraction in place of its text, if something could be extracted."""
     if generated.valid or generated.ended or not context.request.repair.extract:
         return generated
     found = extract(generated.text, task.notation, task.key, ended=generated.reason == "end-of-text")
@@ -95,7 +95,7 @@ def _extracted(context: Context, task: Task, generated: Generated) -> Generator[
 
 
 def _in_words(fault: Violation) -> str:
-    """The message to the model: the code, the sentence, the place, and what would have been right."""
+    """The message to the model: the code, the sentence, the place, and the possible values."""
     place = f" at {fault.path}" if fault.path else ""
     viable = f" (what fits here: {fault.viable})" if fault.viable else ""
     return f"{fault.code}{place}, character {fault.char}: {fault.message}{viable}"

@@ -1,1 +1,1 @@
-"""Route, then execute: which tool, by its name only, and then the call of that tool alone."""
+"""Route, then execute: choose a tool by its name only, then write the call of that tool alone."""

@@ -1,8 +1,8 @@
-"""Known names in a prompt, also misspelt: a cheap look before anything is asked of the model; and the router's
-settings, which list the names.
+"""A cheap search for known names in a prompt, also misspelt ones, before the model is used; and the router's settings,
+which list the names.
 
-Every run of words in the prompt is compared with every known name, in lower case and without apostrophes; rapidfuzz
-says how alike they are. The same prompt and names give the same candidates, and what is looked at has limits.
+Every sequence of words in the prompt is compared with every known name, in lower case and without apostrophes;
+rapidfuzz scores their similarity. The same prompt and names give the same candidates, and the search has limits.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from glyphscope.events import NameCandidate, RouterSettings
 LIBRARY = f"rapidfuzz {rapidfuzz.__version__}"
 
 LEAST_SCORE = 84.0
-"""Of 100: one letter in seven or so is wrong, left out or too many."""
+"""Of 100: about one letter in seven is wrong, missing or added."""
 LEAST_FUZZY = 5
-"""Characters: a shorter name is one letter away from too many words, so it has to be written as it is."""
+"""Characters: a shorter name is one letter away from too many words, so it is found only as it is written."""
 MOST_CHARACTERS = 4_000
 """Characters of the prompt that are searched, from its beginning."""
 MOST_WORDS = 6
-"""Words of a name that is found misspelt; a longer one is found only as it is written."""
+"""Words of a name that is also found misspelt; a longer one is found only as it is written."""
 MOST_COMPARISONS = 8_000_000
-"""Half a second or so; beyond it the last names are found only as they are written."""
+"""About half a second; beyond it, the last names are found only as they are written."""
 MOST_CANDIDATES = 12
-"""Reported names, the best."""
+"""The best names are reported, at most this many."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’‘ʼ\-][^\W_]+)*")
 _APOSTROPHES = str.maketrans("", "", "'’‘ʼ")
 
 
 class _Piece(NamedTuple):
-    """Some words of the prompt, one after the other; `key` is their text as it is compared."""
+    """Consecutive words of the prompt; `key` is their text in the form that is compared."""
 
     key: str
     start: int
@@ -48,7 +48,7 @@ class _Piece(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A known name; `place` is its place in the settings, as of equals the first one counts."""
+    """A known name; `place` is its place in the settings, as the first of equal names counts."""
 
     key: str
     name: str
@@ -57,7 +57,7 @@ class _Known(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """A name that words of the prompt may mean; `score` says how alike they are, up to 100."""
+    """A name that words of the prompt may mean; `score` is their similarity, up to 100."""
 
     piece: _Piece
     score: float
@@ -65,10 +65,10 @@ class _Match(NamedTuple):
 
 
 def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[NameCandidate, ...]:
-    """The known names (by kind) that the prompt seems to mean, the best first.
+    """The known names (by kind) that the prompt seems to mean, best first.
 
-    A place in the prompt is taken once: by the name most like it, and of equals by the longest. One name known under
-    two kinds is reported under both.
+    A place in the prompt matches only the most similar name; if several are equal, the longest. A name known under two
+    kinds is reported under both.
     """
     known = [
         _Known(key, name, kind, place)
@@ -94,7 +94,7 @@ def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[Na
 
 
 def _keys(name: str) -> set[str]:
-    """How a name may be written: `The Crucible`, and without the article."""
+    """The forms of a name that are compared, such as `The Crucible`: with and without the article."""
     key = _key(_WORD.findall(name))
     return {key, key.removeprefix("the ")} - {""}
 
@@ -115,7 +115,7 @@ def _pieces(text: str, longest: int) -> Iterable[_Piece]:
 
 
 def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Match]:
-    """The names that are there as they are."""
+    """The names that the prompt contains literally."""
     by_key: dict[str, list[_Known]] = {}
     for one in known:
         by_key.setdefault(one.key, []).append(one)
@@ -125,7 +125,7 @@ def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Mat
 
 
 def _alike(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Match]:
-    """The names that something there is like. A piece may have a word more than the name: `gjallar horn`."""
+    """The names that are similar to a piece. A piece may have one word more than the name: `gjallar horn`."""
     compared = [one for one in known if len(one.key) >= LEAST_FUZZY and one.key.count(" ") < MOST_WORDS]
     asked = [piece for piece in pieces if len(piece.key) >= LEAST_FUZZY - 1]
     compared = compared[: MOST_COMPARISONS // max(1, len(asked))]
@@ -145,19 +145,19 @@ _FOLDER, _SUFFIX = "routers", ".json"
 
 @lru_cache(maxsize=1)
 def router_presets() -> tuple[str, ...]:
-    """The names of the bundled settings. Each belongs to the registry of its name."""
+    """The names of the bundled settings. Each belongs to the registry of the same name."""
     return tuple(name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX))
 
 
 def router_preset(name: str) -> RouterSettings:
-    """Raises PromptError when there are none of that name."""
+    """The settings of that name. Raises PromptError if there are none."""
     files = {known: f"{_FOLDER}/{known}{_SUFFIX}" for known in router_presets()}
     file = find_named(files, name, f'preset "{name}" of the router', error=PromptError)
     return read_router(resources.read_bytes(file), name)
 
 
 def read_router(data: str | bytes, where: str = "") -> RouterSettings:
-    """The settings of a JSON text: an object with any of their fields. Raises PromptError with the place."""
+    """The settings in a JSON text: an object with any of their fields. Raises PromptError with the place."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         known = RouterSettings.__struct_fields__

@@ -1,9 +1,9 @@
 """The route-execute strategy: one prompt chooses a tool by its name, another writes the call of that tool alone.
 
 The router sees names, never schemas, and answers in JSON, whatever the notation of calls: a tool, a question, or none.
-None is an answer like the others, and the run succeeds. A question goes to the user, and the router runs again with
+None is an answer like the others, and the run succeeds. A question is put to the user, and the router runs again with
 the answer, as often as the settings allow; an unanswered question ends the run without a result. The executor sees one
-tool with its whole schema, under that tool's grammar.
+tool with its whole schema, and runs under that tool's grammar.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROUTER: Literal["router"] = "router"
 EXECUTOR: Literal["executor"] = "executor"
 """The names of the two stages."""
 LONGEST_QUESTION = 200
-"""Characters: a router that cannot stop asking ends there."""
+"""Characters: the limit for a router that does not end its question."""
 
 
 def choice_schema(registry: ToolRegistry, *, may_ask: bool) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator
 
 
 def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
-    """The router, as often as it asks; then, where it chose a tool, the executor."""
+    """The router, repeated after each of its questions; then the executor, if a tool was chosen."""
     request = context.request
     if request.grammar is not None and request.constraint != "off":
         raise GrammarError(
@@ -143,7 +143,7 @@ def _routing_task(context: Context, candidates: tuple[NameCandidate, ...], excha
 
 
 def _answer_of_user(context: Context, question: str, asked: int) -> Generator[AnyEvent, None, str | None]:
-    """The user's answer, or the one given beforehand; None for a blank one."""
+    """The user's answer, or the one in the request; None for a blank one."""
     yield context.emitter.stamp(QuestionAsked(question=question))
     given = context.request.router.answers
     answer = given[asked] if asked < len(given) else context.interaction.answer(question)
@@ -155,7 +155,7 @@ def _answer_of_user(context: Context, question: str, asked: int) -> Generator[An
 def _execute(
     context: Context, name: str, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
 ) -> Generator[AnyEvent, None, Ending]:
-    """The call of that tool, which is the only one there is for this stage."""
+    """The call of that tool, the only one in this stage."""
     yield context.emitter.enter(EXECUTOR, f"Executor of {name}", EXECUTOR)
     alone = only(context.registry, name)
     messages = render_executor(context.request, alone, candidates, exchanges)
@@ -165,5 +165,5 @@ def _execute(
 
 
 def only(registry: ToolRegistry, name: str) -> ToolRegistry:
-    """The registry with that tool and no other."""
+    """The registry with only that tool."""
     return replace(registry, tools=tuple(tool for tool in registry.allowed if tool.name == name))
