@@ -88,7 +88,7 @@ def _form_of(model: Model) -> TurnForm | None:
 
 
 def _writes_calls(form: TurnForm) -> bool:
-    """Whether the form has calls of its own, not only calls in other forms that are read leniently."""
+    """Whether the form itself has calls, not only calls in other forms that are read leniently."""
     return any(call.strict for call in form.calls)
 
 
