@@ -9,7 +9,7 @@ LINT := $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check $(CODE) && $(BIN
 # Bytecode is kept whatever the shell says: reading the tests anew each time takes a fifth of `make check`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench bench-compare docs page screenshots records lessons translation package release setup
+.PHONY: run test check lint bench bench-compare trace docs page screenshots records lessons translation package release setup
 
 setup:
 	@$(PYTHON) packaging/setup_env.py
@@ -50,6 +50,12 @@ bench: setup
 # The last full runs on this machine beside each other, by commit.
 bench-compare: setup
 	@$(BIN)/glyphscope bench --compare
+
+# Flame graphs of a masked call and of the bare loop, for docs/performance.md.
+trace: setup
+	@test -x build/trace-env/bin/py-spy || { $(PYTHON) -m venv build/trace-env && \
+		build/trace-env/bin/python -m pip install --quiet --disable-pip-version-check py-spy; }
+	$(BIN)/python packaging/flame.py docs/images
 
 # The documentation as a site with search and the reference of the engine's packages: build/site/index.html.
 DOCS := build/docs-env/bin

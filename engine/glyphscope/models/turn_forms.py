@@ -79,7 +79,7 @@ class TemplateRenderer:
         except Exception as error:  # a template raises any exception of its filters
             if isinstance(error, LimitReached):
                 self._stopped = error
-            raise PromptError(f"The template refuses: {str(error) or type(error).__name__}") from error
+            raise PromptError(f"The template raises: {str(error) or type(error).__name__}") from error
         finally:
             self._spent += time.thread_time() - start
             if self._spent > SECONDS and self._stopped is None:

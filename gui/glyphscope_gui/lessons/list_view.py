@@ -78,15 +78,15 @@ class _Delegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         view = option.widget
-        width = view.viewport().width() - 2 * _MARGIN - 4 if isinstance(view, QListView) else 200
-        return QSize(0, sum(box.height() for box in _boxes(index, max(width, 40))) + 22)
+        width = view.viewport().width() if isinstance(view, QListView) else 220
+        return QSize(0, sum(box.height() for box in _boxes(index, width)) + 22)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         colors = theme()
         painter.save()
         paint_row(painter, option, QRectF(option.rect).adjusted(2, 1, -2, -1))
         box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
-        title, facts = _boxes(index, box.width())
+        title, facts = _boxes(index, option.rect.width())
         painter.setFont(_title_font())
         painter.setPen(colors.color("text"))
         painter.drawText(title.translated(box.topLeft()), _WRAP, str(index.data()))
@@ -121,7 +121,8 @@ def _title_font() -> QFont:
 
 
 def _boxes(index: Index, width: int) -> tuple[QRect, QRect]:
-    """The room of the title and of the facts, at that width."""
+    """The rectangles of title and facts in a row of that width: equal when it is measured and when it is painted."""
+    width = max(width - 2 * _MARGIN - 4, 40)
     room = QRect(0, 0, width, _TALL)
     title = QFontMetrics(_title_font()).boundingRect(room, _WRAP, str(index.data()))
     facts = QFontMetrics(ui_font(-1)).boundingRect(room, _WRAP, str(index.data(FACTS_ROLE)))
