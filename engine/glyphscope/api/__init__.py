@@ -1,6 +1,6 @@
 """The Python interface: models, runs, checks, evaluations and records, for notebooks, scripts and tests.
 
-The names in `__all__`, with what they document, follow semantic versioning; all other modules are internal.
+The names in `__all__` and their documented behaviour follow semantic versioning; all other modules are internal.
 """
 
 from glyphscope.api.assertions import assert_tool_call

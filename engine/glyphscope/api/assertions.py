@@ -14,7 +14,7 @@ from glyphscope.validation.call import CheckError
 from glyphscope.visible import visible
 
 _AROUND = 40
-"""Characters of an answer that are shown before and after a violation."""
+"""Characters of an answer that are shown before a violation, and after it."""
 
 
 def assert_tool_call(
@@ -28,7 +28,7 @@ def assert_tool_call(
 ) -> dict[str, Any]:
     """Assert that the answer is a valid call of this tool, with these arguments if given. Returns its arguments.
 
-    Numbers are compared by value. `tools`, `notation` and `shape` are for a text: a run has its own. Raises
+    Numbers are compared by value. `tools`, `notation` and `shape` apply to a text; a run has its own. Raises
     AssertionError, and GlyphscopeError for a run that failed.
     """
     __tracebackhide__ = True

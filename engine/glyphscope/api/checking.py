@@ -19,7 +19,7 @@ def check_call(
 ) -> CheckReport:
     """The verdict on a text: whether it is a call, its tool and arguments, and each violation with its character.
 
-    Raises RegistryError, and NotationError where the shape cannot write one of the tools.
+    Raises RegistryError, and NotationError if the shape cannot write one of the tools.
     """
     validator = CallValidator(Tools(tools).registry, notation, shape)
     validator.feed(text)
@@ -38,7 +38,7 @@ def build_grammar(
 ) -> str:
     """The grammar of every call of the tools: GBNF for llama.cpp, Lark for llguidance, or a JSON Schema.
 
-    `order` is that of the arguments; by default any for Lark, otherwise the schema's. Raises RegistryError and
+    `order` is the order of arguments; by default any for Lark, otherwise the schema's. Raises RegistryError and
     GrammarError.
     """
     registry = Tools(tools).registry

@@ -95,13 +95,13 @@ class Evaluation:
         return read_run(self._folder.record_path(sample, turn))
 
     def columns(self) -> dict[str, list[Any]]:
-        """The samples by column, as the CSV export has them; None where a value is not known."""
+        """The samples by column, as in the CSV export; None for unknown values."""
         return sample_columns(self._folder.manifest, self.samples)
 
     def to_frame(self) -> Any:
-        """The samples as a data frame of pandas, or of Polars where pandas is not installed: a row each.
+        """The samples as a data frame of pandas, or of Polars if pandas is not installed: one row per sample.
 
-        Raises GlyphscopeError where neither is installed.
+        Raises GlyphscopeError if neither is installed.
         """
         installed = next((name for name in _FRAMES if find_spec(name) is not None), "")
         if not installed:
@@ -111,10 +111,10 @@ class Evaluation:
         return importlib.import_module(installed).DataFrame(self.columns())
 
     def export(self, out: str | Path) -> tuple[Path, ...]:
-        """Write the samples as `glyphscope eval export` does, in the form of the file's ending: a table (`.csv`,
+        """Write the samples as `glyphscope eval export` does, in the format of the file's extension: a table (`.csv`,
         `.parquet`), or logs of Inspect (`.eval`, `.json`). Returns the files' paths.
 
-        Raises GlyphscopeError, also where the package for that form is not installed.
+        Raises GlyphscopeError, also if the package for that format is not installed.
         """
         return export_samples(self._folder, Path(out)).files
 
@@ -144,11 +144,11 @@ def evaluate(
     progress: Callable[[Progress], None] = lambda _: None,
     **axes: Unpack[Axes],
 ) -> Evaluation:
-    """Run suites, bundled ones by name or files, with every combination of the axes, and save a result below `out`.
+    """Run suites (names of bundled ones, or files) with every combination of the axes, and save a result below `out`.
 
     `resume` continues the newest result of the same settings, if there is one. `progress` is called with each report
     (`SampleDone` has a sample). Interrupting it keeps the samples so far. A model that cannot be opened is left out,
-    with a warning. Raises SuiteError, ModelError where no model can be opened, StorageError, GlyphscopeError for an
+    with a warning. Raises SuiteError, ModelError if no model can be opened, StorageError, GlyphscopeError for an
     invalid setting, and TypeError for an unknown one.
     """
     if unknown := sorted(set(axes) - set(Axes.__annotations__)):

@@ -41,7 +41,7 @@ from glyphscope.strategies import run as run_request
 class RunSettings(TypedDict, total=False):
     """The settings of a run that have a default (`glyphscope.events.RunRequest` describes them).
 
-    `notation` is also `native`: that of the model's chat template. `order` is that of the arguments under a constraint.
+    `notation` may be `native`: the one of the model's chat template. `order` is the arguments' under a constraint.
     """
 
     system_prompt: str
@@ -118,8 +118,8 @@ def open_model(name: str = "embedded", *, options: LoadOptions = DEFAULT_LOAD) -
     """Open a GGUF file, a downloaded model by its name at the Hub, the `embedded` one, an endpoint
     (`http://host:port/v1#name`), a script (`scripted:TEXT`), or a record (`recorded:RUN.jsonl`).
 
-    Evaluated prompts of a file are stored as the user's settings say. Raises ModelError, and for a record StorageError
-    and RecordError.
+    Evaluated prompts of a file are stored according to the user's settings. Raises ModelError, and for a record
+    StorageError and RecordError.
     """
     return Model(open_named(name, options=options, prompts=users_prompt_cache))
 

@@ -1,4 +1,4 @@
-"""A run: its events as they come, its result, and its record."""
+"""A run: its events as they arrive, its result, and its record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HEIGHT = 640
 
 
 class Run:
-    """A run of a model, or a recorded one. Iterate it for its events as they come, also with `async for`.
+    """A run of a model, or a recorded one. Iterate it for its events as they arrive, also with `async for`.
 
     The properties of its result run it to the end first, and so do `wait` and `await`. They raise GlyphscopeError for
     a run that failed: an invalid answer is a result, not a failure.
@@ -64,7 +64,7 @@ class Run:
         return self
 
     def cancel(self) -> None:
-        """End it, from any thread: its outcome is then `cancelled`."""
+        """End the run, from any thread: its outcome is then `cancelled`."""
         self._cancel()
 
     # the result
@@ -76,7 +76,7 @@ class Run:
 
     @property
     def state(self) -> RunState:
-        """Everything that the events so far say, without waiting: stages, fields, tokens, prompts, figures."""
+        """The state after the events so far, without waiting: stages, fields, tokens, prompts, figures."""
         return self._state
 
     @property
@@ -125,7 +125,7 @@ class Run:
     # its record
 
     def save(self, path: str | Path) -> None:
-        """Write the record (JSON Lines), or to a name that ends with `.html` the run as a page. Raises StorageError."""
+        """Write the record (JSON Lines), or the run as a page if the name ends with `.html`. Raises StorageError."""
         path = Path(path)
         page = path.suffix == ".html"
         atomic_write(
@@ -139,7 +139,7 @@ class Run:
     def spans(self, *, content: bool = False) -> list[Any]:
         """The run as OpenTelemetry spans (`ReadableSpan`), for any exporter of its SDK.
 
-        `content` adds prompts, answers, arguments and results. Raises GlyphscopeError where the SDK is not installed.
+        `content` adds prompts, answers, arguments and results. Raises GlyphscopeError if the SDK is not installed.
         """
         return list(run_spans([RecordedRun(self.events)], content=content))
 
@@ -187,7 +187,7 @@ class Run:
 
 
 def read_run(path: str | Path) -> Run:
-    """The run of a record or a bundle. Raises RecordError and StorageError."""
+    """The run in a record or a bundle. Raises RecordError and StorageError."""
     run = Run(read_file(Path(path)).events)
     for _ in run:
         pass

@@ -29,7 +29,7 @@ ToolLike: TypeAlias = (
 MCP's); the name of a bundled registry; a JSON file."""
 
 SOURCE = "python"
-"""The name under which a request knows the functions."""
+"""The name of the functions' source in a request."""
 
 
 class Tools:
@@ -37,7 +37,7 @@ class Tools:
 
     A function's parameters are its arguments, its type hints their schema, as Pydantic reads them, and the first
     paragraph of its docstring the description. A Pydantic model is a tool with its fields as arguments, which nothing
-    executes. Raises RegistryError, with everything that is wrong, also for two tools of one name.
+    executes. Raises RegistryError with all problems, also for two tools with the same name.
     """
 
     def __init__(self, *tools: ToolLike | Iterable[ToolLike]) -> None:
@@ -142,7 +142,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
         schema = _adapter(function).json_schema()
     except RegistryError:
         raise
-    except Exception as error:  # whatever the type hints name: Pydantic's errors have many classes
+    except Exception as error:  # Pydantic's errors about type hints have many classes
         raise RegistryError(
             f"The parameters of {function.__name__} have no JSON Schema: {error}.",
             hint="Use type hints that Pydantic knows.",

@@ -1,7 +1,7 @@
 """The one stream: everything below makes these events, everything above only reads them.
 
 A run is a sequence of `RunEvent`s that starts with `RunStarted` and ends with `RunFinished` or `RunFailed`.
-The window, the command line (a JSON object a line, the event's name in snake_case under `type`), the recorder and
+The window, the command line (one JSON object per line, the event's name in snake_case under `type`), the recorder and
 the tests all read this stream; a replayed run is the same stream from a file.
 
 Characters are Unicode code points of one stage's generated text, counted from 0. Tokens are counted from 0 in the

@@ -20,7 +20,7 @@ Code: TypeAlias = Literal[
 
 
 TemplateForm: TypeAlias = Literal["", "hermes", "llama", "mistral", "openai", "other"]
-"""How a model's chat template writes tool calls; empty where it has no place for tools. `openai` is an endpoint's."""
+"""How a model's chat template writes tool calls; empty if it has no place for tools. `openai` is for endpoints."""
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 import msgspec
 
 BEGUN = "begun"
-"""The name of a prompt's last part where the assistant's answer is begun already: what the model continues."""
+"""The name of a prompt's last part if it is the beginning of the assistant's answer, which the model continues."""
 
 
 Origin: TypeAlias = Literal["model", "kept", "written"]
-"""Whose a token is: drawn (or forced) in this run, taken over from the run it branches off, or put there by
+"""The origin of a token: sampled (or forced) in this run, kept from the run that it branches from, or written by
 somebody.
 """
 
@@ -21,7 +21,7 @@ Filter: TypeAlias = Literal["", "top-k", "top-p", "min-p"]
 
 
 Narrowed: TypeAlias = Literal["", "tokens", "reasoning"]
-"""Which budget took tokens out of the mask: that of the answer's tokens, or that of the reasoning."""
+"""The budget that removed tokens from the mask: the budget of the answer's tokens, or of the reasoning."""
 
 
 class PromptPart(msgspec.Struct, frozen=True):

@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Meta
 
 KvType: TypeAlias = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
-"""ggml's types that llama.cpp stores a KV cache in."""
+"""ggml's types in which llama.cpp can store a KV cache."""
 FlashAttention: TypeAlias = Literal["auto", "on", "off"]
 
 WHOLE_KV: frozenset[KvType] = frozenset({"f32", "f16", "bf16"})
-"""Not quantised. llama.cpp attends to a quantised V cache by flash attention only."""
+"""The types that are not quantised. llama.cpp needs flash attention for a quantised V cache."""
 MOST_CONTEXT = 1 << 20
 MOST_THREADS = 512
 MOST_LAYERS = 1000
@@ -21,9 +21,9 @@ MOST_LAYERS = 1000
 class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`context` in tokens, at most what the model was trained for. `threads` 0: one for each physical core.
 
-    `gpu_layers` -1: all of them, where this build of llama.cpp has a GPU. `kv_type`: of keys and values in the cache.
-    `flash_attention` auto: where llama.cpp finds it faster, and always with a quantised cache. In a record these are
-    the values in use; auto remains only where llama.cpp decides.
+    `gpu_layers` -1: all of them, if this build of llama.cpp has a GPU. `kv_type`: of keys and values in the cache.
+    `flash_attention` auto: if llama.cpp finds it faster, and always with a quantised cache. In a record, these are
+    the values in use; auto remains only if llama.cpp decides.
     """
 
     context: Annotated[int, Meta(ge=16, le=MOST_CONTEXT)] = 4096
@@ -34,7 +34,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def problem(self) -> str:
-        """Why llama.cpp cannot use them together; empty where it can."""
+        """The reason why llama.cpp cannot use these options together; empty if it can."""
         if self.flash_attention == "off" and self.kv_type not in WHOLE_KV:
             return f"A KV cache of type {self.kv_type} needs flash attention, which is off."
         return ""

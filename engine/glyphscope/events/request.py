@@ -8,17 +8,17 @@ import msgspec
 
 Notation: TypeAlias = Literal["glyph", "json"]
 Shape: TypeAlias = Literal["flat", "tool-args", "name-arguments", "name-parameters"]
-"""The last one is that of Llama 3's own calls; `SHAPES` are the ones to choose from."""
+"""The last one is the shape of Llama 3's own calls; `SHAPES` are the ones to choose from."""
 NativeForm: TypeAlias = Literal["hermes", "llama", "mistral", "openai", "template"]
-"""`openai` is an endpoint's own `tool_calls`, whatever its model writes; `template` the form of turns that was derived
-from the model's chat template, which is `RunRequest.form`.
+"""`openai` is an endpoint's own `tool_calls`, whatever its model writes; `template` is the form of turns that was
+derived from the model's chat template (`RunRequest.form`).
 """
 ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf", "endpoint"]
-"""`endpoint`: enforced by the server of a remote model, which `mask` and `gbnf` become there."""
+"""`endpoint`: enforced by the server of a remote model; `mask` and `gbnf` become this there."""
 ArgumentOrder: TypeAlias = Literal["schema", "any"]
-"""In which order the grammar lets the arguments of a call come, and the members of objects in them."""
+"""The order in which the grammar allows the arguments of a call, and the members of objects in them."""
 Thinking: TypeAlias = Literal["auto", "on", "off"]
-"""The switch for reasoning in a model's chat template; `auto` leaves it undefined, and to the template."""
+"""The switch for reasoning in a model's chat template; `auto` leaves it undefined: the template decides."""
 ConstrainFrom: TypeAlias = Literal["start", "reasoning", "call"]
 """Where the constraint begins: at the first token, after the reasoning, or where the model begins a call."""
 EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
@@ -34,7 +34,7 @@ Approval: TypeAlias = Literal["ask", "allow", "deny"]
 NOTATIONS: tuple[Notation, ...] = get_args(Notation)
 SHAPES: tuple[Shape, ...] = ("flat", "tool-args", "name-arguments")
 TOOL_CHOICES: tuple[str, ...] = ("auto", "required", "none")
-"""Of `RunRequest.tool_choice`; any other is a tool's name. A tool with one of these names cannot be chosen by it."""
+"""Values of `RunRequest.tool_choice`; any other is a tool's name. A tool with one of these names cannot be chosen."""
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
@@ -86,7 +86,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SAMPLING_OFF: dict[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
-"""The values of `Sampling` that change nothing."""
+"""The values of `Sampling` that have no effect."""
 
 
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,7 +262,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def under_constraint(request: RunRequest, constraint: ConstraintKind) -> RunRequest:
-    """The request under another constraint, with the order that is usual there unless its own was a choice."""
+    """The request under another constraint; the order of arguments becomes the default there if it was the default."""
     order = request.order
     if order == default_order(request.constraint):
         order = default_order(constraint)

@@ -149,7 +149,7 @@ class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
 
 
 def add_violation(found: list[Violation], violation: Violation) -> None:
-    """Append it, or put it in the place of the one that it corrects."""
+    """Append the violation, or put it in place of the one that it corrects."""
     for index, earlier in enumerate(found if violation.corrects else ()):
         if (earlier.call_index, earlier.path, earlier.char) == (
             violation.call_index,
@@ -162,7 +162,7 @@ def add_violation(found: list[Violation], violation: Violation) -> None:
 
 
 def violations_of(events: Iterable[object]) -> list[Violation]:
-    """The violations among the events, corrected ones only as they were corrected."""
+    """The violations among the events; corrected ones appear only in their corrected form."""
     found: list[Violation] = []
     for event in events:
         if isinstance(event, Violation):
@@ -267,13 +267,13 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
     },
     "model": {"reads_thinking": None, "load": None},
 }
-"""Members of a run's start that early records do not have, with the values at which they are left out: a record that
-was written without them is written again byte for byte.
+"""Members of a run's start that early records do not have, with the values at which they are left out, so that a
+record without them is written again byte for byte.
 """
 _FIRST_CALL = b',"call_index":0}'
 """The last member of events of a call, left out for the same reason."""
 _LAST_OF_STEP = (b',"left":[]}', b',"narrowed":""}')
-"""The last members of a token's step, left out too: they are in no text, where quotes are escaped."""
+"""The last members of a token's step, left out too; they cannot occur in a text, in which quotes are escaped."""
 
 
 def encode_event(event: RunEvent) -> bytes:

@@ -1,8 +1,8 @@
 """The constraint of a schema that rejects a masked text, found by relaxing constraints one by one.
 
-A constraint is the reason if the grammar without it alone accepts the text; a branch that relaxes its pointer verifies
-this. There is no such constraint where two reject the text, or the notation's syntax or the list of tools does; where
-the order of keys or a repeated key is the reason, `unrelated` says so.
+A constraint is the reason if the grammar accepts the text without this one constraint; a branch that relaxes its
+pointer verifies this. There is no such constraint if two reject the text, or if the notation's syntax or the list of
+tools does; `unrelated` reports the order of keys and a repeated key as reasons.
 
 `Attributor` relaxes the candidates; the functions below it list them, innermost first.
 """
@@ -30,7 +30,7 @@ from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import duration
 
 SECONDS = 3.0
-"""The time limit for one text: each try compiles a grammar of one tool, which takes some milliseconds."""
+"""The time limit for one text: each try compiles a grammar of one tool, which takes a few milliseconds."""
 _CONTROL = re.compile(
     r"<\|[^<>\s]{1,40}\|>|</?s>|<(?:bos|eos|pad|unk|mask|eot|start_of_turn|end_of_turn)>|\[/?INST\]"
 )
@@ -58,7 +58,7 @@ Unrelated: TypeAlias = Literal["", "order", "duplicate"]
 
 
 class Attribution(NamedTuple):
-    """The constraint `keyword` at the JSON Pointer `pointer` into the `parameters` of `tool`, as `relaxed` takes it."""
+    """The constraint `keyword` at the JSON Pointer `pointer` into the `parameters` of `tool`, as used by `relaxed`."""
 
     tool: str
     pointer: str
@@ -67,7 +67,7 @@ class Attribution(NamedTuple):
 
 class Attributor:
     """Finds the reasons in one run under `registry`. In every method `before` is the answer's text up to the rejected
-    `text`. Not for two threads at once.
+    `text`. Not thread-safe.
     """
 
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
@@ -83,7 +83,7 @@ class Attributor:
         return self._tool(before) is not None
 
     def unrelated(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> Unrelated:
-        """The reason other than a constraint of the schema; empty where it may be one.
+        """A reason other than a constraint of the schema; empty if it may be a constraint.
 
         "order": the run enforces the schema's order of keys. "duplicate": the key, or one it may become, was given.
         Raises MatchCancelled and MatchLimit.
@@ -97,7 +97,7 @@ class Attributor:
         return "duplicate" if self._is_duplicate(tool, before, text) else ""
 
     def find(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> Attribution | None:
-        """The constraint that rejects `text` after `before`, which the grammar accepts; None where no single one does.
+        """The constraint that rejects `text` after `before`, which the grammar accepts; None if no single one does.
 
         Raises MatchCancelled, and MatchLimit after `SECONDS`.
         """
@@ -128,7 +128,7 @@ class Attributor:
         return None
 
     def _candidates(self, tool: str, before: str, text: str, here: State, after: State) -> Iterator[str]:
-        """Pointers: first of the validator's violations, then of what applies where the text fails, innermost first."""
+        """Pointers to the validator's violations, then to the constraints where the text fails, innermost first."""
         only = self._only(tool)
         schema = only.tools[0].parameters
         validator = answer_validator(self._request, only)
@@ -184,7 +184,7 @@ class Attributor:
         return tool.name if tool is not None and tool.enabled else None
 
     def _start(self, tool: str, pointer: str, before: str, order: ArgumentOrder) -> State | None:
-        """The state after `before`, without the constraint at the pointer; None where that cannot be relaxed."""
+        """The state after `before`, without the constraint at the pointer; None if that cannot be relaxed."""
         grammar = self._grammar(tool, pointer, order)
         return None if grammar is None else grammar.start(Limits()).feed(before, cancel=self._cancel)
 
@@ -214,8 +214,8 @@ def _choice_of(pointer: str) -> str:
 
 
 def _of_another(one: str, other: str, choice: str) -> bool:
-    """Whether both are of one keyword in different alternatives of that choice. Other keywords do not count: without
-    the `type` of another alternative almost anything is accepted.
+    """Whether both point to the same keyword in different alternatives of that choice. Other keywords do not count:
+    without the `type` of another alternative, almost anything is accepted.
     """
     if not choice or _choice_of(other) != choice:
         return False
@@ -235,7 +235,7 @@ def _limited(pointers: Iterator[str]) -> list[str]:
 
 
 def _with_names(schema: Any, pointer: str) -> Iterator[str]:
-    """The pointer; before that of a `required`, those of its names."""
+    """The pointer; before a pointer to `required`, the pointers to its names."""
     if pointer.endswith("/required"):
         found = follow(schema, pointer)
         names = found[1] if found is not None and isinstance(found[1], list) else []
@@ -244,8 +244,8 @@ def _with_names(schema: Any, pointer: str) -> Iterator[str]:
 
 
 def _constraints_at(schema: Any, pointer: str) -> Iterator[str]:
-    """The pointers of the constraints of a place, and all that its references and alternatives apply to it."""
-    # each: where the schema is, the pointer to it through references (the one to relax), the steps so far
+    """The pointers to the constraints of a place, and to all that its references and alternatives apply to it."""
+    # each: the schema's place, the pointer to it through references (the one to relax), the steps so far
     waiting = [(pointer, pointer, 0)]
     for place, way, depth in waiting:  # grows
         found = follow(schema, place)

@@ -43,7 +43,7 @@ def rule_origin(registry: ToolRegistry, origin: Origin) -> RuleOrigin:
 
 
 def constraint_words(schema: Any) -> str:
-    """The constraints of one place of a schema: `minimum 1, maximum 100`; its type, where there are none."""
+    """The constraints of one place of a schema: `minimum 1, maximum 100`; its type, if there are none."""
     if not isinstance(schema, dict):
         return ""
     keywords = [

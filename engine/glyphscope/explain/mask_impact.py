@@ -24,13 +24,13 @@ from glyphscope.runs.run_state import RunState, StageState
 Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "duplicate", "limit", "none"]
 """Why no keyword is named. strategy: keywords are searched only under the strategy direct; grammar: the run has a
 custom one; early: no tool was known, so no schema masked anything; order: the schema's order of keys did; duplicate:
-the key is already present; limit: the search took too long; none: no single keyword is the reason. Empty where one is
+the key is already present; limit: the search took too long; none: no single keyword is the reason. Empty if one is
 named.
 """
 AROUND = ""
 """The path of the text outside fields: brackets, keys, the text before a call."""
 _AHEAD = 64
-"""Generated tokens whose text one other token is compared with: more than any token spells."""
+"""Generated tokens with whose text another token is compared: more than any token spells."""
 _LITTLE = 0.005
 """The largest loss of a step that is not reported by its token: the sampler's own truncation removes more."""
 
@@ -40,8 +40,8 @@ class MaskedToken:
     """A step, number `token` of the answer, at which the model's first choice was masked.
 
     `before` is the field's value up to the step, `preferred` and `sampled` the two tokens' text. `sampled_raw` is None
-    where it is not recorded. `lost` is the raw probability that the constraint removed at this step. `attribution` is
-    the one keyword that masks `preferred`; where none is known, `unexplained` says why.
+    if it is not recorded. `lost` is the raw probability that the constraint removed at this step. `attribution` is
+    the one keyword that masks `preferred`; if none is known, `unexplained` says why.
     """
 
     token: int
@@ -59,10 +59,10 @@ class MaskedToken:
 class FieldImpact:
     """The field at JSON Pointer `path`. Of its `tokens` (a number of steps), `unknown` have no recorded distribution.
 
-    `lost` is the raw probability that the constraint removed, summed over the others; `most` the largest loss of one
-    step, `most_token` that step. `other_tokens` is the summed probability of masked tokens that spell the same text.
-    `worst` is the one of the `masked` steps with the largest loss, None where the first choice was never masked.
-    `places` are the parts of the prompt about the field, the most likely cause first.
+    `lost` is the raw probability that the constraint removed, summed over the other steps; `most` is the largest loss
+    of one step, `most_token` that step. `other_tokens` is the summed probability of masked tokens that spell the same
+    text. `worst` is the `masked` step with the largest loss, None if the first choice was never masked. `places` are
+    the parts of the prompt about the field, the most likely cause first.
     """
 
     path: str
@@ -80,8 +80,8 @@ class FieldImpact:
 
 @dataclass(frozen=True)
 class MaskImpact:
-    """`fields` are in the order of the text. `constrained` is False where the run had no constraint, and None where no
-    step records what it masked, as with an endpoint.
+    """`fields` are in the order of the text. `constrained` is False if the run had no constraint, and None if no step
+    records the masked tokens, as with an endpoint.
     """
 
     fields: tuple[FieldImpact, ...]
@@ -89,7 +89,7 @@ class MaskImpact:
 
     @property
     def conflicts(self) -> tuple[FieldImpact, ...]:
-        """The fields where the model's first choice was masked, the largest loss first."""
+        """The fields in which the model's first choice was masked, the largest loss first."""
         return tuple(sorted((each for each in self.fields if each.worst), key=lambda each: -each.lost))
 
     @property
@@ -167,7 +167,7 @@ def _steps_by_field(stage: StageState) -> list[_Steps]:
 
 def _field_of(token: Token, leaves: list[_Steps]) -> _Steps | None:
     """The field in whose value the token begins. A token right after an unquoted value, which could have continued,
-    belongs to that value: it ended it.
+    belongs to that value, as it ended the value.
     """
     place = bisect_right(leaves, token.start, key=lambda leaf: leaf.start) - 1
     if place < 0:

@@ -52,7 +52,7 @@ def sampled_words(masked: MaskedToken) -> str:
 
 
 def quoted(text: str) -> str:
-    """As JSON writes it, so that blanks and line ends are seen."""
+    """The text as JSON, in which blanks and line ends are visible."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -102,7 +102,7 @@ def loss_words(impact: FieldImpact) -> str:
 
 
 def worst_words(impact: FieldImpact, registry: ToolRegistry | None) -> list[str]:
-    """Preferred, sampled, why, and what to change; empty where the model's first choice was never masked."""
+    """The preferred and the sampled token, the reason, and the places to change; empty if nothing was masked."""
     masked = impact.worst
     if masked is None:
         return []

@@ -1,7 +1,7 @@
 """Why each alternative of a recorded token was not possible: the grammar's expectation, or the validator's verdict.
 
 For a whole stage at once, so that it can be stored: the grammar reads the text once, and a validator reads it again for
-each alternative only where the text is short.
+each alternative only if the text is short.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_TOKENS = 5_000
 MOST_READ = 200_000
 """Characters of a stage that validators read, all alternatives together: a second or two."""
 _LONGEST_TOKEN = 100
-"""Characters in which another token for the same text is looked for."""
+"""Characters of the generated text with which an alternative is compared."""
 FEW = 4
 """Expectations that are listed for a place."""
 WHOLE_CALLS = ("call", "turn")
@@ -36,8 +36,8 @@ WHOLE_CALLS = ("call", "turn")
 
 
 class Reasons(NamedTuple):
-    """`place` is what was expected instead of a masked token. `alternatives` has a reason for each of them: the empty
-    string where it is that of the place, None where there is none, or none is known.
+    """`place` is the text expected instead of a masked token. `alternatives` has a reason for each of them: the empty
+    string if it is the place's reason, None if there is none or it is unknown.
     """
 
     place: str
@@ -73,7 +73,7 @@ def _by_grammar(request: RunRequest, registry: ToolRegistry, stage: StageState) 
 
 
 def state_after(state: State, token: Token, cancel: Callable[[], bool] | None = None) -> State:
-    """The state after a token: by its characters, or where they do not fit, as a token of the grammar.
+    """The state after a token, read as its characters or, if they do not fit, as a token of the grammar.
 
     Raises MatchLimit and MatchCancelled.
     """
@@ -89,7 +89,7 @@ def begins_inside_character(one: Alternative) -> bool:
 
 
 def _refused(state: State, one: Alternative, rest: bytes, registry: ToolRegistry) -> str | None:
-    """The reason of one alternative, by the text that was generated in its place."""
+    """The reason why one alternative was masked; `rest` is the text that was generated in its place."""
     if one.allowed is not False or not one.data or begins_inside_character(one):
         return None
     text = one.data.decode(errors="ignore")
@@ -144,7 +144,7 @@ def _by_validator(
 
 
 def why_invalid(request: RunRequest, registry: ToolRegistry, before: str, one: Alternative) -> str:
-    """Why no valid call continues with the alternative after that text; "" where one does, or it is not known."""
+    """Why no valid call continues with the alternative after that text; "" if one does, or if it is unknown."""
     try:
         validator = answer_validator(request, registry)
         validator.feed(before)

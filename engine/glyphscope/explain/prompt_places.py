@@ -32,10 +32,10 @@ _STATED = frozenset(
 @dataclass(frozen=True)
 class PromptPlace:
     """A part of the prompt. `of` is the JSON Pointer of its source, `/search/parameters/properties/query/description`,
-    as in `PromptPart`; empty for the rule of the format. `text` is that source's text, empty where it has none.
+    as in `PromptPart`; empty for the rule of the format. `text` is that source's text, empty if it has none.
 
-    `states`: whether the prompt states the constraint that masked the first choice; None where none is known, or it
-    cannot be searched for. `shown`: whether `text` is in the prompt; None where the prompt is not recorded.
+    `states`: whether the prompt states the constraint that masked the first choice; None if none is known, or if it
+    cannot be searched for. `shown`: whether `text` is in the prompt; None if the prompt is not recorded.
     """
 
     kind: PlaceKind
@@ -89,7 +89,7 @@ def _argument(path: str, request: RunRequest) -> str | None:
 
 
 def _named(attribution: Attribution | None, argument: str) -> str:
-    """The argument that the rejecting constraint belongs to; `argument` where it belongs to none."""
+    """The argument that the rejecting constraint belongs to; `argument` if it belongs to none."""
     if attribution is None:
         return argument
     steps = steps_of(attribution.pointer)
@@ -97,7 +97,7 @@ def _named(attribution: Attribution | None, argument: str) -> str:
 
 
 def _example(tool: Tool, request: RunRequest) -> str:
-    """The tool's example call, as prompts have it; empty for none."""
+    """The tool's example call, as in prompts; empty if there is none."""
     arguments = example_arguments(tool.parameters)
     if arguments is None:
         return ""
@@ -109,7 +109,7 @@ def _example(tool: Tool, request: RunRequest) -> str:
 
 
 def _in(words: str, text: str | None) -> bool | None:
-    """Whether the prompt's text has the words; None without that text."""
+    """Whether the prompt's text contains the words; None without that text."""
     return None if text is None else bool(words) and words in text
 
 
@@ -139,7 +139,7 @@ def _states_constraint(
 
 
 def _contains(words: str, text: str) -> bool:
-    """Whether the words are in the text, and no number continues where they end."""
+    """Whether the words are in the text, without a digit right after them."""
     return re.search(rf"{re.escape(words)}(?!\d)", text) is not None
 
 

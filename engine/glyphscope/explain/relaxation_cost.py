@@ -22,9 +22,9 @@ from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import json_excerpt
 
 _MOST_CHANGES = 200
-"""Changed arguments that are reported."""
+"""The most changed arguments that are reported."""
 _SHOWN_CHANGES = 8
-"""Changed arguments that are put in words."""
+"""The most changed arguments that are described in words."""
 _LONGEST = 60
 """Characters of a value in words."""
 
@@ -39,8 +39,8 @@ class Freedom:
 
 @dataclass(frozen=True)
 class Spent:
-    """Numbers of tokens: `decoded` by the model, `forced` ones of these without a choice, `written` ones of the prefix
-    besides.
+    """Numbers of tokens: `decoded` by the model, of these `forced` without a choice, and `written` in the prefix, not
+    among these.
     """
 
     decoded: int
@@ -50,8 +50,8 @@ class Spent:
 
 @dataclass(frozen=True)
 class ArgumentChange:
-    """An argument, by JSON Pointer, that differs: `before` in the run's call, which has it if `was`; `after` in the
-    branch's, which has it if `has`.
+    """A differing argument, by JSON Pointer: `before` in the run's call, which has it if `was`; `after` in the branch's
+    call, which has it if `has`.
     """
 
     pointer: str
@@ -63,11 +63,11 @@ class ArgumentChange:
 
 @dataclass(frozen=True)
 class RelaxationCost:
-    """`valid` and `violations` are the verdict of the whole registry, nothing relaxed, on the branch's text.
+    """`valid` and `violations` are the verdict of the whole registry, without relaxing, on the branch's text.
 
     `valid` is None while that text is unfinished and has no violation. The branch begins at token `token`; `before` and
-    `after` are what the run's and the branch's constraint allowed there. `tools` are the names that run and branch
-    call. `changes` is None where one of the two has no complete call.
+    `after` are the tokens that the run's and the branch's constraint allowed there. `tools` are the names of the tools
+    that run and branch call. `changes` is None if one of the two has no complete call.
     """
 
     relaxed: tuple[Relaxed, ...]
@@ -83,7 +83,7 @@ class RelaxationCost:
 
 
 def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[AnyEvent]) -> RelaxationCost:
-    """The cost of the relaxed constraint. Raises PromptError where the second run is not a branch of the first."""
+    """The cost of the relaxed constraint. Raises PromptError if the second run is not a branch of the first."""
     parent, branch = run_state(parent_events), run_state(branch_events)
     if parent.started is None or branch.started is None:
         raise PromptError("A record lacks the beginning of its run.", hint="Give the whole record.")
@@ -168,7 +168,7 @@ def _differing(before: Any, after: Any) -> Iterator[ArgumentChange]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """As JSON Schema compares scalars: 1 is 1.0, and neither is true."""
+    """Whether scalars are equal in JSON Schema: 1 equals 1.0, and neither equals true."""
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 

@@ -19,14 +19,14 @@ from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after
 Cause: TypeAlias = Literal["grammar", "written", "model"]
 """The origin of the first differing token: forced by the grammar, written by a person, or sampled."""
 _CONTEXT = 4_096
-"""Bytes of the prompt that are tokenized with the answer: more than any token reaches over."""
+"""Bytes of the prompt that are tokenized with the answer: more than any token has."""
 
 
 @dataclass(frozen=True)
 class BoundaryDiff:
     """The run's tokens `first` to `last` (exclusive), with the texts `run`, for which the model's own tokens are `own`.
 
-    `masked`: the mask excluded the model's own first token there; None where the record does not have it.
+    `masked`: the mask excluded the model's own first token there; None if the record does not have it.
     """
 
     first: int
@@ -38,15 +38,15 @@ class BoundaryDiff:
 
     @property
     def more(self) -> int:
-        """How many tokens the run has more than the model's own; negative: fewer."""
+        """The number of tokens that the run has more than the model's own tokenization; negative: fewer."""
         return len(self.run) - len(self.own)
 
 
 @dataclass(frozen=True)
 class Boundaries:
-    """The run's number of `tokens`, the model's `own` number for the same text, and where they differ.
+    """The run's number of `tokens`, the model's `own` number for the same text, and the places where they differ.
 
-    `unknown` says why they could not be compared; empty where they were.
+    `unknown` is the reason why they could not be compared; empty if they were.
     """
 
     tokens: int = 0
@@ -56,7 +56,7 @@ class Boundaries:
 
     @property
     def canonical(self) -> bool | None:
-        """Whether the text is in the model's own tokens; None where that is unknown."""
+        """Whether the text is in the model's own tokens; None if that is unknown."""
         return None if self.unknown else not self.differences
 
     def at(self, token: int) -> BoundaryDiff | None:

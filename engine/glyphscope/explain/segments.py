@@ -12,12 +12,12 @@ from glyphscope.runs.run_state import Segment, StageState
 from glyphscope.strategies.turns import turn_form
 
 PartKind: TypeAlias = SegmentKind | Literal["marker"]
-"""`marker` is what belongs to no part: what opens and closes them."""
+"""`marker` is the text outside all parts, which opens and closes them."""
 
 
 @dataclass(slots=True)
 class PartCost:
-    """The tokens of all parts of one kind, those of them that were forced, and the seconds they took."""
+    """The number of tokens in all parts of one kind, of forced ones among them, and the seconds that they took."""
 
     tokens: int = 0
     forced: int = 0
@@ -26,14 +26,14 @@ class PartCost:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCall:
-    """The highest raw probability that a call's marker had in reasoning, and the token in whose place it had it."""
+    """The highest raw probability of a call's marker within reasoning, and the number of the token at that place."""
 
     share: float
     token: int
 
 
 def part_of(stage: StageState, token: Token) -> Segment | None:
-    """The part that the token's first character is in; None for markers, and where the text has no parts."""
+    """The part that the token's first character is in; None for markers, or if the text has no parts."""
     segments = stage.segments
     place = bisect_left(segments, token.end, key=lambda segment: segment.start) - 1
     if place < 0:
@@ -43,7 +43,7 @@ def part_of(stage: StageState, token: Token) -> Segment | None:
 
 
 def seconds_of(stage: StageState, tokens: range) -> float:
-    """From the token before these (or the prompt's end) to the last of them."""
+    """The seconds from the token before these (or the prompt's end) to the last of them."""
     if not tokens:
         return 0.0
     if tokens.start:
@@ -54,7 +54,7 @@ def seconds_of(stage: StageState, tokens: range) -> float:
 
 
 def part_costs(stage: StageState) -> dict[PartKind, PartCost]:
-    """The cost of each kind of part; empty for a text without parts. A token over a border is the first part's."""
+    """The cost of each kind of part; empty for a text without parts. A token across a border counts for the first."""
     if not stage.segments:
         return {}
     costs: dict[PartKind, PartCost] = {}
@@ -78,7 +78,7 @@ def _add(costs: dict[PartKind, PartCost], kind: PartKind, stage: StageState, tok
 
 
 def reasoning_tokens(stage: StageState) -> int:
-    """How many tokens of the text are reasoning."""
+    """The number of reasoning tokens in the text."""
     cost = part_costs(stage).get("reasoning")
     return cost.tokens if cost is not None else 0
 
@@ -86,7 +86,7 @@ def reasoning_tokens(stage: StageState) -> int:
 def earlier_call(stage: StageState, reasoning: Segment, request: RunRequest) -> EarlierCall | None:
     """The token of `reasoning` at which the first token of the later call was most probable.
 
-    None without a call, and where the token is not among the recorded alternatives of these tokens.
+    None without a call, or if the token is not among the recorded alternatives of these tokens.
     """
     marker = _marker(stage, reasoning, request)
     best: EarlierCall | None = None
@@ -113,7 +113,7 @@ def _marker(stage: StageState, reasoning: Segment, request: RunRequest) -> Token
 
 
 def _token_after(stage: StageState, before: Segment, call: Segment, closing: str) -> Token | None:
-    """The token of the first character between the two that is neither white space nor what closes the reasoning."""
+    """The token of the first character between the two that is neither white space nor in the closing marker."""
     assert before.end is not None
     between = stage.text[before.end : call.start]
     place = before.end + (between.find(closing) + len(closing) if closing and closing in between else 0)
@@ -127,7 +127,7 @@ def _token_after(stage: StageState, before: Segment, call: Segment, closing: str
 
 
 def _closing(request: RunRequest) -> str:
-    """The marker that closes reasoning in the form of the run; empty where it has none."""
+    """The marker that closes reasoning in the run's form; empty if it has none."""
     try:
         form = turn_form(request)
     except PromptError:

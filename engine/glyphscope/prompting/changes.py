@@ -1,6 +1,6 @@
 """The differences between two prompts, in text and tokens, and the place where the cache ended: from events only.
 
-The prompts are divided into their tokens where the events contain them, else into words; counts of tokens are then
+The prompts are divided into their tokens if the events contain them, otherwise into words; token counts are then
 None. Differences are found by Myers' algorithm within a bound; beyond it, everything counts as replaced, which is
 correct, but not minimal.
 """
@@ -27,16 +27,16 @@ _WORDS = re.compile(r"\s*[^\W_]+|\s*[\W_]", re.DOTALL)
 _SHOWN = 40
 """Characters of the text at a place that are shown."""
 WORTH_SHOWING = 16
-"""Tokens below which no advice is given: the end of a chat turn has as many."""
+"""With fewer tokens, no advice is given: the end of a chat turn has as many."""
 _CHANGING = ("user", "history", "template", BEGUN, "said", "result", "note", "asked", "attempt", "repair")
 """Parts that are expected to change from one run to the next, or that belong to the chat template."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch that is in both prompts, or in one only; `start` is its character there (of `same`: in the second).
+    """A stretch of text in both prompts or in one only; `start` is its character there (for `same`: in the second).
 
-    `tokens` is None where the prompts' tokens are not known.
+    `tokens` is None if the prompts' tokens are not known.
     """
 
     kind: Kind
@@ -52,7 +52,7 @@ class Changes:
     pieces: tuple[Piece, ...]
 
     def tokens(self, kind: Kind) -> int | None:
-        """The tokens of a kind of piece; None where tokens are not known."""
+        """The tokens of a kind of piece; None if tokens are not known."""
         if any(piece.tokens is None for piece in self.pieces):
             return None
         return sum(piece.tokens or 0 for piece in self.pieces if piece.kind == kind)
@@ -66,11 +66,11 @@ class Changes:
 class CacheLoss:
     """The place from which a prompt was evaluated again: from `token` on, `again` tokens in `ms`.
 
-    `char` is where that token begins, `before` and `after` the text there, `part` its part of the prompt; None and
-    empty where tokens are not known. `why` compares with the prompt read before: they differ from there (`changed`),
-    the cache contained all it could (`kept`) or was `restored` from disk, or `less` or `more` than the two have in
-    common. `unchanged` is the number of tokens read again that were in that prompt as well; None where that is not
-    known.
+    `char` is the beginning of that token, `before` and `after` are the text around it, `part` its part of the prompt;
+    None and empty if tokens are not known. `why` compares with the prompt read before: they differ from there on
+    (`changed`), the cache contained all it could (`kept`) or was `restored` from disk, or it contained `less` or `more`
+    than the two have in common. `unchanged` is the number of tokens read again that were also in that prompt; None if
+    that is not known.
     """
 
     token: int
@@ -104,9 +104,9 @@ def cache_loss(
     *,
     first: bool = False,
 ) -> CacheLoss | None:
-    """The cache loss of a run's prompt; `before` is the prompt that the model read last, None where it is not known.
+    """The cache loss of a run's prompt; `before` is the prompt that the model read last, None if it is not known.
 
-    `first`: the model had read none. Returns None where the tokens were not counted.
+    `first`: the model had read none. Returns None if the tokens were not counted.
     """
     if not prompt.tokens:
         return None
@@ -130,7 +130,7 @@ def cache_loss(
 
 
 def in_common(before: PromptRendered, after: PromptRendered) -> int | None:
-    """The number of tokens in their common prefix; None where tokens are not known."""
+    """The number of tokens in their common prefix; None if tokens are not known."""
     if not before.lengths or not after.lengths:
         return None
     return common_length(_units(before, True), _units(after, True))
@@ -202,7 +202,7 @@ def _why(prompt: PromptRendered, common: int | None, *, first: bool) -> Why:
 
 
 def _unchanged(before: PromptRendered | None, prompt: PromptRendered) -> int | None:
-    """The number of tokens read again although the previous prompt had them as well."""
+    """The number of tokens read again although the previous prompt also had them."""
     if before is None or not before.lengths or not prompt.lengths:
         return None
     number = count = 0

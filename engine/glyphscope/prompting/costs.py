@@ -1,7 +1,7 @@
-"""A prompt's costs as a tree: kinds of parts, in them tools, examples and lines, in those arguments and descriptions.
+"""A prompt's costs as a tree: kinds of parts, below them tools, examples and lines, then arguments and descriptions.
 
 Every part of the prompt is in exactly one branch, so each row is the sum of the rows below it, and the top rows add up
-to the prompt. The most expensive come first.
+to the prompt. The most expensive rows are first.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ KINDS = {
 }
 """The names of kinds of parts; any other kind is its own name."""
 ITSELF = "itself"
-"""The row of the tokens of a tool besides its arguments and descriptions: its name, brackets."""
+"""The row for a tool's tokens other than its arguments and descriptions: its name, brackets."""
 _LONGEST = 60
 """Characters of a part's text in its title."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A row. `tokens` are its own and those of all `below`; `parts` are all of them, in the order of the text.
+    """A row. `tokens` and `parts` include all rows `below`; `parts` are in the order of the text.
 
     `kind` is the name of the parts; `of` is as in `PromptPart`, empty for all parts of a kind.
     """
@@ -76,7 +76,7 @@ def prompt_costs(prompt: PromptRendered) -> tuple[Cost, ...]:
 def message_tokens(prompt: PromptRendered) -> dict[str, int]:
     """The tokens of each message's text: by `system prompt`, `message N` of the history (from 1), and `user`.
 
-    The markers that the chat template writes are not included. Empty where tokens are not counted.
+    The markers that the chat template writes are not included. Empty if tokens are not counted.
     """
     counts: dict[str, int] = {}
     for part in prompt.parts if prompt.tokens else ():
@@ -97,7 +97,7 @@ def part_words(part: PromptPart, text: str) -> str:
 
 
 def tool_place(of: str) -> tuple[str, str | None, bool] | None:
-    """The tool and the argument of a part, and whether it is a description; None for a part of no tool."""
+    """The tool and the argument of a part, and whether it is a description; None for a part that belongs to no tool."""
     if not of.startswith("/"):
         return None
     tool, *rest = steps_of(of)

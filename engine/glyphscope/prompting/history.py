@@ -15,11 +15,11 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.turns import TurnForm, TurnTools, read_turn
 
 HISTORY = "history"
-"""The part's name for the messages before the prompt."""
+"""The name of the parts in messages before the prompt."""
 MESSAGE = "message "
-"""The prefix of a piece's name: then the message's number, from 1; then `, reasoning` or `, call 1`."""
+"""The prefix of a piece's name, followed by the message's number, from 1, and `, reasoning` or `, call 1`."""
 _NEAR = 200
-"""Characters between two values of a call."""
+"""The most characters between two values of a call."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class WrittenReasoning:
 
 @dataclass(frozen=True)
 class WrittenCalls:
-    """Implements `Locate` for a message's calls: markers and all where the form of turns is known, else from the name
-    to the last value.
+    """Implements `Locate` for a message's calls: including markers if the form of turns is known, otherwise from the
+    name to the last value.
     """
 
     calls: tuple[ToolCall, ...]
@@ -51,13 +51,13 @@ class WrittenCalls:
         return [WrittenSpan(*span, f"{self.of}, call {number}") for number, span in enumerate(spans, 1)]
 
     def _read(self, text: str, start: int, end: int) -> list[tuple[int, int]]:
-        """Empty where the text is parsed into other calls than those of the message."""
+        """The calls' characters; empty if the text is parsed into calls other than the message's."""
         if self.form is None or not self.form.calls:
             return []
         header = text.find(self.form.header, start, end)
         at = start if header < 0 else header + len(self.form.header)
         form = msgspec.structs.replace(self.form, begun={})
-        # to the end, as what follows may be written in the call too: a result that repeats an argument
+        # to the end, as the text of a later part may also be in the call: a result that repeats an argument
         read = read_turn(text[at:], form, TurnTools(self.registry or ToolRegistry())).calls[: len(self.calls)]
         if [call.name for call in read] != [call.name for call in self.calls]:
             return []

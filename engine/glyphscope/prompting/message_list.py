@@ -23,7 +23,7 @@ _MOST_SHOWN = 60
 
 
 class Conversation(NamedTuple):
-    """A list of messages as a request has it: the leading system messages, the turns, and the last user's text."""
+    """A list of messages as in a request: the leading system messages, the turns, and the last user message's text."""
 
     system_prompt: str
     history: tuple[Message, ...]
@@ -31,9 +31,9 @@ class Conversation(NamedTuple):
 
 
 def read_messages(value: Any, where: str = "") -> Conversation:
-    """From an array of messages, or an object with one under `messages`.
+    """The conversation in an array of messages, or in an object with one under `messages`.
 
-    `where` names the document; errors add the message's place as a JSON Pointer. Raises PromptError for what is not a
+    `where` names the document; errors add the message's place as a JSON Pointer. Raises PromptError for anything but a
     list of messages, and for a tool result without a call.
     """
     listed = value.get("messages") if isinstance(value, dict) else value
@@ -63,7 +63,7 @@ def to_json(messages: Sequence[Message]) -> str:
 
 
 def result_problem(messages: Sequence[Message], place: int) -> str:
-    """Why the message at `place` cannot be a tool result there; empty for any other message, and where it can."""
+    """The reason why the message at `place` cannot be a tool result there; empty if it can, or is another message."""
     result = messages[place]
     if result.role != "tool":
         return ""
@@ -83,7 +83,7 @@ def result_problem(messages: Sequence[Message], place: int) -> str:
 def read_calls(text: str) -> tuple[ToolCall, ...]:
     """The calls of an assistant message as a JSON array, in OpenAI's form or as name and arguments.
 
-    None for empty text. Raises PromptError.
+    Empty text has no calls. Raises PromptError.
     """
     if not text.strip():
         return ()
@@ -91,7 +91,7 @@ def read_calls(text: str) -> tuple[ToolCall, ...]:
 
 
 def written_calls(calls: Sequence[ToolCall]) -> str:
-    """A call as read by `read_calls`: name, arguments, and the ID where there is one."""
+    """The calls as `read_calls` reads them: name, arguments, and the ID if there is one."""
     listed = (
         {"name": call.name, "arguments": call.arguments, **({"id": call.id} if call.id else {})}
         for call in calls
@@ -101,7 +101,7 @@ def written_calls(calls: Sequence[ToolCall]) -> str:
 
 
 def parse_messages(text: str, where: str = "") -> Conversation:
-    """As `read_messages`, of JSON. Raises PromptError."""
+    """Like `read_messages`, from JSON text. Raises PromptError."""
     return read_messages(_decoded(text, where), where)
 
 

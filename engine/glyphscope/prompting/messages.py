@@ -1,4 +1,4 @@
-"""From a request to chat messages: the examples and the list of tools follow the registry, notation and shape."""
+"""Makes a request into chat messages: the examples and the list of tools follow the registry, notation and shape."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def up_to_prompt(
 
 
 def compose(*messages: tuple[str | Message, Sequence[Part]]) -> RenderedMessages:
-    """Messages of those roles and parts, in order, or those messages as they are; an empty one is left out."""
+    """Messages with those roles and parts, in order, or the given messages unchanged; empty ones are left out."""
     pieces = [(given, [part for part in parts if part.text or part.locate]) for given, parts in messages]
     return RenderedMessages(
         tuple(
@@ -124,7 +124,7 @@ def compose(*messages: tuple[str | Message, Sequence[Part]]) -> RenderedMessages
 
 
 def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, Any]:
-    """The variables of a template for a whole registry. Raises PromptError where a tool does not fit the shape."""
+    """The variables of a template for a whole registry. Raises PromptError if a tool does not fit the shape."""
     written = _example_texts(request, registry)
     name_key, args_key = shape_keys(request.shape)
     return {

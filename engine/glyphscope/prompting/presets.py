@@ -21,5 +21,5 @@ def presets(folder: str = "prompts") -> Mapping[str, str]:
 
 
 def preset(name: str) -> str:
-    """The template of that name, which a user's own replaces. Raises PromptError where there is none."""
+    """The template of that name, which a user's own replaces. Raises PromptError if there is none."""
     return find_named(presets(), name, f'prompt preset "{name}"', error=PromptError)

@@ -16,8 +16,8 @@ _MOST_VALUES = 20
 
 
 def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
-    """Such as `search(query: string, max_results?: integer 1..100)`; `?` marks optional arguments. In pieces: those of
-    an argument with its name, the others with None.
+    """Such as `search(query: string, max_results?: integer 1..100)`; `?` marks optional arguments. In pieces: the
+    pieces of an argument have its name, the others None.
 
     A comma belongs to the argument after it, without which it would not be written.
     """

@@ -45,12 +45,12 @@ class Exchange(NamedTuple):
 
 
 def strategy_presets() -> Mapping[str, str]:
-    """Their templates by name."""
+    """The templates of these prompts by name."""
     return presets("prompts/strategies")
 
 
 def strategy_preset(name: str) -> str:
-    """The template of that name. Raises PromptError where there is none."""
+    """The template of that name. Raises PromptError if there is none."""
     return find_named(strategy_presets(), name, f'prompt preset "{name}" for a stage', error=PromptError)
 
 
@@ -143,7 +143,7 @@ def _turns(asked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[Part]]]
 
 
 def _tool(name: str) -> dict[str, PartText]:
-    """A tool as the router's template sees it: its name, as words, and as JSON writes it."""
+    """A tool as the router's template sees it: its name, the name as words, and the name in JSON."""
     words = re.sub(r"[\W_]+", " ", name).strip()
     forms = {"name": name, "words": words or name, "json": json.dumps(name, ensure_ascii=False)}
     return {form: PartText("tools", text, to_pointer((name,))) for form, text in forms.items()}

@@ -1,6 +1,6 @@
 """Rendering a user's template: sandboxed, strict, and with the origin of every piece of the prompt.
 
-A value that belongs to a part is a `PartText`. Where a template prints one, the marked rendering puts marks around it
+A value that belongs to a part is a `PartText`. If a template prints one, the marked rendering puts marks around it
 that no text can contain, because they are random in each process; the template's own words and other printed values
 are marked with their line. The pieces are read from the marks. A template that treats printed text as data
 (`{% filter %}`) could mangle marks: then it no longer equals the plain rendering, and the text counts as one part.
@@ -27,7 +27,7 @@ from glyphscope.errors import PromptError
 MAX_CHARACTERS = 4_000_000
 """A longer rendered prompt is an error: no model's context is as large."""
 LINE = "line "
-"""The prefix of the name of a piece of the template's own words: then the line's number, from 1."""
+"""The prefix of the name of a piece of the template's own words, followed by the line's number, from 1."""
 
 _NONCE = str(secrets.randbits(60))
 _OPEN, _MIDDLE, _CLOSE = f"\x02{_NONCE}\x1e", f"\x1e{_NONCE}\x02", f"\x03{_NONCE}\x03"
@@ -46,7 +46,7 @@ class WrittenSpan(NamedTuple):
 
 class Locate(Protocol):
     def __call__(self, text: str, start: int, end: int) -> list[WrittenSpan]:
-        """Where the chat template writes something between these characters, in order; nothing where it does not."""
+        """The spans that the chat template writes between these characters, in order; empty if it writes none."""
 
 
 class Part(NamedTuple):
@@ -62,7 +62,7 @@ class Part(NamedTuple):
 
 
 class PartText(str):
-    """Text of the prompt that belongs to a part. Filters make plain text of it, which belongs to the template.
+    """Text of the prompt that belongs to a part. Filters turn it into plain text, which belongs to the template.
 
     `of` is the JSON Pointer of its place in the tools; `pieces` (of, text) are its pieces with their own places.
     """
@@ -86,7 +86,7 @@ class PartText(str):
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """A template cannot reach files or code, change what it is given, or fill the memory by one multiplication."""
+    """A template cannot reach files or code, change its values, or exhaust the memory with one multiplication."""
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -111,7 +111,7 @@ class _Marks:
         return _Marks(self._rest, self._numbers)
 
     def finalize(self, value: Any) -> Any:
-        """The printed value, with marks where it is a part."""
+        """The printed value, with marks if it is a part."""
         if not isinstance(value, PartText):
             return value
         return "".join(self._marked((value.part, of), text) for of, text in value.pieces)
@@ -166,7 +166,7 @@ def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]
 
 
 def _marked_parts(template: str, values: Mapping[str, Any], rest: str) -> list[Part]:
-    """The marked pieces; empty where the template cannot be rendered with marks."""
+    """The marked pieces; empty if the template cannot be rendered with marks."""
     try:
         compiled, numbered = _marking(template, rest)
         with _marked_by(numbered.of_rendering()) as marks:
@@ -189,8 +189,8 @@ def _marked_by(marks: _Marks) -> Iterator[_Marks]:
 
 @lru_cache(maxsize=8)
 def _marking(template: str, rest: str) -> tuple[jinja2.Template, _Marks]:
-    """The template with marks around all that it prints, and those that are compiled into it."""
-    with _marked_by(_Marks(rest)) as marks:  # constants are printed as it is compiled
+    """The template with marks around everything that it prints, and the marks that are compiled into it."""
+    with _marked_by(_Marks(rest)) as marks:  # constants are printed during compilation
         return _with_marks(template, marks), marks
 
 
@@ -225,7 +225,7 @@ def _render(
             pieces.append(piece)
     except jinja2.TemplateSyntaxError as error:
         raise _error(str(error.message), error.lineno, values) from None
-    except Exception as error:  # whatever the expressions of a user's template raise
+    except Exception as error:  # any exception of an expression in a user's template
         raise _error(str(error) or type(error).__name__, _line(error), values) from error
     return "".join(pieces)
 
@@ -240,7 +240,7 @@ def _error(reason: str, line: int, values: Mapping[str, Any]) -> PromptError:
 
 
 def _line(error: Exception) -> int:
-    """The template's line that raised; jinja2 puts it into the traceback."""
+    """The template's line that raised the error; jinja2 puts it into the traceback."""
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"
     ]
@@ -250,7 +250,7 @@ def _line(error: Exception) -> int:
 def _joined(parts: list[Part], rest: str) -> list[Part]:
     """Join separators (a dash, a line end) with their neighbours: between two pieces of one part all become one piece.
 
-    A separator between two pieces of one tool belongs to the second, which it depends on; else to the first.
+    A separator between two pieces of one tool belongs to the second, which it depends on; otherwise to the first.
     """
     joined: list[Part] = []
     at = 0
@@ -273,7 +273,7 @@ def _joined(parts: list[Part], rest: str) -> list[Part]:
 
 
 def _blank_of(part: Part, joined: list[Part], after: Part | None) -> Part:
-    """An empty line counts with the template's line before it, or else with the one after it."""
+    """An empty line counts with the template's line before it, otherwise with the one after it."""
     if part.text.strip():
         return part
     for near in (joined[-1] if joined else None, after):
@@ -283,7 +283,7 @@ def _blank_of(part: Part, joined: list[Part], after: Part | None) -> Part:
 
 
 def add_part(joined: list[Part], part: Part) -> None:
-    """Appends a part, to the last one's text where both are of the same; an empty one is left out."""
+    """Append a part, or its text to the last one if both have the same name and `of`; an empty one is left out."""
     if not part.text:
         return
     if joined and (joined[-1].name, joined[-1].of) == (part.name, part.of):

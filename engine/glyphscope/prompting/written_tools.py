@@ -76,7 +76,7 @@ def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[_Stretch]:
 
 
 def _flat(size: int, stretches: Iterator[_Stretch]) -> Iterator[_Stretch]:
-    """Adjacent stretches for nested ones, each of the innermost one; `size` characters in all."""
+    """Adjacent stretches made from nested ones, each named after the innermost; `size` characters in all."""
     begins = sorted(stretches, key=lambda each: (each.start, -each.end))
     stack: list[tuple[int, str]] = [(size, "")]  # the end and the name of each stretch that is open
     at = 0
