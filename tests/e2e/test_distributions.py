@@ -87,6 +87,7 @@ def test_the_wheel_has_its_extras_and_commands(built):
         "remote",
         "hub",
         "python",
+        "yaml",
         "all",
         "parquet",
         "inspect",

@@ -8,11 +8,12 @@ import pytest
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.suites.reading import load_suite
+from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope_gui.evaluate.check_values import field_text, field_value
 from glyphscope_gui.evaluate.scenario_form import FORM, JSON
-from glyphscope_gui.evaluate.suite_editor import SuiteEditor, editable
+from glyphscope_gui.evaluate.setup import editable
+from glyphscope_gui.evaluate.suite_editor import SuiteEditor
 from glyphscope_gui.shared.page_ids import PageId
 
 
@@ -21,7 +22,7 @@ def editor(qtbot, tmp_path):
     """The editor of a copy of the starter suite."""
     window = QWidget()
     qtbot.addWidget(window)
-    yield SuiteEditor(*editable(load_suite("starter"), "starter"), tmp_path, "search-too-many", window)
+    yield SuiteEditor(*editable("starter"), tmp_path, "search-too-many", window)
 
 
 def saved(qtbot, editor):
@@ -172,3 +173,25 @@ def test_a_field_that_must_be_json_says_so():
     for kind, text in (("equals", "ten"), ("schema", "[]"), ("one_of", "[1")):
         with pytest.raises(GlyphscopeError, match="is not"):
             field_value(kind, text, is_text=False)
+
+
+def test_a_suite_of_another_programs_file_is_edited_as_a_copy(tmp_path):
+    dataset, own = tmp_path / "data.json", tmp_path / "own.json"
+    dataset.write_text('[{"input": "Where is Bern?", "target": "Switzerland"}]')
+    suite, path = editable(str(dataset))
+    assert (suite.name, path) == ("data-copy", None)
+    own.write_bytes(encode_suite(suite))
+    assert editable(str(own)) == (suite, own)
+
+
+@pytest.mark.slow
+def test_a_dataset_of_inspect_is_a_suite_and_the_parts_that_are_not_imported_are_shown(
+    open_page, qtbot, tmp_path
+):
+    page = open_page(PageId.EVALUATE)
+    page.making.finish()
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"input": "Where is Bern?", "target": "Switzerland", "sandbox": "docker"}')
+    page._add_suites([path])
+    qtbot.waitUntil(lambda: str(path) in page.view.suites_model.ticked)
+    assert "Not imported: line 1, sandbox" in page.view.notice.label.text()

@@ -22,6 +22,7 @@ USES = {
     "remote": "endpoints",
     "hub": "downloading models by name",
     "python": "Python functions as tools",
+    "yaml": "promptfoo's YAML files as suites",
     "parquet": "evaluations as Parquet",
     "inspect": "evaluations as logs of Inspect",
     "otel": "runs as OpenTelemetry spans",
@@ -36,6 +37,7 @@ MODULES = {
     "pyside6-essentials": "PySide6.QtWidgets",
     "railroad-diagrams": "railroad",
     "huggingface-hub": "huggingface_hub",
+    "pyyaml": "yaml",
     "opentelemetry-sdk": "opentelemetry.sdk",
     "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http",
     "llama-cpp-python": "",  # the model's process loads it, which is looked at by itself

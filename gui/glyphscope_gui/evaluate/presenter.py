@@ -188,8 +188,8 @@ class EvaluatePresenter(Page):
 
     def _suite_read(self, choice: SuiteChoice) -> None:
         self.view.suites_model.put(_suite_row(choice), ticked=True)
-        if choice.problem:
-            lines = choice.problem.split("\n")
+        if choice.problem or choice.notes:
+            lines = choice.problem.split("\n") if choice.problem else list(choice.notes)
             if len(lines) > MOST_LINES:
                 more = len(lines) - MOST_LINES
                 lines[MOST_LINES:] = [
@@ -199,7 +199,7 @@ class EvaluatePresenter(Page):
         self._setup_changed()
 
     def _ask_for_suites(self) -> None:
-        filters = tr("Suites (*.json);;All files (*)")
+        filters = tr("Suites (*.json *.yaml *.yml *.jsonl *.csv);;All files (*)")
         ask_for_files(self.context.window, tr("Add suites"), self._add_suites, filters)
 
     def _add_suites(self, paths: list[Path]) -> None:
@@ -445,7 +445,8 @@ def _model_row(model: str, note: str) -> Tickable:
 
 def _suite_row(choice: SuiteChoice) -> Tickable:
     note = tr("%n scenario(s)", "", choice.scenarios)
-    return Tickable(choice.source, choice.title, note, choice.about, choice.problem)
+    tip = "\n".join((choice.about, *choice.notes))
+    return Tickable(choice.source, choice.title, note, tip, choice.problem)
 
 
 def _nothing_ticked(matrix: Matrix) -> str:

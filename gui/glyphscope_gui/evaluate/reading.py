@@ -22,14 +22,13 @@ from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.running.evaluate import saved_plan
-from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
 from glyphscope.runs import run_state
 from glyphscope.sessions import read_record
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.result import EvalResult, Pair
-from glyphscope_gui.evaluate.setup import Price, SuiteChoice, price, suite_choice, suite_choices
+from glyphscope_gui.evaluate.setup import Price, SuiteChoice, editable, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.history.model import when
 from glyphscope_gui.runs.worker.jobs import TokenPlace
@@ -112,8 +111,9 @@ class EvalReading(QObject):
         """Read the bundled suites, and the user's in the folder `own`."""
         self._start("suites", lambda: suite_choices(own), then)
 
-    def load_suite(self, source: str, then: Callable[[Suite], object]) -> None:
-        self._start("load", lambda: load_suite(source), then)
+    def load_suite(self, source: str, then: Callable[[tuple[Suite, Path | None]], object]) -> None:
+        """Read a suite to edit it; `then` gets it and its file, if it can be written there."""
+        self._start("load", lambda: editable(source), then)
 
     def read_suite(self, path: str) -> None:
         self._start(f"suite {path}", lambda: suite_choice(path), self.suiteRead.emit)

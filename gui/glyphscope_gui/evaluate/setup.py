@@ -16,10 +16,13 @@ from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.scoring.model_judge import MAX_TOKENS as JUDGE_TOKENS
+from glyphscope.evals.suites.imported import NOT_IMPORTED
+from glyphscope.evals.suites.other_files import is_own
 from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, RunRequest
+from glyphscope.inputs import read_file
 from glyphscope.text.figures import estimate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_choices import (
@@ -151,13 +154,16 @@ PRESETS = (
 
 
 class SuiteChoice(NamedTuple):
-    """A suite that can be chosen: `source` is its name, or its file's path. `problem` is why it cannot be used."""
+    """A suite that can be chosen: `source` is its name, or its file's path. `problem` is why it cannot be used, `notes`
+    what of another program's file is not in it.
+    """
 
     source: str
     title: str
     about: str
     scenarios: int
     problem: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def suite_choices(own: Path) -> list[SuiteChoice]:
@@ -168,6 +174,17 @@ def suite_choices(own: Path) -> list[SuiteChoice]:
     return [suite_choice(source) for source in (*bundled, *map(str, own_suites(own)))]
 
 
+def editable(source: str) -> tuple[Suite, Path | None]:
+    """The suite and its file; of a bundled one, and of another program's file, a copy, which has none yet.
+
+    Reads files: not for the window's thread. Raises SuiteError and StorageError.
+    """
+    suite, path = load_suite(source), Path(source)
+    if source in bundled_suites() or not is_own(path, read_file(path)):
+        return msgspec.structs.replace(suite, name=f"{suite.name}-copy"), None
+    return suite, path
+
+
 def suite_choice(source: str) -> SuiteChoice:
     """A suite to choose; one that cannot be read has a `problem`: nothing is raised."""
     title = source.replace("\\", "/").rpartition("/")[2].removesuffix(".json")
@@ -175,7 +192,8 @@ def suite_choice(source: str) -> SuiteChoice:
         suite = load_suite(source)
     except GlyphscopeError as error:
         return SuiteChoice(source, title, "", 0, str(error))
-    return SuiteChoice(source, suite.name, suite.about, len(suite.scenarios))
+    notes = tuple(note for note in suite.notes if note.startswith(NOT_IMPORTED))
+    return SuiteChoice(source, suite.name, suite.about, len(suite.scenarios), notes=notes)
 
 
 _MAX_TOKENS = next(each.default for each in msgspec.structs.fields(RunRequest) if each.name == "max_tokens")

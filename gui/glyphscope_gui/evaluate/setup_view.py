@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.evals.matrix.plan import Matrix
+from glyphscope.evals.suites.other_files import ENDINGS
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import PRESETS, Axis
@@ -157,14 +158,16 @@ class EvalSetupView(FollowsSize, QWidget):
         super().__init__(parent)
         self.setObjectName("evalSetup")
         self._suites, self._models = suites, models
-        self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), (".json",), self)
+        self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), ENDINGS, self)
         self.models = TickList(models, "evalModels", tr("Models"), (".gguf",), self, fitted=True)
         self.scenarios = ScenarioPicker(self)
         self.axes = EvalAxes(axes, self)
         self.results = _Results(
             results, "evalResults", tr("Earlier results"), self, description=tr("Enter opens a result.")
         )
-        self.add_suite = link(tr("Add file…"), tr("Add a suite: a JSON file; you can also drop it here"))
+        self.add_suite = link(
+            tr("Add file…"), tr("Add a suite, also of promptfoo or Inspect; you can also drop its file here")
+        )
         self.new_suite = link(tr("New…"), tr("Create a suite"))
         self.edit_suite = link(tr("Edit…"), tr("Edit this suite; a bundled suite is copied"))
         self.add_model = link(tr("Add file…"), tr("Add a GGUF file; you can also drop it here"))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QListWidget, QScrollArea, QWidget
 
 from glyphscope.errors import GlyphscopeError, SuiteError
 from glyphscope.evals.suites.own import free_id, keep_suite, suite_path
-from glyphscope.evals.suites.reading import bundled_suites, suite_registry
+from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import VERSION, Expectation, Scenario, Suite
 from glyphscope.registry import ToolRegistry
 from glyphscope.visible import visible
@@ -213,13 +213,6 @@ class SuiteEditor(PlainDialog):
         self.resize(QSize(66 * line, 38 * line).boundedTo(self.screen().availableSize()))
 
 
-def editable(suite: Suite, source: str) -> tuple[Suite, Path | None]:
-    """The suite and its file; of a bundled one a copy, which has none yet."""
-    if source in bundled_suites():
-        return msgspec.structs.replace(suite, name=f"{suite.name}-copy"), None
-    return suite, Path(source)
-
-
 class SuiteEditing(QObject):
     """Connects the lists of suites and scenarios with the editor."""
 
@@ -250,9 +243,7 @@ class SuiteEditing(QObject):
 
     def edit(self, row: ScenarioRow) -> None:
         """The suite of a scenario, which is chosen in it; of a bundled suite a copy."""
-        self._reading.load_suite(
-            row.source, lambda suite: self._show(*editable(suite, row.source), row.scenario.id)
-        )
+        self._reading.load_suite(row.source, lambda found: self._show(*found, row.scenario.id))
 
     def _show(self, suite: Suite, path: Path | None, chosen: str = "") -> None:
         editor = SuiteEditor(suite, path, self.folder, chosen, self._context.window)

@@ -27,6 +27,7 @@ from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
+from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models.cores import share_cores
 from glyphscope.models.opening import EMBEDDED, require_installed
@@ -190,6 +191,10 @@ def run(
         require_installed(name)
     options = {name: loading.options(name) for name in matrix.models}
     plan = plan_of(matrix)
+    for loaded in plan.suites:
+        for note in loaded.suite.notes:
+            if note.startswith(NOT_IMPORTED):
+                print_note(f"{loaded.suite.name}: {note}")
     for name in dict.fromkeys(needs_of(plan).judges.values()):
         require_installed(name)
         options.setdefault(name, (Loading() if is_address(name) else loading).options(name))

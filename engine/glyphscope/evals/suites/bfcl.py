@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,13 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, RegistryError, SuiteError
-from glyphscope.evals.suites.bfcl_values import NotReadable, expected_call, parsed_call, tool_of
-from glyphscope.evals.suites.reading import MAX_BYTES, MAX_SCENARIOS
+from glyphscope.evals.suites.bfcl_values import expected_call, parsed_call, tool_of
+from glyphscope.evals.suites.imported import DONE, ImportedSuite, NotReadable, SkippedEntry
 from glyphscope.evals.suites.registries import KnownTools, open_registry
 from glyphscope.evals.suites.rules import scenario_problems
 from glyphscope.evals.suites.suite import (
+    MAX_BYTES,
+    MAX_SCENARIOS,
     VERSION,
     Expectation,
     ExpectedCall,
@@ -47,7 +48,6 @@ _CLASS_FILES = {
     "TwitterAPI": "posting_api", "PostingAPI": "posting_api", "TicketAPI": "ticket_api",
     "TradingBot": "trading_bot", "TravelAPI": "travel_booking", "VehicleControlAPI": "vehicle_control",
 }  # fmt: skip
-_DONE = "Done."
 _SPARE_TURNS = 4
 """Beyond a turn for each call of a conversation: the answer, and some invalid turns."""
 _NOTES = (
@@ -58,20 +58,6 @@ _TURN_NOTES = (
     "Calls are answered with 'Done.': what can be known only from a real result cannot be right.",
     "The leaderboard compares the state at the end; here the calls of its answers must be made, and others may be.",
 )
-
-
-@dataclass(frozen=True)
-class SkippedEntry:
-    """An entry that could not be read, and why."""
-
-    id: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class ImportedSuite:
-    suite: Suite
-    left_out: tuple[SkippedEntry, ...]
 
 
 def import_bfcl(questions: Path, answers: Path | None = None) -> ImportedSuite:
@@ -259,7 +245,7 @@ def _scripted(scenario: Scenario, registry: str | dict[str, Any]) -> Scenario:
     """The scenario with a script that answers every call, as these functions are not executable."""
     own = scenario.registry if scenario.registry is not None else registry
     assert isinstance(own, dict)
-    script = tuple(ScriptedResult(tool=tool["name"], text=_DONE, times=0) for tool in own["tools"])
+    script = tuple(ScriptedResult(tool=tool["name"], text=DONE, times=0) for tool in own["tools"])
     return msgspec.structs.replace(scenario, script=script)
 
 

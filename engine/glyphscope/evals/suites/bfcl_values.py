@@ -12,6 +12,7 @@ import math
 from itertools import islice, product
 from typing import Any
 
+from glyphscope.evals.suites.imported import NotReadable
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.text.shorten import shorten
 
@@ -26,10 +27,6 @@ _TYPES = {
     "bool": "boolean", "array": "array", "list": "array", "tuple": "array", "null": "null", "any": "",
 }  # fmt: skip
 _OMITTED = object()
-
-
-class NotReadable(Exception):
-    """Why an entry cannot be read, as a sentence."""
 
 
 def tool_of(function: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import msgspec
 from glyphscope import resources
 from glyphscope.errors import PlacedProblem, Problem, RegistryError, StorageError, SuiteError
 from glyphscope.evals.suites import rules
+from glyphscope.evals.suites.other_files import import_other
 from glyphscope.evals.suites.registries import (
     KnownTools,
     only_allowed,
@@ -27,7 +28,16 @@ from glyphscope.evals.suites.registries import (
 )
 from glyphscope.evals.suites.sources import function_problem, with_sources
 from glyphscope.evals.suites.structure import Found, problems_of
-from glyphscope.evals.suites.suite import VERSION, CheckRow, Scenario, SizeRow, Suite, expectations
+from glyphscope.evals.suites.suite import (
+    MAX_BYTES,
+    MAX_SCENARIOS,
+    VERSION,
+    CheckRow,
+    Scenario,
+    SizeRow,
+    Suite,
+    expectations,
+)
 from glyphscope.inputs import read_file
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import parse_text, plain
@@ -35,11 +45,6 @@ from glyphscope.registry.places import find_places
 from glyphscope.registry.pointer import Path, steps_of, to_pointer
 from glyphscope.text.figures import byte_size
 from glyphscope.text.lines import Lines
-
-MAX_BYTES = 64_000_000
-"""Larger files are rejected: 100,000 scenarios of everyday length have about 40 MB."""
-
-MAX_SCENARIOS = 100_000
 
 MAX_PROBLEMS = 1_000
 """Problems reported of one suite; more of them are usually one error many times."""
@@ -58,11 +63,15 @@ def bundled_suites() -> list[str]:
 
 
 def load_suite(source: str | FilePath) -> Suite:
-    """A bundled suite by its name, or that of a file. Raises SuiteError with every error, and StorageError."""
+    """A bundled suite by its name, or that of a file, also of promptfoo or Inspect: its notes then list what was not
+    imported. Raises SuiteError with every error, and StorageError.
+    """
     if isinstance(source, str) and source in bundled_suites():
         return parse_suite(resources.read_bytes(f"{_FOLDER}/{source}{_SUFFIX}"), where=source)
     path = FilePath(source)
-    return parse_suite(_read_suite(path), where=str(source), folder=path.parent)
+    data = _read_suite(path)
+    imported = import_other(path, data)
+    return parse_suite(data, where=str(source), folder=path.parent) if imported is None else imported.suite
 
 
 def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None = None) -> Suite:

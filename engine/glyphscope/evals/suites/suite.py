@@ -14,6 +14,11 @@ from glyphscope.events import Code, Notation, Shape, Strategy
 
 VERSION = 1
 
+MAX_BYTES = 64_000_000
+"""Larger files are rejected: 100,000 scenarios of everyday length have about 40 MB."""
+
+MAX_SCENARIOS = 100_000
+
 Level: TypeAlias = Literal["simple", "typical", "extreme"]
 Choice: TypeAlias = Literal["call_tool", "clarify", "none"]
 

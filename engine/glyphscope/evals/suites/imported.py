@@ -1,0 +1,201 @@
+"""Suites made of other programs' files: what all importers need, and the list of everything that was not imported."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import RegistryError, StorageError, SuiteError
+from glyphscope.evals.suites.registries import KnownTools, open_registry, registry_document
+from glyphscope.evals.suites.rules import scenario_problems
+from glyphscope.evals.suites.suite import (
+    MAX_SCENARIOS,
+    VERSION,
+    Expectation,
+    Scenario,
+    ScriptedResult,
+    Suite,
+)
+from glyphscope.events import Message
+from glyphscope.inputs import read_file, utf8_text
+from glyphscope.prompting.message_list import ROLES
+from glyphscope.registry.document import parse_text, plain
+from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.shorten import shorten
+
+NOT_IMPORTED = "Not imported"
+"""The beginning of a suite's notes on parts of the file that it was made from."""
+NO_TOOLS: dict[str, Any] = {"glyphscope": 1, "tools": []}
+DONE = "Done."
+"""The answer to calls of tools that nothing can execute."""
+_SPARE_TURNS = 4
+"""Beyond a turn for each expected call: the answer, and some invalid turns."""
+_MOST_NOTES = 20
+
+
+class NotReadable(Exception):
+    """Why a part cannot be imported, as a sentence."""
+
+
+@dataclass(frozen=True)
+class SkippedEntry:
+    """A part that was not imported: its id or its place (a JSON Pointer, or a line), and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ImportedSuite:
+    suite: Suite
+    left_out: tuple[SkippedEntry, ...]
+
+
+@dataclass
+class Importing:
+    """A suite that is being made of a file."""
+
+    path: Path
+    registry: str | dict[str, Any]
+    scenarios: list[Scenario] = field(default_factory=list)
+    skipped: dict[SkippedEntry, None] = field(default_factory=dict)
+    _ids: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        """Raises SuiteError for tools that cannot be used."""
+        try:
+            self.registry = registry_document(self.registry, self.path.parent)
+            self.tools = KnownTools(open_registry(self.registry))
+        except (RegistryError, StorageError) as error:
+            raise SuiteError(
+                f"The tools cannot be used: {error.message}", where=str(self.path), hint=error.hint
+            ) from None
+
+    def skip(self, place: str, reason: str) -> None:
+        """List a part once, however many scenarios it would have been a part of."""
+        self.skipped.setdefault(SkippedEntry(place, reason))
+
+    def add(self, id: str, prompt: str, expect: Expectation, place: str, **members: Any) -> None:
+        """Add a scenario, unless there is an error in it, which is then why it is skipped.
+
+        A scenario whose answer can be text runs in the loop, in which a script answers its calls.
+        """
+        if len(self.scenarios) >= MAX_SCENARIOS:
+            raise SuiteError(f"There are more than {MAX_SCENARIOS:,} scenarios.", where=str(self.path))
+        request = dict(members.pop("request", {}))
+        if not self.tools.names:
+            request |= {"strategy": "loop", "tool_choice": "none"}
+        elif not _is_one_call(expect):
+            turns = len(expect.calls) + _SPARE_TURNS
+            loop = {"parallel_tool_calls": True, "max_turns": turns}
+            request |= {"strategy": "loop", "tool_choice": "auto", "loop": loop}
+            script = tuple(ScriptedResult(tool=name, text=DONE, times=0) for name in self.tools.names)
+            members["script"] = script
+        scenario = Scenario(id=self._id(id), prompt=prompt, expect=expect, request=request, **members)
+        problem = next(scenario_problems(scenario, self.tools, ()), None)
+        if problem is not None:
+            self.skip(place, f"{to_pointer(problem[0])}: {problem[1]}")
+        else:
+            self.scenarios.append(scenario)
+
+    def _id(self, name: str) -> str:
+        slug = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:120] or "scenario"
+        self._ids[slug] += 1
+        return slug if self._ids[slug] == 1 else f"{slug}-{self._ids[slug]}"
+
+    def made(self, about: str, program: str, hint: str) -> ImportedSuite:
+        """The suite. Raises SuiteError where nothing could be imported."""
+        if not self.scenarios:
+            first = next((f" {each.id}: {each.reason}" for each in self.skipped), "")
+            raise SuiteError(f"Nothing of this file can be imported.{first}", where=str(self.path), hint=hint)
+        reasons = Counter(each.reason for each in self.skipped)
+        first_places = {each.reason: each.id for each in reversed(self.skipped.keys())}
+        notes = [
+            f"{NOT_IMPORTED}: {first_places[reason]}{f' and {n - 1:,} more' if n > 1 else ''}: {reason}"
+            for reason, n in reasons.most_common(_MOST_NOTES)
+        ]
+        if len(reasons) > _MOST_NOTES:
+            notes.append(f"{NOT_IMPORTED}: {len(reasons) - _MOST_NOTES:,} more parts for other reasons.")
+        talks = ["strategy" in each.request for each in self.scenarios]
+        if all(talks):  # of the suite an arm's strategy replaces it, of a scenario not
+            self.scenarios = [_without_strategy(each) for each in self.scenarios]
+        origin = f"Imported from {program}'s file {self.path.name}"
+        suite = Suite(
+            glyphscope_suite=VERSION,
+            name=re.sub(r"[^A-Za-z0-9]+", "-", self.path.stem).strip("-").lower()[:80] or "imported",
+            about=f"{about.strip()} ({origin}.)" if about.strip() else f"{origin}.",
+            registry=self.registry,
+            strategy="loop" if all(talks) else "direct",
+            scenarios=tuple(self.scenarios),
+            notes=tuple(notes),
+        )
+        return ImportedSuite(suite, tuple(self.skipped))
+
+
+def _is_one_call(expect: Expectation) -> bool:
+    """Whether one call is the whole answer."""
+    paths = [check.path for check in expect.paths]
+    of_the_call = all(path.startswith("$.calls[0]") for path in paths)
+    return expect.final is None and of_the_call and len(expect.calls) <= 1 and bool(expect.calls or paths)
+
+
+def _without_strategy(scenario: Scenario) -> Scenario:
+    request = {name: value for name, value in scenario.request.items() if name != "strategy"}
+    return msgspec.structs.replace(scenario, request=request)
+
+
+def read_text(path: Path, most: int, what: str) -> str:
+    """The text of a file. Raises SuiteError."""
+    data = read_file(path, most, what, hint="Split it.", error=SuiteError)
+    return utf8_text(data, str(path), hint="Save it as UTF-8.", error=SuiteError)
+
+
+def parse_json(text: str, where: str) -> Any:
+    """The document of a text. Raises SuiteError with line and column."""
+    try:
+        copy, problems = plain(parse_text(text, where))
+    except RegistryError as error:
+        raise SuiteError(error.message, where=where, hint=error.hint) from None
+    if problems:
+        raise SuiteError(f"{problems[0].pointer}: {problems[0].message}", where=where)
+    return copy
+
+
+def conversation(messages: Any) -> tuple[str, dict[str, Any]]:
+    """The prompt of a list of chat messages, and the request's members for those before it. Raises NotReadable."""
+    read: list[Message] = []
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, Mapping) or message.get("role") not in ROLES:
+            raise NotReadable("A message has no role of system, user, assistant or tool.")
+        if not isinstance(message.get("content"), str):
+            raise NotReadable("The content of a message is not a text.")
+        if extra := sorted(set(message) - {"role", "content"}):
+            raise NotReadable(f"A message has the member {extra[0]}, which a suite has no place for.")
+        read.append(Message(message["role"], message["content"]))
+    if not read or read[-1].role != "user":
+        raise NotReadable("The last message is not the user's.")
+    request: dict[str, Any] = {}
+    if read[0].role == "system":
+        request["system_prompt"] = read.pop(0).content
+    if any(message.role == "system" for message in read):
+        raise NotReadable("A system message is in the middle of a conversation.")
+    *before, last = read
+    if before:
+        request["history"] = msgspec.to_builtins(before)
+    return last.content, request
+
+
+def note_of(**facts: Any) -> str:
+    """Facts that a suite has no place for, as a scenario's note."""
+    given = (f"{name}: {_as_text(value)}" for name, value in facts.items() if value not in (None, "", {}, []))
+    return shorten("; ".join(given), 4_000)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
