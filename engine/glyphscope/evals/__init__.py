@@ -1,1 +1,1 @@
-"""Many prompts with gold labels: labs that run them, and the figures that come of it, each with its n."""
+"""Evaluations: many prompts with expected answers, the runs, and the figures over them, each with its n."""

@@ -2,7 +2,7 @@
 
 A case is a seed, used by both variants, so that the pairs share their randomness as far as prompts can. The seeds are
 independent samples of one prompt to one model, and the figures are about that prompt only; `glyphscope eval` compares
-over several. At temperature 0 every seed gives the same tokens, so there is one case however many are named.
+over several. At temperature 0 every seed gives the same tokens, so there is one case, however many are named.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from glyphscope.runs import RunState
 from glyphscope.text.figures import pluralize
 
 ENOUGH = 6
-"""Seeds below which the exact test cannot be significant: with all on one side, p would be 2 / 2^n, 0.06 for five."""
+"""With fewer seeds the exact test cannot be significant: with all on one side, p is 2 / 2^n, which is 0.06 for five."""
 _PLAIN = ("prompt", "system", "preset", "registry", "history")
-"""The fields of a request that the prompt is made from."""
+"""The fields of a request from which the prompt is made."""
 
 Judge = Callable[[RunState], str]
-"""Why a run is not as expected; empty where it is."""
+"""Returns the reason why a run is not as expected; empty if it is."""
 Place = tuple[int, int]
-"""Which prompt, 0 or 1, and the place of the seed."""
+"""The prompt, 0 or 1, and the index of the seed."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `ok` is None where the run says nothing: it failed, or was stopped. `why` is what is wrong with it."""
+    """One run. `ok` is None if the run has no result: it failed, or was stopped. `why` is its error."""
 
     ok: bool | None
     call: str = ""
@@ -47,7 +47,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Both runs of a seed. `difference` is where their calls part first, in words; empty where they are the same."""
+    """Both runs of a seed. `difference` is the first difference of their calls, in words; empty if there is none."""
 
     seed: int
     first: Trial
@@ -56,10 +56,10 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`n` pairs in which both runs say something; `shares` and all that compares the two are over those alone.
+    """`n` pairs in which both runs have a result; `shares` and all comparisons are over these alone.
 
-    `difference` is second less first, `low` to `high` its 95 % interval (Newcombe), `p` McNemar's, `exact` or by the
-    normal approximation; None without pairs. `prompt_tokens` are those of each prompt, None where they are not counted.
+    `difference` is second minus first, `low` to `high` its 95 % interval (Newcombe), `p` McNemar's, `exact` or by the
+    normal approximation; None without pairs. `prompt_tokens` is each prompt's number of tokens, None if not counted.
     """
 
     names: tuple[str, str]
@@ -95,7 +95,7 @@ class AbPlan:
 
     @cached_property
     def samples(self) -> tuple[Planned, ...]:
-        """Their scenarios are `a` and `b`. Raises RegistryError."""
+        """The samples, whose scenarios are `a` and `b`. Raises RegistryError."""
         return seed_samples(dict(zip("ab", self.requests)), self.seeds)
 
     @cached_property
@@ -104,12 +104,12 @@ class AbPlan:
 
 
 def place_of(planned: Planned) -> Place:
-    """Of a sample of a plan."""
+    """The place of a plan's sample."""
     return "ab".index(planned.scenario.id), planned.trial - 1
 
 
 class AbResults:
-    """The runs of a plan's samples as they end, and the pairs of those whose seed has both."""
+    """The runs of a plan's samples as they end, and a pair for each seed that has both runs."""
 
     def __init__(self, plan: AbPlan) -> None:
         self.plan = plan
@@ -117,7 +117,7 @@ class AbResults:
         self.pairs: dict[int, Pair] = {}
 
     def add(self, place: Place, state: RunState) -> None:
-        """A run that ended."""
+        """Add a finished run."""
         self.states[place] = state
         plan, number = self.plan, place[1]
         both = self.states.get((0, number)), self.states.get((1, number))
@@ -125,12 +125,12 @@ class AbResults:
             self.pairs[number] = pair_of(plan.seeds[number], (both[0], both[1]), plan.names, plan.judge)
 
     def trial(self, place: Place) -> Trial | None:
-        """None for a run that has not ended."""
+        """The verdict on a run; None if it has not ended."""
         state = self.states.get(place)
         return None if state is None else trial_of(state, self.plan.judge)
 
     def report(self) -> AbReport:
-        """The figures of the pairs that are there."""
+        """The figures of the pairs so far."""
         pairs = [self.pairs[number] for number in sorted(self.pairs)]
         plan, tokens = self.plan, (self._prompt_tokens(0), self._prompt_tokens(1))
         return ab_report(pairs, plan.names, measure=plan.measure, prompt_tokens=tokens, differ=plan.differ)
@@ -141,13 +141,13 @@ class AbResults:
 
 
 def what_differs(first: RunRequest, second: RunRequest) -> tuple[str, ...]:
-    """The fields of the requests that differ, those that make the prompt first."""
+    """The fields in which the requests differ, fields of the prompt first."""
     names = (*_PLAIN, *(name for name in RunRequest.__struct_fields__ if name not in _PLAIN))
     return tuple(name for name in names if getattr(first, name) != getattr(second, name))
 
 
 def is_valid(state: RunState) -> str:
-    """The judge where no call is expected: a valid call is one."""
+    """The judge without an expected call: any valid call is right."""
     if state.outcome == "valid":
         return ""
     fault = state.aborted or (state.violations[0] if state.violations else None)
@@ -157,7 +157,7 @@ def is_valid(state: RunState) -> str:
 
 
 def expecting(tool: str, arguments: dict[str, Any]) -> Judge:
-    """The judge of a call that is expected: that tool with exactly those arguments."""
+    """The judge for an expected call: that tool with exactly those arguments."""
     expected, matcher = ExpectedCall(tools=(tool,), arguments=arguments), Matcher()
 
     def judge(state: RunState) -> str:

@@ -1,10 +1,10 @@
-"""The fields of two or more runs beside each other: one row per field, and the first one in which the runs differ.
+"""The fields of two or more runs side by side: one row per field, and the first one in which the runs differ.
 
 Fields are matched by the argument's name, so notation, shape and number of stages make no difference: `max_results` of
-a GLYPH call is beside that of a JSON call, and of one written in two stages. Values are compared as values: `10` and
-`10.0` are equal, `10` and `"10"` are not. A run in progress may still write the same value as another, so its row is
-`open` until that is decided. A run that failed before it wrote a field (its model died, its variant cannot be built)
-is left out of every comparison.
+a GLYPH call is beside `max_results` of a JSON call, or of one written in two stages. Values are compared as values:
+`10` and `10.0` are equal, `10` and `"10"` are not. A run in progress may still write the same value as another, so its
+row is `open` until that is decided. A run that failed before it wrote a field (its model died, its variant cannot be
+built) is left out of every comparison.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import json_excerpt, listed, shorten
 
 TOOL: Final = None
-"""In place of an argument's name, for the tool's: an argument may be called anything, `""` and `tool` included."""
+"""Stands for the tool's name among the arguments' names, which may be anything, including `""` and `tool`."""
 LONGEST = 400
 """Characters of a value that are kept as text."""
 _PARTS = ("name", "arguments")
@@ -31,22 +31,22 @@ _WHOLE = ("call", "repair", "executor", "turn")
 """Kinds of stages that write calls or parts of them; the texts of others are not calls."""
 
 Agreement: TypeAlias = Literal["same", "differs", "open"]
-"""Of a field in all compared runs; open while a run may still write it."""
+"""The agreement of all compared runs on a field; open while a run may still write it."""
 DifferencePlace: TypeAlias = tuple[str, int | None]
 """The first difference of two values: its JSON Pointer in them, and the character of two strings."""
 LONGEST_WORD = 48
 """Characters of a value in a sentence."""
 _MOST_NAMED = 4
-"""Further fields that differ and are named in a sentence."""
+"""The most further differing fields that are named in a sentence."""
 _SHORT = 24
 """Characters that are compared at a glance."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldCell:
-    """The field of one run: `value` where it is `closed`, else the `text` so far.
+    """The field of one run: its `value` if it is `closed`, otherwise the `text` so far.
 
-    Of a closed field, `text` is the value as compact JSON in any notation.
+    For a closed field, `text` is the value as compact JSON, whatever the notation.
     """
 
     value: Any
@@ -57,10 +57,10 @@ class FieldCell:
 
 @dataclass(frozen=True, slots=True)
 class AlignedField:
-    """One field in all runs, an argument by its name or the `TOOL`; a cell is None where a run has no such field (yet).
+    """One field in all runs, an argument by its name or the `TOOL`; a cell is None if a run has no such field (yet).
 
-    Of a row that differs, `place` is the JSON Pointer inside the value of the first difference, empty for the value
-    itself, and `char` the first character in which two strings part, where it is strings that do.
+    If the row differs, `place` is the JSON Pointer of the first difference inside the value, empty for the value
+    itself, and `char` is the first differing character if two strings differ there.
     """
 
     name: str | None
@@ -72,7 +72,7 @@ class AlignedField:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """`compared` has for each run whether it is compared, `ended` whether it has ended."""
+    """`compared` says for each run whether it is compared, `ended` whether it has ended."""
 
     rows: tuple[AlignedField, ...]
     compared: tuple[bool, ...]
@@ -85,9 +85,9 @@ class Alignment:
 
 
 def align(states: Sequence[RunState | None]) -> Alignment:
-    """The runs' fields, the tool's name first, then the arguments in the order in which they came.
+    """The runs' fields: the tool's name, then the arguments in the order in which they were written.
 
-    None stands for a run that is not there. Costs the fields of all runs.
+    None stands for a missing run. Takes time proportional to the fields of all runs.
     """
     fields: list[dict[str | None, FieldCell]] = [
         {} if state is None else call_fields(state) for state in states
@@ -106,7 +106,7 @@ def align(states: Sequence[RunState | None]) -> Alignment:
 
 
 def call_fields(state: RunState) -> dict[str | None, FieldCell]:
-    """The tool's name under `TOOL`, and the arguments by name: of the call, or of what was written of one so far."""
+    """The tool's name under `TOOL`, and the arguments by name: of the call, or of an incomplete call so far."""
     if state.call is not None:
         call: dict[str | None, Any] = {TOOL: state.call.tool}
         call.update(state.call.arguments.items())
@@ -193,7 +193,7 @@ def _is_decided(cell: FieldCell | None, ended: bool) -> bool:
 
 
 def _cell_difference(one: FieldCell | None, other: FieldCell | None) -> DifferencePlace | None:
-    """Where two decided cells differ. Of a value that was broken off only what was written can be compared."""
+    """The difference of two decided cells. Of an incomplete value, only the written text can be compared."""
     if one is None or other is None:
         return None if one is other else ("", None)
     if one.closed and other.closed:
@@ -225,7 +225,7 @@ def difference_words(alignment: Alignment, names: Sequence[str]) -> str:
 
 
 def field_words(row: AlignedField) -> str:
-    """The row's field as a person calls it."""
+    """The name of the row's field in sentences."""
     return "tool" if row.name is TOOL else row.name or '""'
 
 
@@ -239,7 +239,7 @@ def _all_words(alignment: Alignment, count: int) -> str:
 
 
 def _first_words(row: AlignedField, alignment: Alignment, names: Sequence[str]) -> str:
-    """The values of that row by run. Runs with the same value are named together, those without one last."""
+    """The values of that row by run. Runs with the same value are named together, runs without one last."""
     groups: list[tuple[FieldCell | None, list[str]]] = []
     for name, cell, part, end in zip(names, row.cells, alignment.compared, alignment.ended):
         if not (part and _is_decided(cell, end)):
@@ -265,7 +265,7 @@ def _group_words(row: AlignedField, cell: FieldCell | None, who: str, *, lead: b
 
 
 def _where(row: AlignedField) -> str:
-    """The place inside a long or nested value; in a short one it is seen."""
+    """The place inside a long or nested value; in a short one, it is obvious."""
     inside = f" at {row.place}" if row.place else ""
     is_long = bool(row.place) or any(cell is not None and len(cell.text) > _SHORT for cell in row.cells)
     from_char = f" from character {row.char} on" if row.char and is_long else ""

@@ -1,8 +1,8 @@
 """One request with several seeds: its answers, their counts, and the tokens at which they diverge.
 
-Runs of one request read the same prompt, so with the same tokens so far they sampled from the same probabilities. Where
-they diverge, the counts of the tokens are a sample of the probabilities there. The seeds are independent samples for
-one request and one model: the figures say nothing about other requests.
+Runs of one request read the same prompt, so with the same tokens so far, they sampled from the same probabilities. At
+the places where they diverge, the counts of the tokens are a sample of these probabilities. The seeds are independent
+samples for one request and one model: the figures say nothing about other requests.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from glyphscope.text.shorten import listed, shorten
 from glyphscope.visible import visible
 
 BEFORE = 32
-"""Characters of the text before a parting that are kept."""
+"""Characters of the text before a divergence that are kept."""
 _LONGEST = 60
 """Characters of an answer in a sentence."""
 
 Step: TypeAlias = tuple[object, Token | None]
 """The value by which texts are compared, which begins with the number of the stage, and the token.
 
-The token is None for a character of an endpoint's stream, both are None for the end.
+The token is None for a character of an endpoint's stream; both are None for the end.
 """
 _END: Step = (None, None)
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """A token sampled where runs diverge, and its count. `groups` are the indices of the groups it leads to.
+    """A token sampled where runs diverge, and its count. `groups` are the indices of the groups to which it leads.
 
-    `raw` is the model's own probability, `final` the one after mask and sampler; None where they are not known. `end`
-    means that the text ended here.
+    `raw` is the model's own probability, `final` the one after mask and sampler; None if unknown. `end` means that the
+    text ended here.
     """
 
     text: str
@@ -73,8 +73,8 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """The runs with the same answer: the same calls, or the same reason why there is none.
 
-    Calls are the same where their tools are and their arguments are equal as JSON values. `parting` is the place of the
-    parting from the largest group, None for that group itself.
+    Calls are the same if their tools are and their arguments are equal as JSON values. `parting` is the index of the
+    divergence from the largest group, None for that group itself.
     """
 
     label: str
@@ -85,7 +85,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
-    """`n` runs that ended, their groups (the largest first), and where these part, in the order of the text.
+    """`n` runs that ended, their groups (largest first), and the places where these diverge, in the order of the text.
 
     `failed` are the seeds of the runs that failed or were stopped, which are not counted.
     """
@@ -99,7 +99,7 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class SeedRun:
-    """A run of a seed, as far as it is counted: the `answer` it is grouped by, None where it failed or was stopped."""
+    """A run of a seed: the `answer` by which it is grouped, None if it failed or was stopped."""
 
     seed: int
     answer: str | None
@@ -110,7 +110,7 @@ class SeedRun:
 
 
 def seed_run(seed: int, state: RunState) -> SeedRun:
-    """A run that ended. Costs its tokens."""
+    """The data of a finished run. Takes time proportional to its tokens."""
     if state.failed is not None or state.finished is None or state.outcome == "cancelled":
         return SeedRun(seed, None, "", False, (), state)
     ok = state.outcome == "valid"
@@ -124,7 +124,7 @@ def seed_run(seed: int, state: RunState) -> SeedRun:
 
 
 def distribution(runs: Sequence[SeedRun]) -> Distribution:
-    """The groups of those runs and their partings. Costs the tokens of all runs."""
+    """The groups of those runs and their divergences. Takes time proportional to the tokens of all runs."""
     counted_runs = [run for run in runs if run.answer is not None]
     order = [answer for answer, _ in Counter(run.answer for run in counted_runs).most_common()]
     place = {answer: at for at, answer in enumerate(order)}
@@ -153,7 +153,7 @@ def distribution(runs: Sequence[SeedRun]) -> Distribution:
 
 
 def option_words(option: Option) -> str:
-    """The token in quotation marks, visible whatever it is."""
+    """The token in quotation marks, with all characters visible."""
     text = option.text or (f"⟨{option.data.hex(' ').upper()}⟩" if option.data else "")
     if option.end and not text:
         return "the end"
@@ -169,19 +169,19 @@ def parting_words(parting: Parting) -> str:
 
 @dataclass(frozen=True)
 class _Found:
-    """A parting, and the groups whose runs come by."""
+    """A divergence, and the groups whose runs pass it."""
 
     parting: Parting
     groups: frozenset[int]
 
 
 def _place_in_text(found: _Found) -> tuple[int, int, int]:
-    """By the place in the text; the one that most runs come by first."""
+    """A sort key: the place in the text; at the same place, the divergence that most runs pass is first."""
     return found.parting.stage_index, found.parting.char, -found.parting.runs
 
 
 def _canonical(value: Any) -> Any:
-    """The same text for equal JSON values: 10 and 10.0 are equal, true and 1 are not."""
+    """The value in a form that is the same for equal JSON values: 10 and 10.0 are equal, true and 1 are not."""
     if isinstance(value, dict):
         return {name: _canonical(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
@@ -206,12 +206,12 @@ def _steps(state: RunState) -> Iterator[Step]:
             yield from (((number, character), None) for character in stage.text)
             continue
         for token in stage.tokens:
-            # by its bytes: the ids of a scripted or recorded model are not the same in every run
+            # by its bytes: a scripted or recorded model's ids are not the same in every run
             yield (number, token.step.data or token.step.id), token
 
 
 def _partings(runs: Sequence[SeedRun], of_run: Sequence[int]) -> Iterator[_Found]:
-    """Each place in which runs of several groups part, down the tree of their tokens."""
+    """Each place at which runs of several groups diverge, down the tree of their tokens."""
     waiting = [(list(range(len(runs))), 0)]
     while waiting:
         here, depth = waiting.pop()

@@ -1,9 +1,9 @@
 """The mask-driven lab: an evaluation of the suite `mask-driven` whose calls an MCP server executes, in four files.
 
-`MaskDrivenLab` makes the runs and an `Entry` of each; `write_lab` writes the transcript, the results, the timings and
+`MaskDrivenLab` makes the runs and an `Entry` for each; `write_lab` writes the transcript, the results, the timings and
 the manifest. Each call is validated against `build_tool_call_schema`, the schema of `{"name": …, "arguments": …}`. The
 masks are not made from that schema: the strategy is two-stage, so the name is decoded under a grammar of names, and
-decides whose schema masks the arguments.
+decides which schema masks the arguments.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from glyphscope.validation.split_call import before_arguments
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SUITE = "mask-driven"
 CALL_SECONDS = 30.0
-"""Time for the server to answer one call."""
+"""The time limit for the server to answer one call."""
 TRANSCRIPT, RESULTS, TIMINGS, MANIFEST = "transcript.json", "results.json", "timings.json", "manifest.json"
 
 NOTES = {
@@ -62,7 +62,7 @@ NOTES = {
 
 
 class Timings(msgspec.Struct, frozen=True):
-    """Milliseconds; `NOTES` says how each is measured."""
+    """Milliseconds; `NOTES` describes how each is measured."""
 
     mask_construction: float
     generation: float
@@ -79,8 +79,8 @@ class CacheHit(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt with its call, as the transcript has it. `model_output_*` are the model's texts, None for a part that
-    it did not get to. `tool_result` is the tool's text or JSON, `{"error": …}` where it failed or did not run, and None
+    """One prompt with its call, as in the transcript. `model_output_*` are the model's texts, None for a part that it
+    did not reach. `tool_result` is the tool's text or JSON, `{"error": …}` if it failed or did not run, and None
     without a call. At most one of `parse_error`, `dispatch_error` and `tool_error` is not empty.
     """
 
@@ -118,7 +118,7 @@ class MaskDrivenLab:
     def __init__(
         self, model: Model, source: ToolSource, sampling: Sampling, runs: int = 1, suite: str = SUITE
     ) -> None:
-        """Raises GlyphscopeError where the source has no tools, SuiteError for errors of another suite."""
+        """Raises GlyphscopeError if the source has no tools, SuiteError for errors in another suite."""
         self._model, self._source = model, source
         self.registry = ToolRegistry(tuple(source.tools()))
         if not self.registry.tools:
@@ -145,7 +145,7 @@ class MaskDrivenLab:
         return self.samples[0].request.request
 
     def entries(self) -> Generator[Entry, None, None]:
-        """Yield each sample's entry when it is done. Raises ModelError where a run failed."""
+        """Yield each sample's entry when it is done. Raises ModelError if a run failed."""
         sources = {self._source.name: self._source}
         make = partial(run_sample, interact=lambda cancelled: NonInteractive(sources, cancelled))
         with WorkerPool([self._model], self.samples, Control(), make) as pool:
@@ -209,7 +209,7 @@ class MaskDrivenLab:
         )
 
     def _outputs(self, state: RunState) -> tuple[str, str | None, str | None]:
-        """The model's texts: the whole call, its name, its arguments; of an invalid call, what could be parsed."""
+        """The model's texts: the whole call, its name, its arguments; for an invalid call, the parsed parts."""
         if state.call is None:
             named = state.stages[0].tool
             return "".join(stage.text for stage in state.stages), named.name if named else None, None
@@ -218,7 +218,7 @@ class MaskDrivenLab:
         return call.text, call.tool, call.text[len(before) : -1]
 
     def _parsed(self, text: str) -> tuple[dict[str, Any] | None, str]:
-        """The call, parsed as any client would and validated; or why there is none."""
+        """The call, parsed as any client would and validated; or the reason why there is none."""
         try:
             call = json.loads(text)
         except ValueError as error:
@@ -284,8 +284,8 @@ def write_lab(
     server: str,
     command: str,
 ) -> list[Path]:
-    """Write the files and return their paths. Each of `runs` has all prompts once; transcript and results are those of
-    the first. Raises StorageError.
+    """Write the files and return their paths. Each of `runs` has all prompts once; transcript and results are from the
+    first one. Raises StorageError.
     """
     first = runs[0]
     documents: dict[str, Any] = {
@@ -301,7 +301,7 @@ def write_lab(
 
 
 def check_folder(folder: Path) -> None:
-    """Make the folder. Raises StorageError where files cannot be written, so call it before the long runs too."""
+    """Make the folder. Raises StorageError if files cannot be written; call it also before the long runs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK | os.X_OK)
@@ -318,7 +318,7 @@ def _document(entry: Entry) -> dict[str, Any]:
 
 
 def results_of(entries: Sequence[Entry]) -> dict[str, Any]:
-    """The counts of one run's errors, and the shares (with intervals) of expected tools and of expected calls."""
+    """The counts of one run's errors, and the shares (with intervals) of expected tools and expected calls."""
     n = len(entries)
     by_tool = {
         tool: share(sum(e.right_tool for e in of), len(of))

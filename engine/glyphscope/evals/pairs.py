@@ -1,9 +1,9 @@
-"""Two arms on the same scenarios: is the difference more than chance, and how large is it at least and at most.
+"""Two arms on the same scenarios: is the difference more than chance, and what are its bounds?
 
-A scenario is one case, however often it was tried. Its difference is the mean over its trials; were the arms the
-same, the sign of each such difference would be a coin's. That gives a test whose p is McNemar's where there is one
-trial, or where trials repeat each other, and which still uses all of the trials where they differ. Majorities would
-not: they throw away how clear a scenario is, and an even number of trials has ties.
+A scenario is one case, however many trials it has. Its difference is the mean over its trials; if the arms were the
+same, the sign of each such difference would be random. This gives a test whose p is McNemar's if there is one trial,
+or if trials repeat each other, and which uses all of the trials if they differ. Majorities would not: they discard
+how clear a scenario is, and an even number of trials has ties.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import msgspec
 from glyphscope.evals.statistics import Cluster, effective_n, wilson
 
 EXACT_BELOW = 25
-"""Discordant cases from which on the normal approximation is taken."""
+"""From this number of discordant cases on, the normal approximation is used."""
 _MOST_SUMS = 200_000
 
 
 class PairedTest(msgspec.Struct, frozen=True):
-    """A two-sided p value; `exact` or by the normal approximation. `discordant` cases are what it rests on."""
+    """A two-sided p value, `exact` or by the normal approximation, over the `discordant` cases."""
 
     p: float
     exact: bool
@@ -31,7 +31,7 @@ class PairedTest(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Pairs of one scenario, or of all: right in both arms, in the first or the second only, in neither."""
+    """The numbers of pairs in one scenario, or in all: right in both arms, only in the first or second, in neither."""
 
     both: int = 0
     only_first: int = 0
@@ -40,7 +40,7 @@ class Table(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[bool, bool]]) -> Table:
-        """Of pairs of verdicts: whether each arm is right."""
+        """The table of pairs of verdicts: whether each arm is right."""
         counts = Counter(pairs)
         cells = ((True, True), (True, False), (False, True), (False, False))
         return cls(*(counts[cell] for cell in cells))
@@ -51,20 +51,20 @@ class Table(msgspec.Struct, frozen=True):
 
     @property
     def difference(self) -> int:
-        """Right in the second, less those right in the first."""
+        """The number right in the second, minus the number right in the first."""
         return self.only_second - self.only_first
 
 
 def mcnemar(only_first: int, only_second: int) -> PairedTest:
     """McNemar's test over independent pairs: the exact binomial one for fewer than 25 discordant pairs.
 
-    Else chi-square with one degree of freedom and Edwards' continuity correction.
+    Otherwise chi-square with one degree of freedom and Edwards' continuity correction.
     """
     return sign_flip([1] * only_second + [-1] * only_first)
 
 
 def scenario_test(tables: Iterable[Table]) -> PairedTest:
-    """McNemar's test over scenarios, each with all of its trials: see the module. One table a scenario."""
+    """McNemar's test over scenarios, each with all of its trials: see the module. One table per scenario."""
     filled = [table for table in tables if table.pairs]
     if len({table.pairs for table in filled}) == 1:  # the same test, without fractions
         return sign_flip([table.difference for table in filled])
@@ -72,11 +72,11 @@ def scenario_test(tables: Iterable[Table]) -> PairedTest:
 
 
 def sign_flip(differences: Sequence[Fraction | int]) -> PairedTest:
-    """Whether the sum of independent differences is further from 0 than flipping their signs would bring it.
+    """Test whether the sum of independent differences is further from 0 than random signs would make it.
 
     Exact over all signs for fewer than 25 differences that are not 0, which for differences of one size is the
-    binomial test. Else (|sum| - g)^2 / sum of squares as chi-square with one degree of freedom (Durkalski et al. 2003,
-    Stat Med 22:2417, for clustered pairs), where g, the greatest common divisor, is half the sum's step: for
+    binomial test. Otherwise (|sum| - g)^2 / sum of squares as chi-square with one degree of freedom (Durkalski et al.
+    2003, Stat Med 22:2417, for clustered pairs), where g, the greatest common divisor, is half the sum's step: for
     differences of one size it is McNemar's test with Edwards' correction.
     """
     fractions = [Fraction(each) for each in differences if each]
@@ -95,7 +95,7 @@ def sign_flip(differences: Sequence[Fraction | int]) -> PairedTest:
 
 
 def _exact(whole: Sequence[int], total: int) -> float:
-    """The share of all choices of signs that give a sum at least as far from 0, in whole numbers until the end."""
+    """The share of all choices of signs with a sum at least as far from 0, computed in integers until the end."""
     ways = {0: 1}
     for size in map(abs, whole):
         grown: dict[int, int] = {}
@@ -112,7 +112,7 @@ def newcombe(both: float, only_first: float, only_second: float, neither: float)
 
     Newcombe 1998, Stat Med 17:2635, method 10: Wilson's intervals of both shares, squared and added, with the
     correlation of the pairs, which is corrected for continuity. Cells may be fractions: pairs that are not independent
-    are scaled to what they are worth. (-1, 1) without any.
+    are scaled to their effective number. (-1, 1) without any.
     """
     n = both + only_first + only_second + neither
     if n <= 0:
@@ -135,10 +135,10 @@ def _square_and_add(one: float, other: float, phi: float) -> float:
 
 
 def paired_interval(tables: Sequence[Table]) -> tuple[float, float, float]:
-    """Newcombe's interval over scenarios with several trials, and the number of independent pairs that it rests on.
+    """Newcombe's interval over scenarios with several trials, and the number of independent pairs behind it.
 
-    The pairs are worth what the design effect of their differences says (`effective_n`): what makes a scenario hard for
-    both arms alike cancels out.
+    The effective number of pairs comes from the design effect of their differences (`effective_n`): the difficulty of a
+    scenario for both arms alike cancels out.
     """
     filled = [table for table in tables if table.pairs]
     total = sum_of(filled)
@@ -157,7 +157,7 @@ def sum_of(tables: Iterable[Table]) -> Table:
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """p values corrected for how many there are (Holm 1979): the chance of one false alarm among them all stays."""
+    """p values corrected for their number (Holm 1979), which keeps the chance of a false positive among all of them."""
     corrected = [1.0] * len(values)
     highest = 0.0
     for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):

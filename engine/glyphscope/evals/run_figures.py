@@ -1,4 +1,4 @@
-"""The cost of a run, counted from its events: while it runs, and at its end."""
+"""The cost of a run, computed from its events: while it runs, and at its end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from glyphscope.runs.run_state import StageState
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over all stages of a run. None is what is not known (yet), and never a zero.
+    """Sums over all stages of a run. Values that are not known (yet) are None, never zero.
 
-    `tokens` are all that were written, `forced` those of them that the grammar left no choice about. `characters` and
-    `bytes` (of UTF-8) are those of the written text. `prompt_tokens` were read by the model, `cached` of them without
-    evaluating them again. `first_token_ms` and `total_ms` count from the run's start, `total_ms` without the wait
-    for a person; `tokens_per_second` counts forced tokens too, over the time from the end of each stage's prompt to its
-    last token.
+    `tokens` counts all written tokens, `forced` those without a choice. `characters` and `bytes` (of UTF-8) measure the
+    written text. The model read `prompt_tokens`, `cached` of them without another evaluation. `first_token_ms` and
+    `total_ms` count from the run's start, `total_ms` without the wait for a person; `tokens_per_second` includes forced
+    tokens, over the time from the end of each stage's prompt to its last token.
     """
 
     tokens: int
@@ -30,7 +29,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_figures(state: RunState) -> RunFigures:
-    """Of the run as it is by now. Costs its length: for a few times a second, not for every token."""
+    """The figures of the run so far. Takes time proportional to its length: call it a few times per second at most."""
     texts = [stage.text for stage in state.stages]
     written = [stage for stage in state.stages if stage.tokens]
     prompts = [stage.prompt for stage in state.stages if stage.prompt is not None]
@@ -50,7 +49,7 @@ def run_figures(state: RunState) -> RunFigures:
 
 
 def _seconds(stage: StageState) -> float:
-    """From the end of the prompt's evaluation to the last token."""
+    """The time from the end of the prompt's evaluation to the last token."""
     if stage.evaluated is not None:
         begin = stage.evaluated.t
     else:

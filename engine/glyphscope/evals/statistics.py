@@ -1,8 +1,8 @@
-"""Statistics over few samples: percentiles, and shares with the interval that so few of them leave open.
+"""Statistics over few samples: percentiles, and shares with their confidence intervals.
 
-The trials of one scenario are not independent of each other: asked again, a model that draws greedily says the same
-again, and that is not further evidence. So intervals are those of the *effective* number of samples. Comparisons of two
-arms are in `pairs.py`.
+The trials of one scenario are not independent of each other: a model that samples greedily repeats its answer, which is
+no further evidence. So intervals are computed for the *effective* number of samples. Comparisons of two arms are in
+`pairs.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import msgspec
 
 Z = 1.959963984540054
-"""Of a 95 % interval."""
+"""The normal quantile of a 95 % interval."""
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -36,13 +36,13 @@ class Share(msgspec.Struct, frozen=True):
 
 
 def spread(samples: Sequence[float]) -> Spread:
-    """Of at least one sample."""
+    """The spread of at least one sample."""
     ordered = sorted(samples)
     return Spread(sum(ordered) / len(ordered), percentile(ordered, 0.5), percentile(ordered, 0.95))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Of samples in rising order, by linear interpolation."""
+    """The percentile of samples in ascending order, by linear interpolation."""
     place = share * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
@@ -50,9 +50,9 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def share(correct: int, n: int, effective: float | None = None) -> Share:
-    """Wilson, E. B. (1927): holds for few samples and for shares near 0 and 1 too. Nothing is known of n 0.
+    """The share with the interval of Wilson, E. B. (1927), which also suits few samples and shares near 0 and 1.
 
-    `effective` is the number of independent samples that the `n` are worth (`effective_n`): all, where it is None.
+    `effective` is the effective number of independent samples (`effective_n`), by default `n`. n 0 gives 0 to 1.
     """
     if n == 0:
         return Share(0, 0, 0.0, 0.0, 1.0, 0.0)
@@ -62,7 +62,7 @@ def share(correct: int, n: int, effective: float | None = None) -> Share:
 
 
 def share_of(values: Iterable[tuple[Hashable, bool]]) -> Share:
-    """Of samples that are right or not, each with the cluster that it belongs to (`effective_n`)."""
+    """The share of right samples, each given with its cluster (`effective_n`) and whether it is right."""
     counts: dict[Hashable, tuple[int, int]] = {}
     for cluster, value in values:
         correct, of = counts.get(cluster, (0, 0))
@@ -71,7 +71,7 @@ def share_of(values: Iterable[tuple[Hashable, bool]]) -> Share:
 
 
 def share_of_counts(counts: Sequence[tuple[int, int]]) -> Share:
-    """As `share_of`; of each cluster how many samples are right, and of how many."""
+    """Like `share_of`, from each cluster's numbers of right samples and of all samples."""
     worth = effective_n(Cluster.of(correct, of) for correct, of in counts)
     return share(sum(correct for correct, _ in counts), sum(of for _, of in counts), worth)
 
@@ -81,12 +81,12 @@ def wilson(p: float, n: float) -> tuple[float, float]:
     z2 = Z * Z
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = Z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    # the ends are exact where they are known to be: the root leaves them off by the last digit
+    # 0 and 1 are exact at these ends; the root would miss them by the last digit
     return (0.0 if p == 0 else max(0.0, middle - half)), (1.0 if p == 1 else min(1.0, middle + half))
 
 
 class Cluster(msgspec.Struct, frozen=True, gc=False):
-    """The trials of one scenario: how many, the sum of their values, and the sum of the squares of these."""
+    """The trials of one scenario: their number, the sum of their values, and the sum of the squares."""
 
     n: int
     total: float
@@ -94,23 +94,23 @@ class Cluster(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, correct: int, n: int) -> Cluster:
-        """Of trials that are right (1) or not (0)."""
+        """The cluster of trials that are right (1) or not (0)."""
         return cls(n, correct, correct)
 
 
 def effective_n(clusters: Iterable[Cluster]) -> float:
-    """The number of independent samples that these trials are worth: n / deff, with Kish's design effect.
+    """The effective number of independent samples in these trials: n / deff, with Kish's design effect.
 
     deff = 1 + (m' - 1) ICC, where m' = sum of squared cluster sizes / n (Kish 1965, Survey Sampling, 8.2; 1987 for
     clusters of several sizes). ICC is the intracluster correlation by the analysis of variance:
-    (MSB - MSW) / (MSB + (m0 - 1) MSW), with m0 = (n - m') / (clusters - 1) (Donner 1986, Int Stat Rev 54:67), and no
-    less than 0. Trials that repeat each other have an ICC of 1, and are worth one sample a scenario; trials that
-    scatter within a scenario as they do between scenarios are worth as many samples as they are.
+    (MSB - MSW) / (MSB + (m0 - 1) MSW), with m0 = (n - m') / (clusters - 1) (Donner 1986, Int Stat Rev 54:67), and at
+    least 0. Trials that repeat each other have an ICC of 1 and count as one sample per scenario; trials that vary
+    within a scenario as much as between scenarios count in full.
 
-    Where nothing varies (all right, or all wrong), the data cannot distinguish the two cases, and a single scenario
-    says nothing about others: then it is the cautious number, that of the scenarios.
+    If nothing varies (all right, or all wrong), the data cannot distinguish the two cases, and a single scenario says
+    nothing about others: then the result is the conservative number, the number of scenarios.
 
-    The same holds of values other than 0 and 1, as the differences between two arms are. 0 without any trials.
+    Also for values other than 0 and 1, such as the differences between two arms. 0 without any trials.
     """
     filled = [cluster for cluster in clusters if cluster.n]
     k, n = len(filled), sum(cluster.n for cluster in filled)
@@ -133,7 +133,7 @@ def effective_n(clusters: Iterable[Cluster]) -> float:
 def pass_hat(correct: int, n: int, k: int) -> float:
     """The probability that `k` of `n` trials, sampled without replacement, are all right: C(c, k) / C(n, k).
 
-    The unbiased estimate of p to the k-th; its mean over scenarios is tau-bench's pass^k (Yao et al. 2024,
+    The unbiased estimate of p to the power of k; its mean over scenarios is tau-bench's pass^k (Yao et al. 2024,
     arXiv 2406.12045). Needs k <= n.
     """
     return math.comb(correct, k) / math.comb(n, k)

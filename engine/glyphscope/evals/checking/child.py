@@ -1,7 +1,7 @@
-"""The process of assertions: `python -P -m glyphscope.evals.checking.child`. Frames in, an answer to each out.
+"""The process of assertions: `python -P -m glyphscope.evals.checking.child`. Answers each frame from stdin on stdout.
 
 A JSONPath may select a document many times over, or search it with a regular expression that backtracks; a Python
-function may do anything. The parent limits the time, this process its own memory and the size of the files it writes.
+function may do anything. The parent limits the time; this process limits its memory and the size of its files.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from glyphscope.processes.worker import limit_memory
 from glyphscope.text.shorten import shorten
 
 MOST_NODES, MOST_COUNTED = 1_000, 1_000_000
-"""Selected values that are compared, and that are counted."""
+"""The most selected values that are compared, and that are counted."""
 MOST_WORDS = 600
 _MEMORY = 1 << 30  # bytes of addresses
-_FILES = 64 << 20  # bytes of a file, what is printed among them
+_FILES = 64 << 20  # bytes of a file, including printed output
 _MOST_SECONDS = 60
-"""Of one question, if the parent, which waits less, is no longer there to end it."""
+"""The limit of one question, in case the parent, which has a shorter limit, has ended."""
 _MODULE = "glyphscope_check"
 
 
 def answer(question: wire.Question) -> wire.Answer:
-    """Does what is asked; whatever goes wrong is an answer too."""
+    """Answer the question; errors are answers too."""
     try:
         match question:
             case wire.ReadPath(path=path):
@@ -54,7 +54,7 @@ def answer(question: wire.Question) -> wire.Answer:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    from jsonpath import JSONPathEnvironment  # a tenth of a second, which Python functions do without
+    from jsonpath import JSONPathEnvironment  # takes a tenth of a second, and Python functions do not need it
 
     return JSONPathEnvironment(strict=True)
 
@@ -76,7 +76,7 @@ def _read_path(path: str) -> wire.Answer:
 
 
 def _path_words(message: str) -> str:
-    """The library's message; the names of its tokens say nothing to the author of a path."""
+    """The library's message, without the names of its tokens, which mean nothing to the author of a path."""
     return "unexpected character or name" if "TOKEN_" in message else _cut(message.rstrip("."))
 
 
@@ -104,7 +104,7 @@ def _functions(source: str) -> tuple[str, ...]:
 def _called(question: wire.CallFunction) -> wire.Answer:
     module = ModuleType(_MODULE)
     module.__file__ = question.file
-    sys.modules[_MODULE] = module  # dataclasses look their module up
+    sys.modules[_MODULE] = module  # dataclasses look up their module
     lines = question.source.splitlines(keepends=True)
     linecache.cache[question.file] = (len(question.source), None, lines, question.file)
     try:
@@ -115,7 +115,7 @@ def _called(question: wire.CallFunction) -> wire.Answer:
         return _verdict(function(json.loads(question.document)))
     except AssertionError as error:
         return wire.Answer(reason=_cut(str(error)) or f"assertion failed{_line(error, question.file)}")
-    except BaseException as error:  # SystemExit and KeyboardInterrupt are a function's errors too
+    except BaseException as error:  # also SystemExit and KeyboardInterrupt, which a function may raise
         return wire.Answer(
             error=_cut(f"{type(error).__name__}: {error}".rstrip(": ") + _line(error, question.file))
         )
@@ -132,7 +132,7 @@ def _verdict(value: Any) -> wire.Answer:
 
 
 def _line(error: BaseException, file: str) -> str:
-    """`, line 3`: the last line of the file itself that the error came through."""
+    """`, line 3`: the last line of the file itself in the error's traceback."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f", line {lines[-1]}" if lines else ""
 

@@ -1,4 +1,4 @@
-"""Questions to the process of assertions. JSONPath has one that stays; each call of a Python function has its own."""
+"""Questions to the process of assertions. JSONPath has a permanent one; each Python function call has a new one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FunctionVerdict(NamedTuple):
 
 @atexit.register
 def close() -> None:
-    """Ends the process. A later question would start it again."""
+    """Ends the process. A later question starts it again."""
     _PATHS.close()
 
 
@@ -64,7 +64,7 @@ def bad_path(path: str) -> str:
 
 
 def select(path: str, document: Any) -> Selected:
-    """The selected values. Raises CheckFailed, also where it takes too long or too much memory."""
+    """The selected values. Raises CheckFailed, also if it takes too long or too much memory."""
     found = _ask(wire.Select(path, encode_json(document)))
     return Selected([(place, value) for place, value in json.loads(found.nodes)], found.count)
 
@@ -80,8 +80,8 @@ def call_function(
 ) -> FunctionVerdict:
     """Run the source in a separate process. Only with the user's consent: it has the user's rights.
 
-    Raises CheckFailed where the function raises (but AssertionError, which is a verdict), returns something else than
-    a verdict, takes longer than `FUNCTION_SECONDS`, uses up its memory or ends the process.
+    Raises CheckFailed if the function raises an error (except AssertionError, which is a verdict), returns anything
+    but a verdict, takes longer than `FUNCTION_SECONDS`, exhausts its memory or ends the process.
     """
     process: WorkerProcess[wire.Answer] = WorkerProcess(_COMMAND, wire.Answer, name=f"{file}:{name}")
     question = wire.CallFunction(source, file, name, encode_json(document))
@@ -111,12 +111,12 @@ def _answer(process: WorkerProcess[wire.Answer], question: wire.Question, second
 
 @contextmanager
 def _ended_when(cancelled: threading.Event, process: WorkerProcess[wire.Answer]) -> Iterator[None]:
-    """Ends the process while it is asked, if the evaluation is stopped meanwhile."""
+    """Ends the process during a question if the evaluation is stopped."""
     done = threading.Event()
 
     def watch() -> None:
         while not done.wait(_LOOK_SECONDS):
-            if cancelled.is_set():  # again and again: it may not have started yet
+            if cancelled.is_set():  # repeatedly: it may not have started yet
                 process.kill()
 
     watcher = threading.Thread(target=watch, name="ends a Python function")

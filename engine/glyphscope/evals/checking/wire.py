@@ -1,4 +1,4 @@
-"""The messages of the process that evaluates JSONPath and Python functions: one request, one answer.
+"""The messages of the process that evaluates JSONPath and Python functions: one answer to each question.
 
 Documents are JSON. Sources of Python files are text.
 """
@@ -15,7 +15,7 @@ class _Question(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class ReadPath(_Question, frozen=True):
-    """Is it a JSONPath of RFC 9535?"""
+    """Is it a valid JSONPath (RFC 9535)?"""
 
     path: str
 
@@ -50,10 +50,10 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """`error`: why there is no answer; `at` the character of the path, -1 where no place is known.
+    """`error`: why there is no answer; `at`: the character of the path, -1 if unknown.
 
-    `nodes` are the selected values with their normalised paths, as JSON (`[[path, value], …]`), at most so many as are
-    reported; `count` is how many there are. `functions` are names. `passed` and `reason` are a function's verdict.
+    `nodes` are the first selected values with their normalised paths, as JSON (`[[path, value], …]`); `count` is the
+    number of all selected values. `functions` are names. `passed` and `reason` are a function's verdict.
     """
 
     error: str = ""

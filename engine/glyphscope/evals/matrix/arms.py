@@ -1,4 +1,4 @@
-"""An arm: everything that is varied between two ways of asking the same. Its id is its name in every file."""
+"""An arm: one combination of all settings that an evaluation varies. Its id is its name in every file."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Workarounds: TypeAlias = Literal["production", "baseline"]
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
-    """One column of the matrix. `strategy` None is each suite's own; `repair` is how often a bad text is sent back.
+    """One column of the matrix. `strategy` None is each suite's own; `repair` is the number of repair attempts.
 
-    `preset` names the prompt; `model` is what the user named, as in `--model`. `order` is that of the schema where a
-    result does not contain it: arms of early ones have no other.
+    `preset` names the prompt; `model` is the name that the user gave, as in `--model`. `order` is the schema's if a
+    result does not contain it: early results have no other.
     """
 
     model: str
@@ -45,7 +45,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Short, and of characters that every file system takes; the same for the same arm."""
+        """A short id in characters that every file system accepts; the same for the same arm."""
         parts = [
             _slug(self.model),
             self.notation,
@@ -68,12 +68,12 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def strategy_id(self) -> str:
-        """The strategy with its repairs, as the id has it: `suite` for each suite's own, `+repair2` for two."""
+        """The strategy with its repairs, as in the id: `suite` for each suite's own, `+repair2` for two repairs."""
         return (self.strategy or "suite") + (f"+repair{self.repair}" if self.repair else "")
 
 
 def varied(arms: Sequence[Arm]) -> list[str]:
-    """The settings in which the arms differ. An order of arguments decided by the constraint alone is part of it."""
+    """The settings in which the arms differ, without an order of arguments that the constraint alone decides."""
     names = [name for name in Arm.__struct_fields__ if len({getattr(arm, name) for arm in arms}) > 1]
     usual = "constraint" in names and all(arm.order == default_order(arm.constraint) for arm in arms)
     return [name for name in names if not (usual and name == "order")]

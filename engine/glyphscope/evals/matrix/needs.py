@@ -1,4 +1,4 @@
-"""The requirements of a plan's assertions beside the evaluated models: the user's consent, and judge models."""
+"""The requirements of a plan's assertions besides the evaluated models: the user's consent, and judge models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class PythonFile:
-    """A Python file whose functions would be run, as its suite has read it."""
+    """A Python file whose functions would be run, as read by its suite."""
 
     suite: str
     file: str
@@ -26,14 +26,14 @@ class PythonFile:
 
 @dataclass(frozen=True)
 class Needs:
-    """`judges` are model names, by suite."""
+    """`judges` are model names by suite."""
 
     python: tuple[PythonFile, ...] = ()
     judges: dict[str, str] = field(default_factory=dict)
 
 
 def rubrics_of(plan: Plan) -> int:
-    """How many decisions a judge makes in one trial of one arm."""
+    """The number of decisions that a judge makes in one trial of one arm."""
     return sum(
         len(expect.judge)
         for loaded in plan.suites
@@ -43,7 +43,7 @@ def rubrics_of(plan: Plan) -> int:
 
 
 def needs_of(plan: Plan) -> Needs:
-    """Raises GlyphscopeError where a rubric has no judge, or one that the user has to name."""
+    """The requirements. Raises GlyphscopeError if a rubric has no judge, or one that the user must name."""
     python: list[PythonFile] = []
     judges: dict[str, str] = {}
     for suite in (loaded.suite for loaded in plan.suites):
@@ -62,7 +62,7 @@ def needs_of(plan: Plan) -> Needs:
 
 
 def require_consent(needs: Needs) -> None:
-    """Raises GlyphscopeError where Python functions would be run."""
+    """Raises GlyphscopeError if Python functions would be run."""
     if not needs.python:
         return
     functions = [f"{each.file}:{name}" for each in needs.python for name in each.functions]

@@ -1,4 +1,4 @@
-"""The matrix as a list of samples: what will be asked, in which order, with which seeds, before anything is asked."""
+"""The matrix as a list of samples: their prompts, order and seeds are fixed before the first run."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     `orders` None the default under the arm's constraint.
 
     `jobs` samples are made at once, each by a separate model. `savings` is the share of aborted runs that are
-    continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` those asked,
-    `search` is searched for in ids, groups and prompts; then `first` scenarios of each suite remain (0: all).
+    continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` the requested
+    levels, `search` is searched for in ids, groups and prompts; then `first` scenarios of each suite remain (0: all).
     `judge` is the model for rubrics, empty for each suite's own.
     """
 
@@ -68,7 +68,7 @@ _LATER = {
     "thinking": ("auto",), "constrain_from": ("reasoning",), "orders": ("schema",), "search": "", "first": 0,
     "judge": "",
 }  # fmt: skip
-"""Members that early results do not have, with what they were then."""
+"""Members that early results do not have, with their values at that time."""
 
 _OF_THE_CONSTRAINT: dict[str, Any] = {"constraint": "off", "constrain_from": "reasoning", "order": "schema"}
 """The settings in which arms with the same prompts may differ, set to fixed values."""
@@ -81,7 +81,7 @@ def sample_id(arm: str, suite: str, scenario: str, trial: int) -> str:
 
 @dataclass(frozen=True)
 class LoadedSuite:
-    """A suite as it is asked, and the bytes that are kept of it."""
+    """A suite with its selected scenarios, and the bytes of its saved copy."""
 
     suite: Suite
     data: bytes
@@ -103,7 +103,7 @@ class LoadedSuite:
 
 @dataclass(frozen=True)
 class Planned:
-    """A sample to be made: what the arm and the scenario say is asked, unless the request itself is given."""
+    """A sample to be made: its request is made from arm and scenario, unless `request` is given."""
 
     arm: Arm
     suite: LoadedSuite
@@ -118,13 +118,13 @@ class Planned:
 
     @property
     def prompt_kind(self) -> Hashable:
-        """The same for samples whose prompts begin alike."""
+        """A value that is the same for samples whose prompts begin alike."""
         return same_prompts(self.arm), self.suite.suite.name, prompt_kind(self.scenario)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The size of a plan, before the speed of the models is known. `runs` counts the turns of users one by one."""
+    """The size of a plan, before the speed of the models is known. `runs` counts each turn of a user."""
 
     samples: int
     runs: int
@@ -133,8 +133,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that is going to be asked. `digest` changes with whatever would change a sample; it is the saved one
-    for the plan of a result.
+    """All samples of an evaluation. `digest` changes with everything that would change a sample; for the plan of a
+    result, it is the saved one.
     """
 
     matrix: Matrix
@@ -143,9 +143,9 @@ class Plan:
     saved_digest: str = ""
 
     def samples(self) -> Iterator[Planned]:
-        """In the order in which they are made. Arms that differ in the constraint alone take turns at each scenario:
-        their prompts are the same and stay in the model's cache, and the first samples already compare them. Scenarios
-        with the same tools, so prompts that begin alike, follow each other.
+        """The samples in the order in which they are made. Arms that differ only in the constraint take turns at each
+        scenario: their prompts are the same and stay in the model's cache, and the first samples already compare them.
+        Scenarios with the same tools, whose prompts begin alike, are consecutive.
         """
         for arms in _alike(self.arms):
             for suite in self.suites:
@@ -180,7 +180,7 @@ class Plan:
 
 
 def plan_of(matrix: Matrix) -> Plan:
-    """Raises GlyphscopeError where there are no scenarios or no models, SuiteError for a suite's errors."""
+    """The plan. Raises GlyphscopeError if there are no scenarios or no models, SuiteError for a suite's errors."""
     for name, values in (("suite", matrix.suites), ("model", matrix.models)):
         if not values:
             raise GlyphscopeError(f"An evaluation needs a {name}.", where="eval")
@@ -217,17 +217,17 @@ def seed_of(seed: int, suite: str, scenario: str, trial: int) -> int:
 
 
 def same_prompts(arm: Arm) -> Arm:
-    """One arm for all whose prompts are the same: those that differ in the constraint alone."""
+    """One arm that stands for all arms with the same prompts: those that differ only in the constraint."""
     return msgspec.structs.replace(arm, **_OF_THE_CONSTRAINT)
 
 
 def prompt_kind(scenario: Scenario) -> Hashable:
-    """The same for scenarios of a suite whose prompts begin alike: with the same tools, written in the same way."""
+    """A value that is the same for a suite's scenarios whose prompts begin alike: with the same tools, in one form."""
     return scenario.tools, scenario.id if scenario.registry is not None else "", bool(scenario.turns)
 
 
 def _by_prompt(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
-    """Those of one kind together, kinds in the order of their first scenario."""
+    """The scenarios grouped by kind, kinds in the order of their first scenario."""
     kinds: dict[Hashable, list[Scenario]] = {}
     for scenario in scenarios:
         kinds.setdefault(prompt_kind(scenario), []).append(scenario)
@@ -235,7 +235,7 @@ def _by_prompt(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
 
 
 def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:
-    """Arms whose prompts are the same, together."""
+    """The arms grouped by equal prompts."""
     groups: dict[Arm, list[Arm]] = {}
     for arm in arms:
         groups.setdefault(same_prompts(arm), []).append(arm)
@@ -254,7 +254,7 @@ def _arms(matrix: Matrix) -> Iterator[Arm]:
         if members["notation"] == "native":
             members["shape"] = "flat"  # the model's own form has one shape: not the same arm three times
         usual = default_order(members["constraint"])
-        if members["order"] is None or members["constraint"] == "off":  # without one, no order is enforced
+        if members["order"] is None or members["constraint"] == "off":  # which enforces no order
             members["order"] = usual
         yield msgspec.convert(members, Arm)
 

@@ -20,7 +20,7 @@ CATALOGUE, PROFILES = "evals/catalogue.json", "evals/profiles.json"
 
 
 class _ForModels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Recommended for models whose names fit one of the patterns (case is ignored), and who says so."""
+    """A recommendation for models whose names match one of the patterns (case is ignored), and its source."""
 
     models: tuple[str, ...]
     source: str
@@ -37,26 +37,26 @@ class Recommendation(_ForModels, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1)
 def catalogue() -> tuple[Recommendation, ...]:
-    """All entries; the first that fits a model counts."""
+    """All entries; the first that matches a model counts."""
     return tuple(msgspec.json.decode(resources.read_bytes(CATALOGUE), type=list[Recommendation]))
 
 
 def recommended_presets(model: str) -> tuple[str, ...]:
-    """The loop's presets for a model of that name; none where nothing is known of it."""
+    """The loop's presets for a model of that name; empty if there is no recommendation."""
     return next((each.presets for each in catalogue() if each.fits(model)), ())
 
 
 class Family(_ForModels, frozen=True, kw_only=True):
-    """Settings of sampling."""
+    """Sampling settings."""
 
     sampling: dict[str, Any] = {}
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How tokens are drawn. `sampling` holds members of `Sampling`; what it does not say is `Sampling`'s own.
+    """How tokens are sampled. `sampling` has members of `Sampling`; missing ones have `Sampling`'s defaults.
 
-    `for_models` are patterns of model names (case is ignored); the first fitting entry replaces the members for
-    them. A seed is never a profile's: it is the sample's.
+    `for_models` are patterns of model names (case is ignored); the first matching entry replaces the members for
+    them. The seed comes from the sample, never from a profile.
     """
 
     name: str
@@ -78,6 +78,6 @@ def profiles() -> tuple[Profile, ...]:
 
 
 def profile(name: str) -> Profile:
-    """Raises GlyphscopeError when there is none of that name."""
+    """The profile of that name. Raises GlyphscopeError if there is none."""
     known = {each.name: each for each in profiles()}
     return find_named(known, name, f'sampling profile "{name}"', where="profile")

@@ -40,7 +40,7 @@ def seeds_of(text: str) -> tuple[int, ...]:
 
 
 def distinct_seeds(seeds: Sequence[int], *requests: RunRequest) -> tuple[int, ...]:
-    """The seeds that can give different answers: the first alone where none of the requests samples at random."""
+    """The seeds that can give different answers: only the first if none of the requests samples at random."""
     return tuple(seeds) if any(request.sampling.temperature > 0 for request in requests) else tuple(seeds[:1])
 
 
@@ -53,8 +53,8 @@ def seeded(request: RunRequest, seed: int) -> RunRequest:
 def seed_samples(
     requests: Mapping[str, RunRequest | PreparedRequest], seeds: Sequence[int]
 ) -> tuple[Planned, ...]:
-    """All seeds of the first request, then all of the next, so that each prompt is evaluated once. A request's name is
-    the id of its scenario. Raises RegistryError.
+    """All seeds of the first request, then all seeds of the next, so that each prompt is evaluated once. A request's
+    name is the id of its scenario. Raises RegistryError.
     """
     prepared = {name: prepare(request) for name, request in requests.items()}
     scenarios = tuple(

@@ -1,6 +1,6 @@
 """Two results of the same scenarios, before and after a change: regressions first.
 
-Arms are paired by their ids; where each result has one arm left (another model, another setting), these two are a pair.
+Arms are paired by their ids; if each result has one arm left (another model, another setting), these two are a pair.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ORDER: tuple[ChangeKind, ...] = ("regression", "fix", "other")
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample that came out differently: right before and wrong now, the reverse, or wrong for another reason."""
+    """A sample with another result: right before and wrong now, the reverse, or wrong for another reason."""
 
     kind: ChangeKind
     before: Sample
@@ -41,7 +41,7 @@ class ArmChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """`changes`: regressions, then fixes, then those that are wrong for another reason. `notes`: what to know of it."""
+    """`changes` are regressions, then fixes, then samples wrong for another reason. `notes` are for the reader."""
 
     arms: tuple[ArmChange, ...]
     changes: tuple[Change, ...]
@@ -55,7 +55,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 def changes_between(
     before: tuple[Manifest, Sequence[Sample]], after: tuple[Manifest, Sequence[Sample]]
 ) -> Changes:
-    """The changes, over the samples that both results have: of the same suite, scenario and trial."""
+    """The changes in the samples that both results have: of the same suite, scenario and trial."""
     arms, notes = _paired(before[0].arms, after[0].arms)
     arm_changes: list[ArmChange] = []
     changes: list[Change] = []

@@ -1,6 +1,6 @@
-"""Small drawings in SVG, a row of a chart each: rows of one scale, one below the other, make the chart.
+"""Small SVG drawings, one per row of a chart: rows with the same scale, one below another, make the chart.
 
-Colours are classes of the report's style sheet. Every drawing says in its title what it shows; texts are escaped.
+Colours are classes of the report's style sheet. The title of every drawing describes it; texts are escaped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_TEXT = 300
 
 
 def shown(text: object, most: int = _MOST_TEXT) -> str:
-    """A text from elsewhere as it can be shown: cut, and what would be unseen or turn the line round as a sign."""
+    """An untrusted text in a form that can be shown: cut, with visible signs for invisible and direction characters."""
     whole = str(text)
     cut = shorten(whole, most, length=True)
     return visible(cut, lines=True)
@@ -64,7 +64,7 @@ def saved_row(label: str, decoded: int, would_have: int, most: int) -> Markup:
 
 
 def axis(labels: list[str]) -> Markup:
-    """The scale above the rows: labels from its begin to its end."""
+    """The scale above the rows, with labels from its beginning to its end."""
     inside = ""
     for place, text in enumerate(labels):
         at = place / (len(labels) - 1)
@@ -85,7 +85,7 @@ def heat_bar(share: Share) -> Markup:
 
 
 def scale_of(values: list[float]) -> float:
-    """A round number at or above all values: 1, 2, 2.5, 4, 5 or 8 times a power of ten; for no more than nothing 1."""
+    """A round number at or above all values: 1, 2, 2.5, 4, 5 or 8 times a power of ten; 1 if all are 0."""
     most = max(values, default=0.0)
     if most < 1e-9:
         return 1.0

@@ -1,4 +1,4 @@
-"""Arms beside each other on what both answered: which pairs, the paired tests, and what the format alone does."""
+"""Comparisons of arms on the samples that both answered: the pairs, the paired tests, and the effect of the format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SEVERAL = "several"
 _SHUFFLES, _MOST_DEALT = 2000, 20_000_000
-"""Times that a table is shuffled, and values that are dealt in all: fewer times for a large table."""
+"""The number of shuffles of a table, and the most shuffled values in total: fewer shuffles for a large table."""
 _STARTS: dict[str, tuple[object, ...]] = {
     "constraint": ("off", "gbnf", "mask"),
     "notation": ("json", "native", "glyph"),
@@ -30,17 +30,17 @@ _STARTS: dict[str, tuple[object, ...]] = {
     "order": ("schema", "any"),
     "profile": ("deterministic", "default"),
 }
-"""The usual baselines, by the setting that differs: the first of two arms."""
+"""The values by setting, in the order that decides which of two arms is the baseline, and so the first."""
 
 
 class Trials(msgspec.Struct, gc=False):
-    """The trials of one scenario in one arm, a bit each: those with a value, and those of which it is true."""
+    """The trials of one scenario in one arm, one bit each: those with a value, and those whose value is true."""
 
     known: int = 0
     true: int = 0
 
     def against(self, other: Trials) -> Table:
-        """Self is the first arm. Only trials that both have are pairs."""
+        """The table of pairs, with `self` as the first arm. Only trials that both arms have are pairs."""
         shared, first, second = self.known & other.known, self.true, other.true
         return Table(
             (shared & first & second).bit_count(),
@@ -82,7 +82,7 @@ def what_differs(first: Arm, second: Arm) -> str:
 
 
 def compare_arms(arms: Sequence[Arm], marks: Mapping[str, Marks]) -> tuple[Comparison, ...]:
-    """All pairs of arms that differ in one thing, by each measure of which they have pairs; two arms in any case."""
+    """All pairs of arms that differ in one setting, by each measure for which they have pairs; two arms always."""
     found: list[Comparison] = []
     for measure in MEASURES:
         each = [
@@ -141,7 +141,7 @@ def _compared(
 
 
 def format_sensitivity(arms: Sequence[Arm], marks: Mapping[str, Marks]) -> tuple[Sensitivity, ...]:
-    """One for each set of arms that are alike but for notation and shape."""
+    """One result for each set of arms that differ only in notation and shape."""
     alike: dict[Arm, list[str]] = {}
     for arm in arms:
         if arm.id in marks:
@@ -157,7 +157,7 @@ def _sensitivity(names: Sequence[str], marks: Sequence[dict[Key, Trials]]) -> Se
     shared = [key for key in marks[0] if all(key in mark for mark in marks[1:])]
     if not shared:
         return None
-    import numpy as np  # here: whoever only lists results does not wait for it
+    import numpy as np  # imported here, as listing results does not need it
 
     table = np.array(
         [[mark[key].true.bit_count() / mark[key].known.bit_count() for mark in marks] for key in shared]
@@ -177,11 +177,11 @@ def _sensitivity(names: Sequence[str], marks: Sequence[dict[Key, Trials]]) -> Se
 
 
 def _shuffled_spreads(table: np.ndarray) -> np.ndarray:
-    """The spread of the columns' means with each row's values dealt to the columns at random, many times over."""
+    """The spreads of the columns' means after shuffling each row's values among the columns, many times."""
     import numpy as np
 
     random = np.random.default_rng(1)  # the same figures from the same samples
-    moving = table[np.ptp(table, axis=1) > 0]  # a row of equal values stays as it is
+    moving = table[np.ptp(table, axis=1) > 0]  # shuffling does not change a row of equal values
     still = table.sum(axis=0) - moving.sum(axis=0)
     spreads = np.zeros(max(200, min(_SHUFFLES, _MOST_DEALT // max(1, moving.size))))
     for number in range(len(spreads)):

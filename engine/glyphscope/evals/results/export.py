@@ -31,9 +31,9 @@ _KINDS: dict[str, str] = {
     "total_ms": "float64", "judge_model": "string", "judge_pass": "bool_", "judge_reason": "string",
     "judge_prompt": "string", "judged": "string", "run": "string", "time": "string",
 }  # fmt: skip
-"""Columns with pyarrow's names of their types. `reason`, `code`, `path` and `detail` are those of the first failure;
-`calls` is JSON; the columns of the judge are those of its deciding verdict, and `judged` has all of them as JSON; `run`
-is the first record's path in the result's folder."""
+"""Columns with pyarrow's names of their types. `reason`, `code`, `path` and `detail` belong to the first failure;
+`calls` is JSON; the judge's columns belong to its deciding verdict, and `judged` has all verdicts as JSON; `run` is
+the first record's path in the result's folder."""
 COLUMNS = tuple(_KINDS)
 
 
@@ -71,12 +71,12 @@ def form_of(out: Path) -> SamplesForm:
 
 
 def samples_csv(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
-    """Unknown values are empty cells. A text that a spreadsheet would treat as a formula gets an apostrophe."""
+    """The CSV table. Unknown values are empty cells. Texts that are formulas in a spreadsheet get an apostrophe."""
     return csv_table(COLUMNS, _rows(manifest, samples)).encode("utf-8", "replace")
 
 
 def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
-    """Raises GlyphscopeError where pyarrow is not installed."""
+    """The Parquet table. Raises GlyphscopeError if pyarrow is not installed."""
     if importlib.util.find_spec("pyarrow") is None:
         raise GlyphscopeError(
             "Parquet needs pyarrow, which is not installed.",
@@ -94,7 +94,7 @@ def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
 
 
 def sample_columns(manifest: Manifest, samples: Iterable[Sample]) -> dict[str, list[Any]]:
-    """The table of the samples by column; None where a value is not known."""
+    """The table of the samples by column; None for unknown values."""
     columns = [list(column) for column in zip(*_rows(manifest, samples), strict=True)]
     return dict(zip(COLUMNS, columns or [[] for _ in COLUMNS]))
 
@@ -106,7 +106,7 @@ def _rows(manifest: Manifest, samples: Iterable[Sample]) -> Iterator[list[Any]]:
 
 def _row(sample: Sample, arm: Arm | None) -> list[Any]:
     failure = sample.failures[0] if sample.failures else None
-    judged = sample.judged[-1] if sample.judged else None  # a verdict that does not pass is the last one
+    judged = sample.judged[-1] if sample.judged else None  # a verdict that does not pass is the last
     special: dict[str, Any] = {
         **({name: getattr(arm, name) for name in _AXES} if arm is not None else dict.fromkeys(_AXES)),
         **{name: getattr(failure, name, "") for name in ("reason", "code", "path", "detail")},

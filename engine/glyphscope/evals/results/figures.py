@@ -1,4 +1,4 @@
-"""The figures of a result: what `summary.json` holds, and what the report and the window show. Made by `summary.py`."""
+"""The figures of a result, for `summary.json`, the report and the window. Made by `summary.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEASURES: tuple[Measure, ...] = ("ok", "parsed", "valid", "right_tool", "right_a
 
 
 class Saving(msgspec.Struct, frozen=True, kw_only=True):
-    """The savings of early aborts: `aborted` runs, of which `measured` were continued; tokens of those only."""
+    """The savings of early aborts: `aborted` runs, of which `measured` were continued; tokens are of these only."""
 
     aborted: int
     measured: int
@@ -24,12 +24,12 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one set of samples. `n` counts all, `answered` those with an answer: shares are of these.
 
-    A share whose measure is None for a sample (not known, or not applicable) is over the others, as its own `n` says.
-    The trials of a scenario are not independent: intervals are those of each share's `effective` samples.
-    `failures` counts the samples by their first failure's reason, `codes` by its code. `pass_k` is, by k up to the
-    number of trials (ten at most), the share of scenarios of which k random trials would all be right
-    (tau-bench's pass^k), over the scenarios with k answers. Spreads are over the answered samples, and None over no
-    samples. `instructions` is a mean. `tokens_per_ok` is all decoded tokens by ok samples, None where none is ok.
+    A share whose measure is None for a sample (unknown or not applicable) is over the other samples, counted by its own
+    `n`. The trials of a scenario are not independent: intervals are for each share's `effective` samples.
+    `failures` counts the samples by their first failure's reason, `codes` by its code. `pass_k` is, for k up to the
+    number of trials (ten at most), the probability that k random trials of a scenario are all right (tau-bench's
+    pass^k), over the scenarios with k answers. Spreads are over the answered samples, and None without samples.
+    `instructions` is a mean. `tokens_per_ok` is all decoded tokens per ok sample, None if none is ok.
     """
 
     n: int
@@ -54,7 +54,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScenarioFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """One scenario: its figures by arm, or by strategy. Intervals are over its own trials: of greedy ones, over one."""
+    """One scenario: its figures by arm, or by strategy. Intervals are over its own trials; greedy ones count once."""
 
     suite: str
     scenario: str
@@ -76,7 +76,7 @@ class ScenarioSummary(msgspec.Struct, frozen=True, kw_only=True):
 class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
     """An arm's figures: over all its tool samples, its control samples, and the tool samples broken down.
 
-    A sample without a group is in no group; groups of the same name in two suites are one here.
+    A sample without a group is in no group; groups with the same name in two suites are one here.
     """
 
     arm: str
@@ -91,11 +91,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two arms on the same scenarios, trials and seeds, by one measure.
 
     `both`, `only_first`, `only_second`, `neither` count the pairs. The cases of the test are the `scenarios`, not their
-    trials: `p` is McNemar's over the `discordant` ones, each by its mean difference (`pairs.scenario_test`), exact for
-    few of them, else with the continuity correction: `exact` says which. `p_holm` is corrected for all comparisons by
-    the same measure. `difference` is second minus first, with its 95 % interval (Newcombe's for paired shares, over
-    the `effective` pairs). `differ` names the one thing that the arms differ in, or "several". Of two arms, what people
-    start from is the first: no constraint before one, JSON before GLYPH.
+    trials: `p` is McNemar's over the `discordant` ones, each by its mean difference (`pairs.scenario_test`): exact for
+    few of them (`exact`), otherwise with the continuity correction. `p_holm` is corrected for all comparisons by the
+    same measure. `difference` is second minus first, with its 95 % interval (Newcombe's for paired shares, over the
+    `effective` pairs). `differ` names the one setting in which the arms differ, or "several". The usual baseline is the
+    first of two arms: no constraint before one, JSON before GLYPH.
     """
 
     first: str
@@ -121,8 +121,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
     """The change of the ok share with the format alone: over arms that differ only in notation and shape.
 
-    Shares are means over the `scenarios` that all these arms answered. Equivalent arms have a spread too:
-    `by_chance` is its mean if formats made no difference, and `p` the probability of one as large.
+    Shares are means over the `scenarios` that all these arms answered. Equivalent arms also have a spread:
+    `by_chance` is its mean if formats made no difference, and `p` the probability of one at least as large.
     """
 
     arms: tuple[str, ...]
@@ -135,7 +135,7 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """`summary.json`. `notes` are sentences that a reader needs: what is missing, what was not measured."""
+    """`summary.json`. `notes` are sentences that a reader needs: about missing and unmeasured values."""
 
     glyphscope_summary: int = 1
     digest: str = ""

@@ -1,7 +1,7 @@
-"""The folder of a result. A sample is in it when its line is: first its records are put in place, then the line.
+"""The folder of a result. A sample is in it once its line is: first its records are written, then the line.
 
-`samples.jsonl` only grows, a line a sample, brought to the disk each time. After a kill its last line may be torn: it
-is cut off, and its sample is made again. A sample that is there twice (made again on demand) counts by its last line.
+`samples.jsonl` only grows, one line per sample, and is synced to disk each time. If the process is killed, the last
+line may be torn: it is cut off, and its sample is made again. If a sample was made again, its last line counts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _lines: msgspec.json.Decoder[Sample] = msgspec.json.Decoder(Sample)
 
 
 class ResultRow(NamedTuple):
-    """A result in a list, as known without reading its samples. `problem` is why it cannot be opened."""
+    """A result in a list, without reading its samples. `problem` is the reason why it cannot be opened."""
 
     path: Path
     manifest: Manifest | None
@@ -48,7 +48,7 @@ class ResultRow(NamedTuple):
 
 
 class ResultFolder:
-    """One result. Reading needs no lock; writing is one process's at a time (`writing`)."""
+    """One result. Reading needs no lock; only one process at a time may write (`writing`)."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class ResultFolder:
 
     @classmethod
     def create(cls, parent: Path, manifest: Manifest, suites: dict[str, bytes]) -> ResultFolder:
-        """A new folder below `parent`, named by the time. Raises StorageError."""
+        """A new folder below `parent`, named after the time. Raises StorageError."""
         path = _new_folder(parent)
         for name, data in suites.items():
             atomic_write(path / SUITES / f"{safe_name(name)}.json", data)
@@ -66,7 +66,7 @@ class ResultFolder:
 
     @classmethod
     def open(cls, path: Path) -> ResultFolder:
-        """Raises StorageError, and RecordError where this is not a result, or one of a newer version."""
+        """The result in a folder. Raises StorageError, and RecordError if it is not a result, or of a newer version."""
         return cls(path, _read_manifest(path))
 
     def keep(self, manifest: Manifest) -> None:
@@ -83,7 +83,7 @@ class ResultFolder:
         atomic_write(self.path / TABLES, msgspec.json.encode([*others, *tables]) + b"\n")
 
     def tables(self) -> list[SuiteTables]:
-        """The suites' tables, for each model that was opened; none where no suite has any."""
+        """The suites' tables, for each model that was opened; empty if no suite has any."""
         data = _read(self.path / TABLES)
         try:
             return msgspec.json.decode(data, type=list[SuiteTables]) if data else []
@@ -91,7 +91,7 @@ class ResultFolder:
             raise RecordError(f"The tables are damaged: {error}.", where=str(self.path / TABLES)) from None
 
     def suite(self, name: str) -> bytes:
-        """The suite of that name, as it was asked. Raises StorageError."""
+        """The saved file of the suite of that name. Raises StorageError."""
         path = self.path / SUITES / f"{safe_name(name)}.json"
         refuse_special(path)
         return read_file(path)
@@ -99,7 +99,7 @@ class ResultFolder:
     def samples(self) -> list[Sample]:
         """All samples, in the order in which they were first made. A torn last line is left out.
 
-        Raises StorageError, and RecordError with the line (from 1) where another one is damaged.
+        Raises StorageError, and RecordError with the line (from 1) if another one is damaged.
         """
         data = _read(self.path / SAMPLES)
         whole = data[: data.rfind(b"\n") + 1]
@@ -124,11 +124,11 @@ class ResultFolder:
                 ) from None
 
     def record_path(self, sample: Sample, turn: int = 1) -> Path:
-        """Where the run of a user's turn (from 1) is recorded. Raises RecordError for a place outside of the folder."""
+        """The path of the record of a user's turn (from 1). Raises RecordError for a path outside of the folder."""
         return self.inside(sample.runs[turn - 1])
 
     def inside(self, name: str) -> Path:
-        """The place of a record by its path in the folder. Raises RecordError for one outside of it."""
+        """The full path of a record, from its path in the folder. Raises RecordError for one outside of it."""
         if not is_inside(name):
             raise RecordError(
                 "A record of this sample is said to be outside of the result's folder.", where=name
@@ -137,7 +137,7 @@ class ResultFolder:
 
     @property
     def is_torn(self) -> bool:
-        """Whether the last sample is incomplete; what cannot be read is not."""
+        """Whether the last sample is incomplete; False if the file cannot be read."""
         try:
             with open(self.path / SAMPLES, "rb") as file:
                 if not file.seek(0, os.SEEK_END):
@@ -161,7 +161,7 @@ class ResultFolder:
 
     @contextmanager
     def writing(self) -> Iterator[SampleWriter]:
-        """The right to write, for as long as the context lasts. Raises StorageError where another process has it."""
+        """The right to write, for the duration of the context. Raises StorageError if another process has it."""
         path = self.path / SAMPLES
         try:
             file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed below, in any case
@@ -183,7 +183,7 @@ class ResultFolder:
 
 
 class SampleWriter:
-    """Puts samples into a folder, each with its records. Not for two threads at once."""
+    """Writes samples into a folder, each with its records. Not thread-safe."""
 
     def __init__(self, path: Path, file: FileIO) -> None:
         self._path = path
@@ -191,8 +191,8 @@ class SampleWriter:
         self._end = file.seek(0, os.SEEK_END)
 
     def add(self, sample: Sample, runs: Sequence[Sequence[AnyEvent]]) -> Sample:
-        """The sample, with the paths of its records, which are in place when this returns. `runs` are the turns', then
-        the judge's. Raises StorageError.
+        """Write a sample; returns it with the paths of its records, which are written by then. `runs` are the turns',
+        then the judge's. Raises StorageError.
         """
         turns = len(runs) - len(sample.judged)
         names = [run_name(sample, turn) for turn in range(1, turns + 1)]
@@ -217,13 +217,13 @@ class SampleWriter:
         return sample
 
     def _undo(self) -> None:
-        """Half a line is taken back, as far as that can be done: the next reader would take it for a torn one."""
+        """Remove a partly written line, if possible; otherwise the next reader takes it for a torn one."""
         with suppress(OSError):
             os.ftruncate(self._file.fileno(), self._end)
 
 
 def _portions(data: bytes) -> Iterator[bytes]:
-    """Whole lines, some at a time: decoding blocks all other threads, and the window must not freeze."""
+    """Whole lines in portions: decoding blocks all other threads, and the window must not freeze."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start + PORTION) + 1 or len(data)
@@ -232,7 +232,7 @@ def _portions(data: bytes) -> Iterator[bytes]:
 
 
 def run_name(sample: Sample, number: int = 1, kind: str = "turn") -> str:
-    """The record's path in the folder, with forward slashes; of characters that every file system takes."""
+    """The record's path in the folder, with forward slashes, in characters that every file system accepts."""
     again = "" if (kind, number) == ("turn", 1) else f".{kind}{number}"
     place = f"{RUNS}/{safe_name(sample.arm)}/{safe_name(sample.suite)}"
     return f"{place}/{safe_name(sample.scenario)}-{sample.trial}{again}.jsonl"
@@ -245,13 +245,14 @@ def is_inside(path: str) -> bool:
 
 
 def safe_name(name: str) -> str:
-    """The name itself where it can be a file's; else what can be of it, with a digest that keeps two names apart."""
+    """The name itself if it is a valid file name; otherwise its valid characters and a digest, which keeps it
+    unique."""
     safe = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
     return safe if safe == name != "" else f"{safe or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def list_results(parent: Path) -> list[ResultRow]:
-    """The results below `parent`, the newest first; one that cannot be opened is in the list with its reason."""
+    """The results below `parent`, newest first; one that cannot be opened is listed with its reason."""
     rows = []
     try:
         found = sorted(filter(_has_manifest, parent.iterdir()), reverse=True)
@@ -268,12 +269,12 @@ def list_results(parent: Path) -> list[ResultRow]:
 def _has_manifest(path: Path) -> bool:
     try:
         return (path / MANIFEST).is_file()
-    except OSError:  # a folder that may not be entered: not a reason to hide the others
+    except OSError:  # an inaccessible folder does not hide the others
         return False
 
 
 def newest_of(parent: Path, digest: str) -> Path | None:
-    """The newest result below `parent` that was made from the plan of that digest."""
+    """The newest result below `parent` that was made from the plan with that digest."""
     for row in list_results(parent):
         if row.manifest is not None and row.manifest.digest == digest:
             return row.path
@@ -281,7 +282,7 @@ def newest_of(parent: Path, digest: str) -> Path | None:
 
 
 def _read(path: Path) -> bytes:
-    """All of a file, empty where there is none. Raises StorageError, also for a pipe, which would be waited for."""
+    """A file's content, empty if there is no file. Raises StorageError, also for a pipe, which would block."""
     refuse_special(path)
     return read_file(path) if path.exists() else b""
 

@@ -16,7 +16,7 @@ VERSION = 1
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it ran, as far as times depend on it."""
+    """The machine of the evaluation, as far as times depend on it."""
 
     system: str = ""
     processor: str = ""
@@ -26,13 +26,13 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """`manifest.json`. `digest` is that of all settings of the samples: a result is continued only under the same one.
+    """`manifest.json`. `digest` covers all settings of the samples: a result is continued only under the same one.
 
-    `models` are those that could be opened, by the name that the arms give them; `missing` has the reason for
-    the others. `planned` counts the samples of the whole matrix. `finished` is empty until all of them are there or can
-    never be. `profiles` are the sampling profiles of the arms, as they were applied, by arm. `savings` is the share of
-    aborted runs that are continued to measure what the abort saved. `judge` is the judge model that the evaluation
-    named, `judges` are all that were opened, by name.
+    `models` are the models that could be opened, by their name in the arms; `missing` has the reason for each of the
+    others. `planned` counts the samples of the whole matrix. `finished` is empty until each of them is made or cannot
+    be made. `profiles` are the sampling settings as applied, by arm. `savings` is the share of aborted runs that are
+    continued to measure what the abort saved. `judge` is the judge model that the evaluation named, `judges` are all
+    that were opened, by name.
     """
 
     glyphscope_eval: int = VERSION
@@ -56,7 +56,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def this_machine() -> Machine:
-    """Members that the system does not report are empty."""
+    """The facts about this machine; members that the system does not report are empty."""
     return Machine(
         system=system_name(),
         processor=processor_name(),
@@ -72,7 +72,7 @@ def system_name() -> str:
 
 
 def processor_name() -> str:
-    """The name that the system gives it."""
+    """The processor's name, as the system reports it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             found = re.search(r"^model name\s*:\s*(.+)$", file.read(1 << 16), re.MULTILINE)

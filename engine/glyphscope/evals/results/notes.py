@@ -17,7 +17,7 @@ _NAMED = 5
 def notes_of(
     manifest: Manifest, by_arm: Mapping[str, Sequence[Row]], comparisons: Sequence[Comparison]
 ) -> tuple[str, ...]:
-    """In the order of their weight."""
+    """The notes, the most important first."""
     samples = sum(map(len, by_arm.values()))
     return (
         *_missing(manifest, by_arm),
@@ -34,7 +34,7 @@ def notes_of(
 
 
 def is_greedy(manifest: Manifest, arm: str) -> bool:
-    """Whether an arm draws greedily, so that its trials repeat each other; where that is not known, it does."""
+    """Whether an arm samples greedily, so that its trials repeat each other; assumed if it is not known."""
     sampling = manifest.profiles.get(arm)
     return sampling is None or sampling.temperature == 0
 

@@ -1,8 +1,8 @@
 """The files that are made from a result's samples: its summaries, and `report.html`.
 
-The report has everything that a result says, in one file that needs no network, no font and no script to be read.
-What models, suites and file names brought in is escaped, and the page forbids itself any script but its own (sorting
-tables): a text that got through would still not run.
+The report has all findings of a result in one file that needs no network, font or script to be read. Texts from models,
+suites and file names are escaped, and the page forbids all scripts but its own (which sorts tables): a text that was
+not escaped would still not run.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def report_html(
     suites: Sequence[Suite] = (),
     tables: Sequence[SuiteTables] = (),
 ) -> str:
-    """The page. Links to run records are relative to the result's folder, where it lies."""
+    """The page. Links to run records are relative to the result's folder, in which it is saved."""
     asked = list({sample.id: sample for sample in samples}.values())
     names = [arm.arm for arm in summary.arms]
     labels = {**{name: name for name in names}, **arm_labels(manifest.arms)}
@@ -156,7 +156,7 @@ def _success_words(arm: ArmFigures) -> str:
 def _spreads(
     rows: Sequence[tuple[ArmFigures, Spread | None]], labels: dict[str, str], unit: str, on_axis: str = ""
 ) -> dict[str, Any]:
-    """One chart of spreads; its axis names the unit where `on_axis` says it."""
+    """One chart of spreads; its axis shows the unit `on_axis`, if given."""
     most = charts.scale_of([spread.p95 for _, spread in rows if spread])
     return {
         "axis": _axis(most, on_axis),
@@ -202,11 +202,11 @@ def _visible_text(value: Any) -> Any:
 
 
 def write_summaries(folder: ResultFolder, samples: Iterable[Sample], suites: Sequence[Suite] = ()) -> Summary:
-    """Writes the summaries, the table and the report into the result's folder; the report comes last.
+    """Write the summaries, the table and, last, the report into the result's folder.
 
-    The report shows the tables that the folder keeps, and of a suite that it keeps none of, new ones without tokens: no
-    model need be open for a report. Raises StorageError (what was there before is untouched), and RecordError where the
-    kept tables are damaged.
+    The report shows the tables in the folder; for a suite without any there, it makes new ones without tokens, as no
+    model need be open for a report. Raises StorageError (existing files are unchanged), and RecordError if the saved
+    tables are damaged.
     """
     samples, manifest, path = list(samples), folder.manifest, folder.path
     tables = _tables(folder.tables(), suites)
@@ -227,14 +227,14 @@ def _tables(kept: list[SuiteTables], suites: Sequence[Suite]) -> list[SuiteTable
 
 
 def _json(value: Any) -> bytes:
-    """Indented."""
+    """The value as indented JSON."""
     return msgspec.json.format(encode_json(value), indent=1) + b"\n"
 
 
 def publish(path: Path) -> Summary:
     """Count the samples and write everything that is made from them.
 
-    Raises StorageError, RecordError where this is not a result, SuiteError where a saved suite was damaged.
+    Raises StorageError, RecordError if this is not a result, SuiteError if a saved suite is damaged.
     """
     folder = ResultFolder.open(path)
     suites = [parse_suite(folder.suite(used.name), where=used.name) for used in folder.manifest.suites]

@@ -1,4 +1,4 @@
-"""The data of the report's template: the figures as rows and cells, so that the template counts nothing."""
+"""The data for the report's template: the figures as rows and cells, so that the template computes nothing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from glyphscope.evals.results.words import REASON_WORDS, comparison_words, concl
 from glyphscope.evals.statistics import Share
 
 MOST_OF_A_REASON = 40
-"""Samples that are listed of one reason to fail."""
+"""The most samples that are listed for one reason of failure."""
 MOST_JUDGED = 200
-"""Verdicts of judge models that are listed."""
+"""The most verdicts of judge models that are listed."""
 MOST_MARKS = 30_000
-"""Samples with individual marks; of more, the scenarios have only counts."""
+"""The most samples with individual marks; with more, scenarios have only counts."""
 SHADES = 6
-"""Colours of the matrix, from nothing right to all."""
+"""The number of colours in the matrix, from none right to all right."""
 
 CONTROL = "control: no call expected"
 
@@ -52,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Mark:
-    """A trial: a sign, what it says, and where its record is, empty where it may not be linked."""
+    """A trial: a sign, its meaning, and the link to its record, empty if it must not be linked."""
 
     sign: str
     kind: str
@@ -73,7 +73,7 @@ class ScenarioLine:
 
 @dataclass(frozen=True)
 class ReasonGroup:
-    """The samples that failed for one reason first. `more` are not listed."""
+    """The samples whose first failure has this reason. `more` are not listed."""
 
     reason: str
     words: str
@@ -89,7 +89,7 @@ class ReasonGroup:
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison in words, and what may be concluded."""
+    """A comparison in words, and its conclusion."""
 
     measure: str
     words: str
@@ -100,7 +100,7 @@ class Compared:
 def matrix(
     manifest: Manifest, arms: Sequence[str], rows: Sequence[Row]
 ) -> tuple[list[Column], dict[str, list[Cell]]]:
-    """Columns in the suites' order, groups in that of their names, control samples last; cells by arm."""
+    """Columns in the order of suites, groups by name, control samples last; cells by arm."""
     found: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for row in rows:
         found.setdefault((row.suite, _group(row)), {}).setdefault(row.arm, []).append(row)
@@ -123,7 +123,7 @@ def _cell(rows: Sequence[Row], place: str) -> Cell:
 def blocks_of(
     columns: Sequence[Column], arms: Sequence[str], samples: Sequence[Sample]
 ) -> list[tuple[Column, list[ScenarioLine]]]:
-    """The scenarios of each column of the matrix; within a group, those that most arms fail come first."""
+    """The scenarios of each column of the matrix; within a group, those with the most failures first."""
     marked = len(samples) <= MOST_MARKS
     found: dict[tuple[str, str], dict[str, dict[str, list[Sample]]]] = {}
     for sample in sorted(samples, key=lambda s: s.trial):
@@ -212,14 +212,14 @@ def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGr
 
 
 def judged_of(samples: Sequence[Sample]) -> tuple[list[tuple[Sample, JudgeVerdict]], int]:
-    """The judge's verdicts, those that did not pass first, and how many more there are."""
+    """The judge's verdicts, those that did not pass first, and the number of further ones."""
     found = [(sample, verdict) for sample in samples for verdict in sample.judged]
     found.sort(key=lambda each: each[1].passed is True)
     return found[:MOST_JUDGED], max(0, len(found) - MOST_JUDGED)
 
 
 def compared(manifest: Manifest, summary: Summary, labels: Mapping[str, str]) -> list[Compared]:
-    """All comparisons in words, by measure as MEASURES has them."""
+    """All comparisons in words, in the order of MEASURES."""
     arms = {arm.id: arm for arm in manifest.arms}
     counts = Counter(comparison.measure for comparison in summary.comparisons)
     return [

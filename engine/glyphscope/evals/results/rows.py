@@ -1,4 +1,4 @@
-"""The parts of a sample that figures need, and figures over some of them. A row is small: a million of them fit."""
+"""The parts of a sample that figures need, and figures over them. Rows are small: a million of them fit in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A sample without its texts. `answer` identifies a text; `reason` is empty where nothing failed."""
+    """A sample without its texts. `answer` identifies a text; `reason` is empty if nothing failed."""
 
     arm: str
     suite: str
@@ -63,21 +63,21 @@ def row_of(sample: Sample) -> Row:
 
 
 def rows_of(samples: Iterable[Sample]) -> list[Row]:
-    """In the samples' order; one that is there twice (made again) counts once, by its last."""
+    """The rows in the samples' order; of a sample that was made again, only the last one counts."""
     return list({sample.id: row_of(sample) for sample in samples}.values())
 
 
 def counted(words: Iterable[str]) -> dict[str, int]:
-    """By word, the most frequent first; those of one frequency by the alphabet. Empty words do not count."""
+    """The counts by word, most frequent first, then alphabetically. Empty words do not count."""
     counts = Counter(word for word in words if word)
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def figures(rows: Sequence[Row], *, greedy: bool | None = None) -> Figures:
-    """Over these rows, of one arm.
+    """The figures over these rows of one arm.
 
-    Intervals are for scenarios like these: the trials of each are a cluster. With `greedy` given, the rows are those
-    of one scenario, and intervals are for it alone: each trial is a case, but greedy ones, of an arm, are one together.
+    Intervals are for scenarios like these: the trials of each are a cluster. If `greedy` is given, the rows belong to
+    one scenario, and intervals are for it alone: each trial is a case, but an arm's greedy trials count as one.
     """
     answered = [row for row in rows if row.answered]
     ok = sum(row.ok for row in answered)

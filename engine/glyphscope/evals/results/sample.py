@@ -1,4 +1,4 @@
-"""One sample: a scenario, asked once of one arm. A line of `samples.jsonl`, and all that figures are made from."""
+"""One sample: one run of a scenario in an arm. A line of `samples.jsonl`, from which all figures are made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Reason: TypeAlias = Literal[
 ]  # fmt: skip
 """The reasons why a sample is not ok. A sample counts under its first one.
 
-LENGTH is a text that was valid so far when the limit of tokens cut it off: its end is unknown, so it does not count as
+LENGTH is a text that was valid so far when the token limit cut it off: its end is unknown, so it does not count as
 unparsable.
 
 Those in `NO_ANSWER` are not answers of the model: figures count them separately.
@@ -30,7 +30,7 @@ NO_ANSWER: frozenset[Reason] = frozenset(
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """`code` is the validator's, where it is its verdict; `path` the argument; `turn` the user's turn, from 1."""
+    """`code` is the validator's, if it is its verdict; `path` is the argument; `turn` the user's turn, from 1."""
 
     reason: Reason
     detail: str = ""
@@ -40,7 +40,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that the model made. `ok` None where it was not executed."""
+    """A call that the model made. `ok` is None if it was not executed."""
 
     tool: str
     arguments: dict[str, Any]
@@ -48,9 +48,9 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge model's verdict on a turn: `passed` None where there is none, and `error` says why.
+    """A judge model's verdict on a turn; if there is none, `passed` is None and `error` is the reason.
 
-    `prompt` is the user's message that the judge got, `reason` its own words, `run` the path of its record in the
+    `prompt` is the user message sent to the judge, `reason` the judge's own text, `run` the path of its record in the
     result's folder.
     """
 
@@ -68,16 +68,16 @@ class JudgeVerdict(msgspec.Struct, frozen=True, kw_only=True):
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a sample. The verdicts are for all of its turns together, and costs are added up.
 
-    `id` is arm, suite, scenario and trial. `parsed` is about the model's own texts, before any repair: None where it is
-    not known (the run was stopped before its text ended, for another reason) or text is an answer. `valid` is
+    `id` is arm, suite, scenario and trial. `parsed` is about the model's own texts, before any repair: None if it is
+    not known (the run was stopped before its text ended, for another reason) or if text is an answer. `valid` is
     whether there was a valid call (or none was expected and none made).
-    `right_tool` and `right_arguments` are None where no call is expected. `ok` is the verdict on all expectations.
-    `prompt_tokens` are those of all prompts together, as an endpoint bills them; `instructions` is the
-    cost of the first one without the user's words and the chat template: rules, tools, examples. `decoded` counts
-    generated tokens, `forced` those without a choice; `bytes` and `characters` are the text's. `stopped_at` is the
-    deciding character of an early abort, `saved` the tokens saved, measured by continuing it, None where that was not
-    measured. `runs` are the records' paths in the folder, one a turn. `judged` are the judge's verdicts; the judge's
-    costs are not part of the other figures. Times are milliseconds.
+    `right_tool` and `right_arguments` are None if no call is expected. `ok` is the verdict on all expectations.
+    `prompt_tokens` is the total over all prompts, as an endpoint bills them; `instructions` is the cost of the first
+    prompt without the user's text and the chat template: rules, tools, examples. `decoded` counts generated tokens,
+    `forced` those without a choice; `bytes` and `characters` measure the text. `stopped_at` is the deciding character
+    of an early abort, `saved` the tokens saved, measured by continuing it, None if that was not measured. `runs` are
+    the records' paths in the folder, one per turn. `judged` are the judge's verdicts; the judge's costs are not part of
+    the other figures. Times are milliseconds.
     """
 
     id: str

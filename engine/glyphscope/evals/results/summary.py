@@ -1,6 +1,6 @@
-"""From samples to figures: by arm and what it is broken down by, by scenario, and as rows of a table.
+"""Makes figures from samples: by arm with its breakdowns, by scenario, and as rows of a table.
 
-Every sample is looked at once, and what is kept of it is small.
+Every sample is read once, and only a small row of it is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def summarise(manifest: Manifest, samples: Iterable[Sample]) -> Summary:
-    """`summary.json`. A sample that is there twice counts once, by its last."""
+    """`summary.json`. Of a sample that is there twice, the last one counts."""
     by_arm = _by_arm(manifest, rows_of(samples))
     places: dict[int, int] = {}
     marks = {arm: marks_of([r for r in rows if not r.control], places) for arm, rows in by_arm.items()}
@@ -48,7 +48,7 @@ def by_scenario_and_strategy(manifest: Manifest, samples: Iterable[Sample]) -> S
     """`summary_by_scenario_and_strategy.json`: the same by strategy, over all arms that have it.
 
     Strategies are named as in arms' ids: `suite` for each suite's own, `+repair2` for two repairs, and `.baseline`
-    for arms without what is recommended for their models.
+    for arms without the recommended settings of their models.
     """
     names = {
         arm.id: arm.strategy_id + ("" if arm.workarounds == "production" else ".baseline")
@@ -60,7 +60,7 @@ def by_scenario_and_strategy(manifest: Manifest, samples: Iterable[Sample]) -> S
 def _by_arm(manifest: Manifest, rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Arms in the manifest's order, without those that have no samples.
 
-    Their rows are in a fixed order, so that the last digits of figures do not depend on the order of completion.
+    Their rows are sorted, so that the last digits of figures do not depend on the order of completion.
     """
     suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
     found: dict[str, list[Row]] = {arm.id: [] for arm in manifest.arms}
@@ -146,7 +146,7 @@ def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:
 
 
 def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """The titles and rows as CSV, in cells that a spreadsheet takes as they are."""
+    """The titles and rows as CSV, in cells that a spreadsheet does not interpret."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\r\n")
     table.writerow(columns)
@@ -180,7 +180,7 @@ def _mean(spread: Spread | None) -> float | None:
 
 
 def _spreadsheet_cell(value: object) -> object:
-    """A value for a cell of CSV, with an apostrophe where a spreadsheet would take it for a formula."""
+    """A value for a cell of CSV, with an apostrophe if a spreadsheet would treat it as a formula."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""A suite's tables that need no answer of a model: the validator's verdict on texts, and how large calls are."""
+"""A suite's tables that need no answer of a model: the validator's verdicts on texts, and the sizes of calls."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _CLAIMED_AS: dict[str, tuple[Style, ...]] = {
     "json": ("json", "json-spaced", "openai"),
     "glyph": ("glyph", "glyph-canonical"),
 }
-"""The styles that a claim for a notation may mean, the nearest at hand first."""
+"""The styles that a claim for a notation may mean, the most likely first."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """A text and the validator's verdict: whether its tool is allowed, the first code, and the deciding character.
 
-    `char` counts code points from 0, None where nothing is wrong; `decided_by` is the text before it, and it. `fits`:
-    whether tool and code are what the suite expects.
+    `char` counts code points from 0, None for a valid text; `decided_by` is the text up to and including it. `fits`:
+    whether tool and code are as the suite expects.
     """
 
     text: str
@@ -74,9 +74,9 @@ def suite_tables(
     *,
     model: str = "",
 ) -> SuiteTables:
-    """`registry` is the suite's own (`suite_registry(suite, None)`); `count_tokens` is the model's, named `model`.
+    """`registry` is the suite's own (`suite_registry(suite, None)`); `count_tokens` is a function of the model `model`.
 
-    Raises NotationError for a size row that a notation cannot hold, and what `count_tokens` raises.
+    Raises NotationError for a size row that a notation cannot express, and the errors of `count_tokens`.
     """
     sizes = tuple(_sized(row, count_tokens) for row in suite.sizes)
     return SuiteTables(
@@ -187,5 +187,5 @@ def _saved(sizes: Sequence[SizeResult], base: Style, style: Style, unit: str) ->
 
 
 def _less(was: int, now: int) -> str:
-    """`11.5% fewer`, as a share of what it was."""
+    """`11.5% fewer`, as a share of `was`."""
     return f"{percent(abs(was - now) / was if was else 0.0)} {'fewer' if now <= was else 'more'}"

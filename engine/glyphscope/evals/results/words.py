@@ -67,14 +67,14 @@ _VALUES: dict[tuple[str, object], str] = {
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
-    """The distinguishing settings of each arm, by id: `glyph · mask`. Of a single one, its model."""
+    """The distinguishing settings of each arm, by id: `glyph · mask`. The model, if there is only one arm."""
     names = varied(arms) or ["model"]
     labels = {arm.id: " · ".join(_short(name, arm) for name in names) for arm in arms}
     return labels if len(set(labels.values())) == len(labels) else {arm.id: arm.id for arm in arms}
 
 
 def sample_words(manifest: Manifest, arm: str, suite: str, scenario: str, trial: int) -> str:
-    """A sample's name for people, such as `search-news · mask`: of arm, suite and trial only what the result varies."""
+    """A sample's readable name, such as `search-news · mask`; arm, suite and trial only if the result varies them."""
     parts = [scenario]
     if len(manifest.suites) > 1:
         parts.insert(0, suite)
@@ -101,9 +101,9 @@ def _short(name: str, arm: Arm) -> str:
 
 
 def comparison_words(comparison: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
-    """One sentence: who was right how often, the difference with its interval, the test and what it rests on.
+    """One sentence: how often each was right, the difference with its interval, the test and the number of its cases.
 
-    `labels` are short names: for arms that differ in several things, and for what the two have in common.
+    `labels` are short names: for arms that differ in several settings, and for the settings that the two share.
     """
     c = comparison
     first, second = arms.get(c.first), arms.get(c.second)
@@ -133,7 +133,7 @@ def _in_common(c: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]
 
 
 def value_words(differ: str, arm: Arm) -> str:
-    """An arm's value of what differs, as a subject."""
+    """An arm's value of the differing setting, as the subject of a sentence."""
     value = getattr(arm, differ)
     if differ == "repair":
         return pluralize(value, "repair") if value else "no repair"
@@ -147,7 +147,7 @@ def mcnemar_words(p: float, *, exact: bool) -> str:
 
 
 def pairs_words(comparison: Comparison) -> str:
-    """`50 pairs`, or how many scenarios they are of."""
+    """`50 pairs`, with the number of scenarios if it is another."""
     pairs = pluralize(comparison.pairs, "pair")
     if comparison.scenarios == comparison.pairs:
         return pairs
@@ -180,20 +180,20 @@ def sensitivity_words(sensitivity: Sensitivity, labels: Mapping[str, str]) -> st
 
 
 def p_words(p: float) -> str:
-    """`p = 0.012`, never more exact than it is."""
+    """`p = 0.012`, without meaningless digits."""
     if p < 0.0001:
         return "p < 0.0001"
     return f"p = {p:.2f}" if p >= 0.1 else f"p = {p:.2g}"
 
 
 def points(difference: float, n: int) -> str:
-    """`+72`: percentage points with a sign, and with a digit after the point where `n` is large enough for it."""
+    """`+72`: percentage points with a sign, and with a decimal if `n` is large enough for it."""
     text = f"{difference * 100:+.{int(n >= 500)}f}".replace("-", "−")
     return text[1:] if not float(text[1:]) else text
 
 
 def interval_words(share: Share) -> str:
-    """`[65, 93]`, in percent; a dash where nothing was counted."""
+    """`[65, 93]`, in percent; a dash if nothing was counted."""
     return f"[{share.low * 100:.0f}, {share.high * 100:.0f}]" if share.n else "–"
 
 

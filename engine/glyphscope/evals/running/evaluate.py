@@ -1,4 +1,4 @@
-"""An evaluation: the plan's missing samples, made one after the other or several at once.
+"""An evaluation: makes the plan's missing samples, one after another or several at once.
 
 Each model is opened once for each of the `jobs`. Failures stay local: a run that fails is a failed sample, and a model
 that cannot be opened, or fails repeatedly, costs only its own arms.
@@ -48,7 +48,7 @@ from glyphscope.sessions.files import now
 Opener: TypeAlias = Callable[[str], Model]
 
 PATIENCE = 5
-"""How often a model may fail one after the other (die, not be reached) before its other samples are left out."""
+"""The number of consecutive failures of a model (died, not reached) after which its other samples are left out."""
 
 
 def evaluate(
@@ -61,12 +61,12 @@ def evaluate(
     control: Control | None = None,
     allow_python: bool = False,
 ) -> Generator[Progress, None, None]:
-    """Make the samples and save each in the folder, a new one below `out`, or `resume`, which is continued.
+    """Make the samples and save each in the folder: a new one below `out`, or `resume`, which is continued.
 
     With `again`, samples without an answer (the model died or was not reached) are made again.
-    Closing the iterator stops, as `control.stop()` does from any thread. `allow_python` is the user's consent to run
-    the suites' Python functions. Raises StorageError where nothing can be written, RecordError where `resume` is
-    another plan's; the samples so far are in the folder. Raises GlyphscopeError, before anything is written,
+    Closing the iterator stops the evaluation, as does `control.stop()`, from any thread. `allow_python` is the user's
+    consent to run the suites' Python functions. Raises StorageError if nothing can be written, RecordError if `resume`
+    belongs to another plan; the samples so far are in the folder. Raises GlyphscopeError, before anything is written,
     without that consent, and for a judge that is not named or cannot be opened.
     """
     control = control or Control()
@@ -99,7 +99,7 @@ def evaluate(
 
 
 def _judges(needs: Needs, opener: Opener, stack: ExitStack) -> dict[str, ModelJudge]:
-    """The judge of each suite that has rubrics; one that several name is opened once. Raises ModelError."""
+    """The judge of each suite that has rubrics; a shared one is opened once. Raises ModelError."""
     judges: dict[str, ModelJudge] = {}
     for name in dict.fromkeys(needs.judges.values()):
         try:
@@ -138,13 +138,13 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
 
 
 def _common_settings(settings: Matrix | Manifest) -> dict[str, Any]:
-    """The settings of a matrix that its manifest has too."""
+    """The settings that a matrix and its manifest have in common."""
     return {name: getattr(settings, name) for name in ("trials", "seed", "jobs", "savings", "judge")}
 
 
 @dataclass
 class _Work:
-    """The shared state of all models' samples: the folder, the number of those `done`, the forecast for the others."""
+    """The shared state of all models' samples: the folder, the number `done`, the forecast for the others."""
 
     plan: Plan
     folder: ResultFolder
@@ -156,7 +156,7 @@ class _Work:
     done: int
 
     def of_model(self, name: str, todo: list[Planned], jobs: int) -> Iterator[Progress]:
-        """Make the samples of one model. Its jobs report to this thread, which alone writes."""
+        """Make the samples of one model. Its jobs report to this thread, which alone writes the samples."""
         with ExitStack() as stack:
             models: list[Model] = []
             try:
@@ -180,7 +180,7 @@ class _Work:
                 yield item
                 continue
             if item.stopped or (why and not item.sample.answered):
-                continue  # a stopped one is dropped, and one that failed after the patience was over says nothing new
+                continue  # a stopped one is dropped, and so is a failed one after the limit
             sample = self.writer.add(item.sample, item.runs)
             self.done += 1
             self.forecast.add(sample.id, item.seconds)
@@ -199,7 +199,7 @@ class _Work:
         return ModelMissing(name, why)
 
     def _opened(self, name: str, model: Model) -> None:
-        """Save the facts about an open model: itself, its arms' sampling, and its token counts of calls."""
+        """Save the facts about an open model: its info, its arms' sampling, and its token counts of calls."""
         manifest = self.folder.manifest
         arms = [arm for arm in manifest.arms if arm.model == name]
         sampling = {arm.id: profile(arm.profile).of(model.info.name, manifest.seed) for arm in arms}
@@ -222,7 +222,7 @@ class _Work:
 
 
 def _counter(model: Model) -> Callable[[str], int] | None:
-    """How the model counts tokens; None where it cannot, as an endpoint without a tokenizer to ask."""
+    """The model's function to count tokens; None if it cannot, like an endpoint without a tokenizer."""
     try:
         model.count_tokens("")
     except GlyphscopeError:
@@ -231,8 +231,8 @@ def _counter(model: Model) -> Callable[[str], int] | None:
 
 
 def saved_plan(folder: ResultFolder) -> Plan:
-    """The plan of a result, with the same samples. Raises StorageError for a suite that is gone, SuiteError and
-    RecordError for one that is not as it was asked.
+    """The plan of a result, with the same samples. Raises StorageError for a missing suite, SuiteError and RecordError
+    for one that was changed.
     """
     manifest = folder.manifest
     suites = tuple(_suites(folder))

@@ -1,8 +1,8 @@
-"""How long the samples that are left will take, by those that were made.
+"""The forecast of the time for the remaining samples, from the finished ones.
 
-What a sample takes depends on its arm (a text that is stopped at its first error is short), and on whether its prompt
-begins like the one before it: else all of it has to be read. Both are known in advance, so samples are counted in
-kinds by them; within a kind, scenarios differ, and that averages out.
+The time of a sample depends on its arm (a text that is stopped at its first error is short), and on whether its prompt
+begins like the previous one: otherwise all of it must be read. Both are known in advance, so samples are grouped into
+kinds by them; within a kind, scenarios differ, which averages out.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from glyphscope.evals.matrix.plan import Planned
 
 
 class _Kind(NamedTuple):
-    """Samples that take as long: of an arm, those with another prompt than the sample before, and those without."""
+    """Samples that take about as long: those of an arm whose prompt differs from the previous one's, or does not."""
 
     arm: str
     reads: bool
 
 
 class Forecast:
-    """Of samples in the order in which they are made. Times are those of one job, in seconds.
+    """The forecast for samples in the order in which they are made. Times are for one job, in seconds.
 
-    The first sample of all warms up what the others find ready, so it counts only while nothing else is known of its
-    kind.
+    The very first sample includes a warm-up, so it counts only while nothing else is known of its kind.
     """
 
     def __init__(self, planned: Iterable[Planned]) -> None:
@@ -41,7 +40,7 @@ class Forecast:
         self._warmed_up: _Kind | None = None
 
     def add(self, id: str, seconds: float) -> None:
-        """That sample was made, and took so long."""
+        """Record the time of a finished sample."""
         kind = self._kinds[id]
         self._left[kind] -= 1
         if kind == self._warmed_up:
@@ -52,19 +51,19 @@ class Forecast:
         insort(self._took[kind], seconds)
 
     def cancel_arms(self, arms: Iterable[str]) -> None:
-        """Nothing more is made of these arms."""
+        """Drop the remaining samples of these arms."""
         for arm in arms:
             for reads in (True, False):
                 self._left[_Kind(arm, reads)] = 0
 
     @property
     def left(self) -> float:
-        """The time for all that is left; 0 before anything was made."""
+        """The time for all remaining samples; 0 before the first one is finished."""
         return sum(number * self._seconds(kind) for kind, number in self._left.items() if number)
 
     def _seconds(self, kind: _Kind) -> float:
-        """The mean of its kind, or of the kinds most like it where it was not met, drawn to the mean of all samples as
-        if one more had taken that long: of two or three samples a single long text must not decide.
+        """The mean of its kind, or of the most similar kinds if it has no samples yet, pulled towards the mean of all
+        samples as if one more had taken that long: a single long text must not dominate two or three samples.
         """
         usual, _ = self._mean(self._took)
         of_arm = [each for each in self._took if each.arm == kind.arm]
@@ -76,15 +75,15 @@ class Forecast:
         return usual
 
     def _mean(self, kinds: Iterable[_Kind]) -> tuple[float, int]:
-        """The mean of these kinds, and of how many samples; 0.0 of none."""
+        """The mean of these kinds, and the number of samples; 0.0 without any."""
         took = [self._took.get(each, []) for each in kinds]
         made = sum(map(len, took))
         return sum(map(_total, took)) / made if made else 0.0, made
 
 
 def _total(took: list[float]) -> float:
-    """Of sorted times. A text that ran to its limit among few others says little about the rest: it counts as a
-    multiple of the median at most, which grows with their number.
+    """The sum of sorted times. A text that ran to its limit among few others says little about the rest: it counts as
+    at most a multiple of the median, which grows with their number.
     """
     if len(took) < 3:
         return sum(took)

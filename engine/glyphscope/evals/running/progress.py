@@ -13,7 +13,7 @@ from glyphscope.evals.results.sample import Sample
 
 @dataclass(frozen=True)
 class Begun:
-    """The folder is there; `done` of the manifest's `planned` samples were in it before."""
+    """The folder exists; `done` of the manifest's `planned` samples were already in it."""
 
     folder: Path
     manifest: Manifest
@@ -37,7 +37,7 @@ class ModelMissing:
 
 @dataclass(frozen=True)
 class SampleBegun:
-    """A sample is being made: a scenario of a suite, asked of an arm; `trial` counts from 1."""
+    """A sample is begun: a scenario of a suite in an arm; `trial` counts from 1."""
 
     id: str
     arm: str
@@ -49,7 +49,7 @@ class SampleBegun:
 @dataclass(frozen=True)
 class SampleGrew:
     """The model writes: `tokens` so far, and the end of the `text`. The first token is reported at once, later ones a
-    few times a second. With a `judge`, the name of the judge model, they are that model's: 0 while it reads its prompt.
+    few times per second. With `judge`, the name of the judge model, both are that model's: 0 while it reads its prompt.
     """
 
     id: str
@@ -69,7 +69,7 @@ class SampleDone:
 
 @dataclass(frozen=True)
 class Ended:
-    """The last report. `complete`: every possible sample is there; if not, the result can be continued."""
+    """The last report. `complete`: every possible sample is in the folder; if not, the result can be continued."""
 
     folder: Path
     complete: bool
@@ -102,7 +102,7 @@ class Control:
         self._going.set()
 
     def wait(self, ended: threading.Event) -> bool:
-        """Wait while it is paused; returns whether to continue. `ended` ends the waiting, as `stop` does."""
+        """Wait while paused; returns whether to continue. `ended` ends the wait, as does `stop`."""
         while not self._going.wait(_LOOK_SECONDS) and not ended.is_set():
             pass
         return not (self.stopped.is_set() or ended.is_set())

@@ -1,4 +1,4 @@
-"""From an arm and a scenario to the run's request."""
+"""Makes a run's request from an arm and a scenario."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def request_for(
     *,
     presets: Sequence[str] = (),
 ) -> RunRequest:
-    """The scenario's first prompt, asked of the arm, with the tools of `registry`.
+    """The request with the scenario's first prompt and the arm's settings, with the tools of `registry`.
 
     The scenario's members override the suite's, which override the arm's; nested settings (`loop`,
     `router`, `repair`) are merged by their members. `presets` of the tool loop come before all of these. Nothing
@@ -76,7 +76,7 @@ def _of_arm(arm: Arm, suite: Suite) -> dict[str, Any]:
 
 
 def _merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Both, `over` winning; the settings of settings by their members."""
+    """Both, with precedence for `over`; nested settings are merged by their members."""
     merged = {**under, **over}
     for name in ("loop", "router", "repair"):
         if name in under and isinstance(over.get(name), dict):
@@ -85,7 +85,7 @@ def _merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _loop(members: dict[str, Any], presets: Sequence[str]) -> dict[str, Any]:
-    """The loop's settings: presets first, those of the suite after the recommended ones, then what is said by name."""
+    """The loop's settings: the recommended presets, the suite's presets, then settings given by name."""
     said = dict(members.get("loop", {}))
     names = [*(presets if members["strategy"] == "loop" else ()), *said.pop("presets", ())]
     composed = msgspec.to_builtins(compose(list(dict.fromkeys(names)))) if names else {}

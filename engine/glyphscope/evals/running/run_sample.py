@@ -1,4 +1,4 @@
-"""One sample: the scenario's runs, one after the other in one conversation, judged, and their prices added up."""
+"""One sample: the scenario's runs in one conversation, judged, with their costs added up."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from glyphscope.text.shorten import shorten
 from glyphscope.tools.demo import DemoTools
 
 ALTERNATIVES = 5
-"""Recorded alternatives of each token: enough to see what else it could have been, in a third of the room of ten."""
+"""Recorded alternatives of each token: enough to see the likely others, in a third of the space of ten."""
 
 MAX_TEXT = 4_000
 """Characters of a text in `samples.jsonl`; the record has all of it."""
 
 GREW_SECONDS, GREW_TEXT = 0.2, 200
-"""Time between two reports of a text that is being written, and the characters of its end that they have."""
+"""Seconds between two reports of a text that is being written, and the characters of its end in a report."""
 
 OF_THE_USER = frozenset({"user", "template", "history", "begun"})
 """The parts of a prompt other than instructions."""
@@ -59,12 +59,12 @@ def run_sample(
     assertions: AssertionOptions = NO_ASSERTIONS,
     interact: Interact | None = None,
 ) -> SampleAndRuns:
-    """The sample, and the events of its runs, then of its judge's. One that was cancelled in the middle has the outcome
-    `cancelled`, and no verdict.
+    """The sample, and the events of its runs, then of its judge's runs. One that was cancelled in the middle has the
+    outcome `cancelled` and no verdict.
 
-    Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
-    continued, where that can be done; which ones, the sample's id decides. `grew` gets the text as it is written.
-    `interact` replaces the scripted tools.
+    An error in the request is a failure of the sample. `savings` is the share of aborted runs that are continued, if
+    possible; the sample's id decides which. `grew` receives the text as it is written. `interact` replaces the scripted
+    tools.
     """
     runs = _Runs(planned.id, grew)
     demo = DemoTools() if planned.scenario.demo else None
@@ -110,7 +110,7 @@ def run_sample(
 
 
 class _Runs:
-    """The runs of a sample, one for each turn: events and states. `grew` gets the text as it is written."""
+    """The runs of a sample, one for each turn: events and states. `grew` receives the text as it is written."""
 
     def __init__(self, id: str, grew: Callable[[SampleGrew], object] | None) -> None:
         self.events: list[list[AnyEvent]] = []
@@ -216,14 +216,14 @@ def _instructions(state: RunState) -> int:
 
 
 def _chosen(id: str, share: float) -> bool:
-    """Whether a sample is among that share of all; always the same ones are."""
+    """Whether a sample is among that share of all; the choice is always the same."""
     place = int.from_bytes(hashlib.sha256(f"savings {id}".encode()).digest()[:4], "big")
     return place < share * 2**32
 
 
 def _can_continue(request: RunRequest, states: Sequence[RunState]) -> bool:
-    """Whether the run has a single text, which was stopped: after a repair or in a later turn, its continuation would
-    be unknown.
+    """Whether the run has a single text, which was stopped: after a repair or in a later turn, the continuation is
+    unknown.
     """
     written = sum(bool(stage.tokens) for state in states for stage in state.stages)
     stopped = len(states) == 1 and states[0].aborted is not None
@@ -231,7 +231,7 @@ def _can_continue(request: RunRequest, states: Sequence[RunState]) -> bool:
 
 
 def _saved(request: PreparedRequest, events: Sequence[AnyEvent], model: Model) -> int | None:
-    """The tokens that stopping saved; None where the run could not be continued."""
+    """The tokens that stopping saved; None if the run could not be continued."""
     state = run_state(continue_aborted(request, events, model))
     decoded = run_state(events).finished
     if state.finished is None or decoded is None or state.outcome == "cancelled":

@@ -16,7 +16,7 @@ from glyphscope.tools import CallOptions, Outcome
 from glyphscope.tools.demo import DemoTools
 
 SCRIPTED = "scripted"
-"""The name under which a request's `sources` know them."""
+"""The name of this source in a request's `sources`."""
 
 
 class ScriptedTools:
@@ -68,7 +68,7 @@ class ScriptedTools:
         """Do nothing: it has no resources."""
 
     def _next(self, tool: str, arguments: dict[str, Any]) -> ScriptedResult | None:
-        """The first entry that still holds for the call, used once more."""
+        """The first entry that still applies to the call, counted as used once more."""
         with self._lock:
             for place, entry in enumerate(self._script):
                 if entry.tool != tool or (entry.times and self._used[place] >= entry.times):

@@ -22,7 +22,7 @@ from glyphscope.models.interface import Model
 SampleRunner: TypeAlias = Callable[
     [Planned, Model, threading.Event, Callable[[SampleGrew], object]], SampleAndRuns
 ]
-"""`run_sample` with its other arguments."""
+"""`run_sample` with its other arguments bound."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class FinishedSample:
 
 
 class SampleQueue:
-    """Samples in their order, for one worker; for several, those with the same prompt go to one of them, and so do
-    prompts that begin alike, as each model has a separate cache. A worker that finds none takes another's last ones.
+    """Samples in their order, for one worker. For several, samples with the same prompt go to the same worker, and so
+    do prompts that begin alike, as each model has a separate cache. An idle worker takes another's last ones.
     """
 
     def __init__(self, samples: Iterable[Planned], workers: int) -> None:
         self._lock = threading.Lock()
-        self._left: dict[Hashable, deque[deque[Planned]]] = {}  # by kind of prompt, those of each prompt
+        self._left: dict[Hashable, deque[deque[Planned]]] = {}  # by kind of prompt, each prompt's samples
         self._taken: dict[int, tuple[Hashable, deque[Planned]]] = {}  # by worker
         if workers == 1:
             self._taken[0] = None, deque(samples)
@@ -57,7 +57,7 @@ class SampleQueue:
             prompt.append(sample)
 
     def next(self, worker: int) -> Planned | None:
-        """The worker's next sample; None where nothing is left. From any thread."""
+        """The worker's next sample; None if nothing is left. From any thread."""
         with self._lock:
             kind, samples = self._taken.get(worker, (None, deque()))
             if samples:
@@ -78,7 +78,7 @@ class SampleQueue:
 class WorkerPool:
     """Threads that make samples, each with a separate model, until none are left or they are stopped.
 
-    A context: leaving it stops the threads and waits for them. `judges` are cancelled with the models.
+    A context manager: leaving it stops the threads and waits for them. `judges` are cancelled with the models.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class WorkerPool:
         self.stop()
 
     def stop(self) -> None:
-        """Ends what is being made, and waits for the threads."""
+        """Cancel the samples in progress, and wait for the threads."""
         self._ended.set()
         while any(thread.is_alive() for thread in self._threads):
             for model in self._models:
-                model.cancel()  # again and again: it may be between two generations
+                model.cancel()  # repeatedly: it may be between two generations
             for judge in self._judges:
                 judge.cancel()
             for thread in self._threads:
@@ -151,7 +151,7 @@ class WorkerPool:
                 sample, runs = self._make(planned, model, self._ended, self._items.put)
                 stopped = self._ended.is_set() and sample.outcome == "cancelled"
                 self._items.put(FinishedSample(planned, sample, runs, time.monotonic() - began, stopped))
-        except BaseException as error:  # a bug, which ends the evaluation in its own thread
+        except BaseException as error:  # a bug, raised in the evaluation's thread
             self._items.put(error)
         finally:
             self._items.put(None)

@@ -1,4 +1,4 @@
-"""Assertions that run only where everything else is right: Python functions first, then the judge model.
+"""Assertions that run only if everything else is right: Python functions first, then the judge model.
 
 Both can fail to give a verdict. Such a sample has no answer, as if the model had not been reached, and `--retry` makes
 it again.
@@ -56,7 +56,7 @@ def assert_all(
 ) -> AssertionResult:
     """The verdict after the assertions of all turns, in order, up to the first failure.
 
-    `on_text` gets a judge's text as it grows.
+    `on_text` receives a judge's text as it grows.
     """
     if not verdict.ok:
         return AssertionResult(verdict)
@@ -79,7 +79,7 @@ class _Work:
         self.runs: list[list[AnyEvent]] = []
 
     def outcomes(self, turns: Sequence[tuple[Expectation, dict[str, Any]]]) -> Iterator[Failure | None]:
-        """Of each assertion, in order; the next one is evaluated when it is asked for."""
+        """The outcome of each assertion, in order; each one is evaluated when it is requested."""
         for number, (expect, result) in enumerate(turns, 1):
             for check in expect.python:
                 yield self._function_failure(check, result, number)
@@ -88,8 +88,8 @@ class _Work:
                 yield self._judge_failure(rubric, result, number)
 
     def _function_failure(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
-        """None where the function returns True."""
-        if not self._options.allow_python:  # `evaluate` rejects the suite earlier: this is the last door
+        """None if the function returns True."""
+        if not self._options.allow_python:  # `evaluate` rejects the suite earlier: this is the last check
             return failure("CHECK_FAILED", f"{check.function}: Python is not allowed", turn)
         try:
             file, name = split_function(check.function)
@@ -104,7 +104,7 @@ class _Work:
         return failure("PYTHON", f"{check.function}: {found.reason or 'returned False'}", turn)
 
     def _judge_failure(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> Failure | None:
-        """None where the judge lets it pass."""
+        """None if the judge passes the result."""
         judge = self._options.judges.get(self._suite.name)
         if judge is None:
             return failure("JUDGE_FAILED", "no judge model is named", turn)

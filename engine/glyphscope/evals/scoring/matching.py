@@ -1,4 +1,4 @@
-"""Whether a call is the expected one, where it differs if not, and the pairs of made and expected calls."""
+"""Comparing a call with the expected one, with the first difference, and pairing made calls with expected ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MOST_WORDS = 200
 
 
 class Matcher:
-    """Compares made calls with expected ones; keeps what it found out of the values, so drop it with them."""
+    """Compares made calls with expected ones; it caches data about the values, so discard it with them."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[bool, bool], Values] = {}
 
     def difference(self, expected: ExpectedCall, tool: str, arguments: dict[str, Any]) -> Difference | None:
-        """The difference from the expected call, the tool before the arguments; None where there is none."""
+        """The difference from the expected call, the tool before the arguments; None if there is none."""
         if tool not in expected.tools:
             return Difference("", wrong_tool(expected, tool))
         return self.of_arguments(expected, arguments)
@@ -73,9 +73,9 @@ def has_all(expected: dict[str, Any], arguments: dict[str, Any]) -> bool:
 
 
 def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> Difference | None:
-    """Where the value breaks a JSON Schema of draft 2020-12, formats included; None where it is valid.
+    """The place where the value violates a JSON Schema of draft 2020-12, formats included; None if it is valid.
 
-    `whole` names the value itself. Patterns cannot hang; a schema with a reference that leads nowhere fits nothing.
+    `whole` names the value itself. Patterns cannot hang; a schema with a reference that leads nowhere accepts nothing.
     """
     try:
         error = Checker(schema).best_error(value)
@@ -108,7 +108,7 @@ def _broken(error: ValidationError) -> str:
 def pair_up(
     expected: int, made: int, fits: Callable[[int, int], bool], *, ordered: bool = False
 ) -> dict[int, int]:
-    """The number of the made call by that of the expected one: as many pairs as possible, each call in one at most.
+    """The index of the made call by the expected one's: as many pairs as possible, each call in at most one.
 
     With `ordered`, the made calls of the pairs are in the order of the expected ones.
     """
@@ -116,7 +116,7 @@ def pair_up(
 
 
 def _in_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
-    """The earliest call for each: if all can have one, they get one this way."""
+    """The earliest call for each: if all can have one, this finds one for all."""
     pairs: dict[int, int] = {}
     start = 0
     for at in range(expected):
@@ -128,7 +128,7 @@ def _in_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> dic
 
 
 def _any_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
-    """A maximum matching: each expected call in turn takes a free one, or one whose holder can have another."""
+    """A maximum matching: each expected call takes a free one, or one whose holder can take another."""
     pairs: dict[int, int] = {}
     holders: dict[int, int] = {}
     for at in range(expected):

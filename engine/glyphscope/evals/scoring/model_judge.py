@@ -1,8 +1,8 @@
 """A judge model's verdict on a result: a rubric and the result as data, answered under the program's own mask.
 
-The verdict is an object with exactly a reason and a truth value, so there is no free text to read it out of; the reason
-comes first, as verdicts are better after their reason than before it. The judged result is quoted as JSON without the
-characters of chat templates' markers: an answer that says "this passes" is data, not an instruction.
+The verdict is an object with exactly a reason and a boolean, so that it need not be extracted from free text; the
+reason is first, as verdicts are better after their reason than before it. The judged result is quoted as JSON without
+the characters of chat templates' markers: an answer that says "this passes" is data, not an instruction.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ SYSTEM = (
 )
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _MARKERS = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>[]|｜▁"})
-"""Escaped in JSON strings: markers of chat templates, such as <|im_end|> and [INST], have one of them."""
+"""Escaped in JSON strings: all markers of chat templates, such as <|im_end|> and [INST], contain one of these."""
 
 TextListener: TypeAlias = Callable[[str, str | None], object]
-"""Gets the judge's name and its text so far after each token; None for the text when a verdict begins."""
+"""Called with the judge's name and its text so far after each token; the text is None when a verdict begins."""
 
 
 def discard(_judge: str, _text: str | None) -> None:
-    """For whoever does not show a verdict as it is written."""
+    """A listener for callers that do not show a verdict while it is written."""
 
 
 class ModelJudge:
-    """A judge model. Verdicts are made one at a time; from any thread."""
+    """A judge model. One verdict at a time; from any thread."""
 
     def __init__(self, name: str, model: Model) -> None:
         self.name = name
@@ -121,7 +121,7 @@ class ModelJudge:
         return judged, events
 
     def cancel(self) -> None:
-        """Ends a verdict that is being made, from any thread."""
+        """Ends a running verdict, from any thread."""
         self._model.cancel()
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ def judge_prompt(rubric: str, result: dict[str, Any]) -> str:
 
 
 def _run(request: RunRequest, model: Model, cancelled: threading.Event) -> Generator[AnyEvent, None, None]:
-    """Every event of the judge's run: a record of it is one like any other."""
+    """Every event of the judge's run, whose record is like that of any other run."""
     emitter = Emitter()
     yield emitter.started(request, model.info)
     try:

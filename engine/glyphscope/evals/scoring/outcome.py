@@ -36,18 +36,18 @@ REASON_OF_CODE: dict[str, Reason] = {
     "PROMPT_FAILED": "BAD_REQUEST",
     "BAD_REQUEST": "BAD_REQUEST",
 }
-"""From the code with which a run failed to the reason of its sample; any other code is the model's failure."""
+"""The reason of a sample by the code with which its run failed; any other code is the model's failure."""
 
 _WHOLE = frozenset({"call", "repair", "executor", "turn", "final"})
 """The kinds of stages that write whole calls, or words in their place."""
 
 _CALL_BEGUN = re.compile(r"\s*[\w.\-]*\{")
-"""A brace, or the head form of GLYPH."""
+"""A brace, or GLYPH's head form."""
 
 
 @dataclass(frozen=True)
 class MadeCall:
-    """A call, and its result where it was executed."""
+    """A call, and its result if it was executed."""
 
     made: ModelCall
     result: ToolResult | None = None
@@ -67,9 +67,9 @@ class NoAnswer:
 
 @dataclass(frozen=True)
 class TextFault:
-    """The error of a text without a result; `syntax` where it is outside the notation.
+    """The error of a text without a result; `syntax`: it is outside the notation.
 
-    `cut`: it has no error, but reached the limit of tokens.
+    `cut`: it has no error, but reached the token limit.
     """
 
     violation: Violation
@@ -78,7 +78,7 @@ class TextFault:
 
 
 class RunReading:
-    """A run to its end, or so far."""
+    """A run, finished or so far."""
 
     def __init__(self, state: RunState) -> None:
         self.state = state
@@ -100,7 +100,7 @@ class RunReading:
 
     @property
     def reason(self) -> str:
-        """How it ended: the reason of its end, or the code with which it failed."""
+        """The reason of the run's end, or the code with which it failed."""
         if self.state.failed is not None:
             return self.state.failed.code
         return "" if self.state.finished is None else self.state.finished.reason
@@ -138,7 +138,7 @@ class RunReading:
 
     @cached_property
     def _looked_through(self) -> TurnValidator | None:
-        """The last text, looked through for calls; None where there is none, or nothing to look for them with."""
+        """The validator after searching the last text for calls; None without a text, request or registry."""
         request, registry, text = self.request, self.state.whole_registry, self.last_text
         if request is None or registry is None or not text or self.calls:
             return None
@@ -149,7 +149,7 @@ class RunReading:
 
     @property
     def last_text(self) -> str:
-        """The text that the model wrote last."""
+        """The last text that the model wrote."""
         return next((stage.text for stage in reversed(self.texts) if stage.text), "")
 
     @property
@@ -161,7 +161,7 @@ class RunReading:
 
     @property
     def text(self) -> str:
-        """The text to show for it: the answer, the whole call where it was written in parts, or what was written."""
+        """The text to show: the answer, the whole call if it was written in parts, or the last text."""
         if self.state.answer is not None:
             return self.state.answer.text
         if self.state.call is not None and any(stage.kind == "arguments" for stage in self.own):
@@ -170,7 +170,7 @@ class RunReading:
 
     @property
     def parsed(self) -> bool | None:
-        """Whether the model's own texts are of the notation; None where one was stopped for another reason."""
+        """Whether the model's own texts are in the notation; None if one was stopped for another reason."""
         if self._cut_off:
             return None
         verdicts = [_parsed(stage) for stage in self.own]
@@ -180,13 +180,13 @@ class RunReading:
 
     @property
     def _cut_off(self) -> bool:
-        """A call in parts that had no tokens left for the second one."""
+        """Whether a call in parts had no tokens left for the second part."""
         named_only = bool(self.texts) and self.texts[-1].kind == "name" and not self.texts[-1].violations
         return self.reason == "length" and not self.in_loop and not self.calls and named_only
 
     @property
     def fault(self) -> TextFault | None:
-        """The error of the text that ended the run without a result; None where its last one was right."""
+        """The error of the text that ended the run without a result; None if the last text was right."""
         if self.calls and not self.in_loop:
             return None
         if self._cut_off:
@@ -201,7 +201,7 @@ class RunReading:
 
     @property
     def named(self) -> str:
-        """The chosen tool, even without a valid call; empty where none was chosen."""
+        """The chosen tool, even without a valid call; empty if none was chosen."""
         if self.calls:
             return self.calls[-1].made.tool
         for stage in reversed(self.texts):
@@ -211,7 +211,7 @@ class RunReading:
 
     @property
     def codes(self) -> frozenset[str]:
-        """Everything that came up on the way."""
+        """All codes that occurred in the run."""
         codes: set[str | None] = {
             violation.code for stage in self.state.stages for violation in stage.violations
         }
@@ -228,7 +228,7 @@ class RunReading:
 
     @property
     def no_answer(self) -> NoAnswer | None:
-        """Why the model had no say; None where it had."""
+        """The reason why there is no answer of the model; None if there is one."""
         failed, finished = self.state.failed, self.state.finished
         if failed is not None:
             return NoAnswer(
@@ -254,15 +254,15 @@ def _parsed(stage: StageState) -> bool | None:
 
 
 def _by_length(stage: StageState, violation: Violation) -> bool:
-    """Whether it only says that the text has no end, and the limit of tokens is why."""
+    """Whether the violation is only that the text has no end, because of the token limit."""
     return violation.code == "TRUNCATED" and stage.finished is not None and stage.finished.reason == "length"
 
 
 def _not_of_notation(stage: StageState) -> bool:
-    """Whether the first error of the text is its form.
+    """Whether the first error of the text is in its form.
 
     A word at the beginning could be a tool's name in GLYPH's head form, and is an unknown tool there; in JSON it is
-    text before the call, or for a router's answer a value other than an object. Text is the same in all of them.
+    text before the call, or in a router's answer a value other than an object. All of them are treated alike, as text.
     """
     if not stage.violations:
         return False

@@ -24,7 +24,7 @@ _MOST_PLACE = 200
 def subjects(
     scenario: Scenario, turns: Sequence[RunState], workspace: dict[str, Any] | None
 ) -> list[tuple[Expectation, RunReading, dict[str, Any]]]:
-    """Of the run of each turn: the expectations, the reading, and the document for assertions."""
+    """For the run of each turn: the expectations, the reading, and the document for assertions."""
     prompts = (scenario.prompt, *(turn.prompt for turn in scenario.turns))
     return [
         (expect, reading := RunReading(state), subject(prompt, reading, workspace))
@@ -33,8 +33,8 @@ def subjects(
 
 
 def subject(prompt: str, reading: RunReading, workspace: dict[str, Any] | None) -> dict[str, Any]:
-    """`prompt`, `calls` (each with `tool`, `arguments`, and `ok` and `result` where it was executed), `answer` (the
-    final text; None without one), `text` (what the model wrote last) and `workspace` (None without demo tools).
+    """`prompt`, `calls` (each with `tool`, `arguments`, and `ok` and `result` if it was executed), `answer` (the final
+    text; None without one), `text` (the model's last text) and `workspace` (None without demo tools).
     """
     return {
         "prompt": prompt,
@@ -53,9 +53,9 @@ def _call(call: MadeCall) -> dict[str, Any]:
 
 
 def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
-    """The difference from the expected value, at its normalised path; None where there is none.
+    """The difference from the expected value, at its normalised path; None if there is none.
 
-    Raises CheckFailed where the path cannot be evaluated.
+    Raises CheckFailed if the path cannot be evaluated.
     """
     found = select(check.path, result)
     place = _place(check.path)
@@ -72,7 +72,7 @@ def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
 
 
 def _fault(check: PathCheck, value: Any, values: Values) -> str:
-    """The error of one of the values, as the end of a sentence; empty for none."""
+    """The error of one of the values, as the end of a sentence; empty if there is none."""
     if check.equals is not msgspec.UNSET and not values.same(check.equals, value):
         return f"is {shown(value)}, not {shown(check.equals)}"
     if check.any_of and not any(values.same(each, value) for each in check.any_of):

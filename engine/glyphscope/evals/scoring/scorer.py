@@ -1,4 +1,4 @@
-"""The verdict on a scenario: the expectations that were met, and all failures, the first one first.
+"""The verdict on a scenario: the expectations that were met, and all failures in order.
 
 A run that could not be finished says nothing about the model, so it has a single failure. Any other sample counts under
 the first error on the way to a right call: the text, the call's schema, the choice of the tool, its arguments,
@@ -26,9 +26,9 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 MOST_DETAIL = 300
-"""Characters of a failure's words."""
+"""Characters of a failure's description."""
 MOST_FAILURES = 20
-"""Reported failures of one turn: enough for a model with a hundred calls too many."""
+"""The most reported failures of one turn, even for a hundred surplus calls."""
 _MISSED: dict[str, Reason] = {
     "tool_use": "MISSING_CALL",
     "failure_policy": "TOOL_FAILED",
@@ -39,7 +39,7 @@ _MISSED: dict[str, Reason] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The fields of a `Sample` of these names, with their meaning; `text` is the last turn's."""
+    """The fields of a `Sample` with the same names and meaning; `text` is the last turn's."""
 
     parsed: bool | None
     valid: bool
@@ -58,8 +58,8 @@ class Verdict:
 def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str, Any] | None) -> Verdict:
     """The verdict on the runs of a scenario, one for each prompt of the user, in order.
 
-    Fewer of them are a truncated conversation. `workspace` is the demo tools' at the end, None without
-    one. Raises ValueError for no run at all, and for more than there are prompts.
+    Fewer runs are a truncated conversation. `workspace` is the demo tools' workspace at the end, None without
+    one. Raises ValueError for no runs, and for more runs than prompts.
     """
     prompts = len(expectations(scenario))
     if not 0 < len(turns) <= prompts:
@@ -70,7 +70,7 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
         for number, each in enumerate(subjects(scenario, turns, workspace), 1)
     ]
     failures = [each for turn in judged for each in turn.failures]
-    # an assertion that could not be evaluated decides only where nothing else does
+    # an assertion that could not be evaluated decides only if nothing else does
     failures = [each for each in failures if each.reason != "CHECK_FAILED"] or failures
     failures.sort(key=lambda each: each.reason not in NO_ANSWER)
     if len(turns) < prompts and not failures:
@@ -95,20 +95,20 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
 
 
 def _all_known(parsed: Sequence[bool | None]) -> bool | None:
-    """False where one is, else None where one is None."""
+    """False if one is False, otherwise None if one is None."""
     return False if False in parsed else None if None in parsed else True
 
 
 def _all_given(verdicts: Iterator[bool | None]) -> bool | None:
-    """Whether all are true but for those that are None; None where all are."""
+    """Whether all verdicts other than None are true; None if all are None."""
     given = [verdict for verdict in verdicts if verdict is not None]
     return all(given) if given else None
 
 
 class _TurnScore:
-    """One prompt's run against what is expected of it: the verdicts, and the failures in their order.
+    """One prompt's run against its expectations: the verdicts, and the failures in order.
 
-    `_calls` are the calls that were made, `_hidden` those in a text where none was expected.
+    `_calls` are the calls that were made, `_hidden` the calls in a text if none was expected.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class _TurnScore:
 
     @property
     def parsed(self) -> bool | None:
-        """Whether the text was parsed; where text is an answer, it is not an unreadable call."""
+        """Whether the text was parsed; if text is an answer, it is not an unreadable call."""
         parsed = self.reading.parsed
         return None if parsed is False and self._words_will_do else parsed
 
@@ -149,7 +149,7 @@ class _TurnScore:
 
     @property
     def right_tool(self) -> bool | None:
-        """Whether the tools were the expected ones, be their arguments what they may."""
+        """Whether the tools were the expected ones, whatever their arguments."""
         if not self.expect.calls:
             return None
         if not self._calls:
@@ -210,8 +210,8 @@ class _TurnScore:
             )
 
     def _call_failures(self) -> Iterator[Failure]:
-        """The choice of tools, arguments and missing calls; then those that are too many."""
-        # places in `expected` and in `counted`: pairs of right calls, then of calls whose tool alone is right
+        """Failures in tools, arguments and missing calls; then surplus calls."""
+        # indices into `expected` and `counted`: pairs of right calls, then of calls of which only the tool is right
         expected, counted = self.expect.calls, self._counted
         pairs = self._pairs(counted, self._same_call(counted))
         left = [number for number in range(len(counted)) if number not in pairs.values()]
@@ -305,7 +305,7 @@ class _TurnScore:
         )
 
     def _pairs(self, made: Sequence[MadeCall], fits: Callable[[int, int], bool]) -> dict[int, int]:
-        """The place of the made call by that of the expected one."""
+        """The index of the made call by the expected one's."""
         return pair_up(len(self.expect.calls), len(made), fits, ordered=self.expect.ordered)
 
     def _same_tool(self, made: Sequence[MadeCall]) -> Callable[[int, int], bool]:
@@ -320,14 +320,14 @@ class _TurnScore:
         return fits
 
     def _argument_failure(self, at: int, call: MadeCall) -> Failure:
-        """A call of the right tool; one that is right in itself came too early or too late."""
+        """The failure of a call of the right tool; if the call itself is right, it was made too early or too late."""
         found = self._matcher.of_arguments(self.expect.calls[at], call.made.arguments)
         if found is None:
             return self._failure("MISSING_CALL", f"{self._missing_call(at)} in its place: the order is wrong")
         return self._failure("WRONG_ARGUMENTS", f"{call.made.tool}: {found.words}", path=found.pointer)
 
     def _failed_attempt(self, at: int) -> Failure | None:
-        """The expected call was made, and failed each time."""
+        """The failure if the expected call was made, and failed each time."""
         if not self.expect.extra_calls:
             return None
         expected = self.expect.calls[at]
@@ -352,7 +352,7 @@ class _TurnScore:
 def failure(
     reason: Reason, detail: str, turn: int, *, code: Code | Literal[""] = "", path: str = ""
 ) -> Failure:
-    """A failure of a user's turn (from 1), whose words show each character as itself and have a limit."""
+    """A failure in a user's turn (from 1); its description shows all characters visibly and has a limit."""
     words, place = (
         shorten(visible(text[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL) for text in (detail, path)
     )
@@ -360,7 +360,7 @@ def failure(
 
 
 def _answer_faults(rule: FinalText, said: str | None) -> Iterator[str]:
-    """The errors of an answer in words, which is stripped of white space."""
+    """The errors of an answer in words, which has no white space at its ends."""
     if said is None:
         yield "there is no answer in words"
         return

@@ -1,8 +1,8 @@
-"""Whether two values of JSON are the same, and the first place where they are not, in words.
+"""Whether two JSON values are equal, and the first place where they differ, in words.
 
-Every value gets a number, the same for equal ones, from the leaves up and without recursion: comparing costs the size
-of the values however deep they are, and lists as bags cost a sort more. Numbers are written out before they are looked
-up, so that no choice of them makes the look-up slow.
+Every value gets a number, the same for equal ones, from the leaves up and without recursion: comparing takes time
+proportional to the values' size, however deep they are; lists as bags also need a sort. Numbers are looked up by their
+text, so that no choice of them makes the look-up slow.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ from glyphscope.visible import visible
 MOST_SHOWN = 60
 """Characters of a value in a sentence."""
 MOST_STEPS = 60
-"""Levels down to which a difference is followed: the sentence about a deeper one names the level it is below."""
+"""The deepest level to which a difference is followed: for a deeper one, the sentence names this level."""
 MOST_POINTER = 400
 _MOST_ALTERNATIVES = 4
-"""Of the values that would have been right, named in a sentence."""
+"""The most right values that a sentence names."""
 _SHOWN_ITEMS, _SHOWN_LEVELS = 4, 3
 _CONTEXT = 20
 
 
 class Difference(NamedTuple):
-    """Where values part: a JSON Pointer into the one that was made, and what is there and was to be there, in words."""
+    """A difference: a JSON Pointer into the made value, and the actual and the expected value there, in words."""
 
     pointer: str
     words: str
 
 
 class Values:
-    """The values of some comparisons, each with its number; to be dropped with them.
+    """The values of some comparisons, each with its number; discard it with them.
 
-    `unordered`: lists are equal when they have the same items equally often, at any depth. `folded`: texts are equal
-    apart from case and runs of white space. Names in objects are compared exactly.
+    `unordered`: lists are equal if they have the same items equally often, at any depth. `folded`: texts are compared
+    without case and runs of white space. Names in objects are compared exactly.
     """
 
     def __init__(self, *, unordered: bool = False, folded: bool = False) -> None:
         self._unordered, self._folded = unordered, folded
         self._numbers: dict[Any, int] = {}
         self._known: dict[int, int] = {}
-        self._kept: list[Any] = []  # what `_known` knows by its identity has to stay alive
+        self._kept: list[Any] = []  # keeps alive the values that `_known` identifies by their addresses
 
     def same(self, one: Any, other: Any) -> bool:
-        """Whether they are equal: numbers by value, and no number is a truth value."""
+        """Whether they are equal: numbers by value, and no number equals a boolean."""
         return self._number(one) == self._number(other)
 
     def difference(self, expected: Any, made: Any, path: Sequence[str] = ()) -> Difference | None:
-        """The first place where `made` is not as `expected`; None where it is. `path` are the steps to both."""
+        """The first place where `made` differs from `expected`; None if it does not. `path` are the steps to both."""
         if self.same(expected, made):
             return None
         steps = list(path)
@@ -68,7 +68,7 @@ class Values:
         return self._difference(expected, made, steps)
 
     def _inside(self, expected: Any, made: Any) -> tuple[str, Any, Any] | None:
-        """The first parts of two containers that differ, and the step to them; None where it is not one part."""
+        """The first differing parts of two containers, and the step to them; None if there is no such pair of parts."""
         if isinstance(expected, dict) and isinstance(made, dict):
             if expected.keys() != made.keys():
                 return None
@@ -130,7 +130,7 @@ class Values:
         return Difference(place, f"{name} has {item}, and lacks {shown(expected[lacking[0]])}")
 
     def _text_difference(self, expected: str, made: str) -> str:
-        """The place of the first difference of long texts with a common prefix."""
+        """The difference of two texts; for long ones, from the first differing character on."""
         if max(len(expected), len(made)) <= MOST_SHOWN - 2:
             return f"is {shown(made)}, not {shown(expected)}"
         if self._folded:
@@ -143,7 +143,7 @@ class Values:
         return f"differs from character {at} on: {two[0]}, not {two[1]}"
 
     def _number(self, value: Any) -> int:
-        """Equal values have the same number."""
+        """The value's number, which is the same for equal values."""
         if not _is_container(value):
             return self._of(self._leaf(value))
         known = self._known.get(id(value))
@@ -167,7 +167,7 @@ class Values:
         return self._numbers.setdefault(form, len(self._numbers))
 
     def _form(self, value: Any) -> tuple[Any, ...]:
-        """A container whose parts have their numbers already."""
+        """The form of a container whose parts already have numbers."""
         if isinstance(value, dict):
             return ("object", tuple(sorted((str(name), self._number(part)) for name, part in value.items())))
         numbers = [self._number(part) for part in value]
@@ -201,12 +201,12 @@ def named(steps: Sequence[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a sentence: JSON, cut short, and no character of it does anything but show itself."""
+    """A value in a sentence: JSON, cut short, with all characters visible."""
     return shorten(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MOST_SHOWN)
 
 
 def alternatives(values: Sequence[Any], word: Callable[[Any], str] = shown) -> str:
-    """`1 or 2`; of many values, the first ones and how many others there are."""
+    """`1 or 2`; for many values, the first ones and the number of others."""
     more = len(values) - _MOST_ALTERNATIVES
     words = [word(value) for value in values[:_MOST_ALTERNATIVES]]
     return " or ".join([*words, pluralize(more, "other")] if more > 0 else words)
@@ -236,7 +236,7 @@ def _shown(value: Any, levels: int) -> str:
 
 
 def _beyond(numbers: Iterable[int], taken: Counter[int]) -> list[int]:
-    """The places of those numbers that come more often than in `taken`, which is used up."""
+    """The indices of numbers that occur more often than in `taken`, which is used up."""
     places = []
     for place, number in enumerate(numbers):
         if taken[number] > 0:

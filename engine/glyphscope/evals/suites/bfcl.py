@@ -1,9 +1,9 @@
 """Importing files of the Berkeley Function Calling Leaderboard: questions, functions and possible answers to a suite.
 
-Read are the categories whose answers are calls (simple, multiple, parallel, also live), those that want none or any
-(irrelevance, relevance), and conversations of several turns. Of the last the functions are only described: their calls
-are answered by a script that says `Done.`, so what can be known only from a real result cannot be right here. What
-cannot be read is left out, each with its reason; nothing is made up for it.
+Supported are the categories whose answers are calls (simple, multiple, parallel, also live), those that expect no call
+or any call (irrelevance, relevance), and conversations of several turns. The functions of the last are only described:
+a script answers their calls with `Done.`, so calls that depend on a real result cannot be right here. Entries that
+cannot be read are left out, each with its reason; nothing is made up for them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
 
 ANSWERS, FUNCTIONS = "possible_answer", "multi_turn_func_doc"
-"""The folders beside the questions in which the leaderboard keeps answers, and functions by class."""
+"""The folders beside the questions with the leaderboard's answers, and with its functions by class."""
 
 _CLASS_FILES = {
     "GorillaFileSystem": "gorilla_file_system", "MathAPI": "math_api", "MessageAPI": "message_api",
@@ -49,7 +49,7 @@ _CLASS_FILES = {
     "TradingBot": "trading_bot", "TravelAPI": "travel_booking", "VehicleControlAPI": "vehicle_control",
 }  # fmt: skip
 _SPARE_TURNS = 4
-"""Beyond a turn for each call of a conversation: the answer, and some invalid turns."""
+"""Turns in addition to one for each call of a conversation: the answer, and some invalid turns."""
 _NOTES = (
     "Texts are compared without regard to case and runs of white space; the leaderboard also takes punctuation away.",
     "Values that a function's own schema rejects are not among the right ones.",
@@ -61,8 +61,8 @@ _TURN_NOTES = (
 
 
 def import_bfcl(questions: Path, answers: Path | None = None) -> ImportedSuite:
-    """The suite of a file of questions. Without `answers`, the file of the same name in the folder beside it is taken,
-    where there is one. Raises SuiteError for any other file, or one of which nothing can be read.
+    """The suite of a file of questions. The default for `answers` is the file of the same name in the folder beside it,
+    if there is one. Raises SuiteError for any other file, or one of which no entry can be read.
     """
     beside = questions.parent / ANSWERS / questions.name
     answers = beside if answers is None and beside.is_file() else answers
@@ -93,7 +93,7 @@ def import_bfcl(questions: Path, answers: Path | None = None) -> ImportedSuite:
 
 
 class _Entries:
-    """Makes scenarios of entries."""
+    """Makes scenarios from entries."""
 
     def __init__(self, truths: dict[str, Any], functions: Path, file: str) -> None:
         self._truths = truths
@@ -118,7 +118,7 @@ class _Entries:
             raise NotReadable("It has no functions.")
         prompts = _prompts(entry.get("question"))
         registry = {"glyphscope": 1, "tools": list(tools.values())}
-        known = _known(registry)  # the answers are read by the functions' schemas: these are some
+        known = _known(registry)  # checks the schemas first, as the answers are read by them
         expected = self._expected(name, entry, tools, len(prompts))
         scenario = Scenario(
             id=name,
@@ -184,7 +184,7 @@ def _known(registry: dict[str, Any]) -> KnownTools:
 
 
 def _checked(scenario: Scenario, tools: KnownTools) -> Scenario:
-    """The scenario without values that its own functions reject. Raises NotReadable for other errors."""
+    """The scenario without values that its functions reject. Raises NotReadable for other errors."""
     expect = scenario.expect
     calls = tuple(_accepted(call, tools) for call in expect.calls)
     scenario = msgspec.structs.replace(scenario, expect=msgspec.structs.replace(expect, calls=calls))
@@ -194,7 +194,7 @@ def _checked(scenario: Scenario, tools: KnownTools) -> Scenario:
 
 
 def _accepted(call: ExpectedCall, tools: KnownTools) -> ExpectedCall:
-    """Accept a text in place of a variable, where the schema has a list of numbers."""
+    """The call without values that the schema rejects, such as a text for a variable in place of a list of numbers."""
     (tool,) = call.tools[:1]
     if tools.registry.get(tool) is None or not call.any_of:
         return call
@@ -212,7 +212,7 @@ def _accepted(call: ExpectedCall, tools: KnownTools) -> ExpectedCall:
 
 
 def _suite(name: str, scenarios: list[Scenario], left_out: list[SkippedEntry]) -> Suite:
-    """One call for each prompt is direct; more of them, or none, is a conversation."""
+    """The suite. With one call per prompt, its strategy is direct; with more or none, the tool loop."""
     turns = any(each.turns for each in scenarios)
     talk = turns or any(len(each.expect.calls) != 1 or each.expect.extra_calls for each in scenarios)
     registry: str | dict[str, Any] = "default"

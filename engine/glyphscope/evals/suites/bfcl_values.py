@@ -1,8 +1,8 @@
-"""BFCL's schemas and answers in our terms: Python's names of types, lists of right values, calls as Python source.
+"""Converts BFCL's schemas and answers: Python's names of types, lists of right values, calls as Python source.
 
-The form is that of the Berkeley Function Calling Leaderboard (versions 3 and 4). An answer lists by argument the values
-of which any one is right, and an empty text among them says that the argument may be left out; of an argument that is
-an object, the same holds for each of its members. Turns of a conversation list their calls as Python expressions.
+The format is that of the Berkeley Function Calling Leaderboard (versions 3 and 4). An answer lists, by argument, values
+of which any one is right; an empty text among them means that the argument may be left out. The same applies to each
+member of an argument that is an object. Turns of a conversation list their calls as Python expressions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.text.shorten import shorten
 
 MAX_VALUES = 256
-"""Of one argument, once the alternatives of its members are multiplied out."""
+"""The most values of one argument, after combining the alternatives of its members."""
 
 _MAX_LEVELS = 64
 _MAX_SOURCE = 4_000
@@ -30,7 +30,7 @@ _OMITTED = object()
 
 
 def tool_of(function: Any) -> dict[str, Any]:
-    """A tool of our registry's form. Raises NotReadable."""
+    """A tool in the form of Glyphscope's registry. Raises NotReadable."""
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise NotReadable("A function has no name.")
     parameters = function.get("parameters")
@@ -80,7 +80,7 @@ def expected_call(answer: Any) -> ExpectedCall:
             any_of[argument] = tuple(_taken(one for value in given for one in _alternatives(value, 0)))
     return ExpectedCall(
         tools=(name,),
-        arguments=None if any_of else {},  # without any value that is right, none may be given
+        arguments=None if any_of else {},  # if no value is right, none may be given
         any_of=any_of,
         optional=tuple(optional),
         folded=True,
@@ -92,7 +92,7 @@ def parsed_call(source: str, tools: dict[str, dict[str, Any]]) -> ExpectedCall:
 
     Raises NotReadable.
 
-    Other arguments may be given as well, and one that only says its default may be left out.
+    Other arguments may be given as well, and one with its default value may be left out.
     """
     call = _call_of(source)
     name = ast.unparse(call.func)
@@ -154,7 +154,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _alternatives(value: Any, level: int) -> list[Any]:
-    """The values that one entry of an answer stands for: an object's members have lists of values."""
+    """The values that one entry of an answer represents: an object's members have lists of values."""
     if level > _MAX_LEVELS:
         raise NotReadable("An answer is nested too deep.")
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""An expected call, and further assertions, as forms: a line each. Parts that a form cannot show stay as written."""
+"""An expected call, and further assertions, as forms of lines. Parts that a form cannot show stay unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ none."""
 
 @dataclass(frozen=True)
 class ArgumentCheck:
-    """`value` is the value, the list, the pattern or the schema; nothing for `optional`."""
+    """`value` is the value, the list, the pattern or the schema; None for `optional`."""
 
     name: str
     kind: CheckKind
@@ -26,7 +26,7 @@ class ArgumentCheck:
 
 @dataclass(frozen=True)
 class CallChecks:
-    """A call of `tool`. `others`: arguments without a check may be there. `folded`: without case and white space."""
+    """A call of `tool`. `others`: arguments without a check are allowed. `folded`: ignores case and white space."""
 
     tool: str
     checks: tuple[ArgumentCheck, ...] = ()
@@ -35,7 +35,7 @@ class CallChecks:
 
 
 def call_of(form: CallChecks) -> ExpectedCall:
-    """The expectation that says the same. Arguments of a schema must be there, whatever they are."""
+    """The equivalent expectation. Arguments of a schema are required, whatever their values."""
     of = {
         kind: [each for each in form.checks if each.kind == kind] for kind in ("equals", "one_of", "optional")
     }
@@ -54,7 +54,7 @@ def call_of(form: CallChecks) -> ExpectedCall:
 
 
 def form_of(call: ExpectedCall) -> CallChecks | None:
-    """The form that says the same; None where there is none."""
+    """The equivalent form; None if there is none."""
     schema = call.schema or {}
     below: dict[str, Any] = schema.get("properties", {})
     checks = [
@@ -69,7 +69,7 @@ def form_of(call: ExpectedCall) -> CallChecks | None:
 
 
 def _same(one: ExpectedCall, other: ExpectedCall) -> bool:
-    """No arguments at all, and none that must be there, are the same beside `any_of`."""
+    """Whether two calls are equivalent: beside `any_of`, no `arguments` and empty `arguments` are the same."""
     return _plain(one) == _plain(other)
 
 
@@ -122,7 +122,7 @@ def with_assertions(expect: Expectation, lines: Sequence[AssertionLine]) -> Expe
 
 
 def assertion_lines(expect: Expectation) -> tuple[AssertionLine, ...] | None:
-    """The lines that say the same; None where there are none, as of a path with several conditions."""
+    """The equivalent lines; None if there are none, as for a path with several conditions."""
     lines = (
         *(_line(check) for check in expect.paths),
         *(AssertionLine("python", check.function) for check in expect.python),
@@ -140,7 +140,7 @@ def _path(line: AssertionLine) -> PathCheck:
 
 
 def _line(check: PathCheck) -> AssertionLine:
-    """By the first of its conditions."""
+    """The line with the first of its conditions."""
     for test, member in _MEMBERS.items():
         value: Any = getattr(check, member)
         if value not in (msgspec.UNSET, (), None) or (member == "equals" and value is None):

@@ -1,7 +1,7 @@
-"""From a run that was made to a scenario: the same prompt, tools and settings, and its call as what is right.
+"""Makes a scenario from a run: the same prompt, tools and settings, with the run's call as the expected one.
 
-Whether the call was right only a person knows; who keeps a run as a scenario says so. The answers of its tools become
-the script, so that the scenario needs no server and gives every model the same.
+Only a person knows whether the call was right, and confirms it by saving the run as a scenario. The answers of its
+tools become the script, so that the scenario needs no server and gives every model the same answers.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _FAULTS: dict[str, Any] = {"tool": "tool", "protocol": "protocol", "timeout": "t
 
 
 def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
-    """A suite of those records, a scenario each, all with their own tools. Raises SuiteError, and StorageError and
-    RecordError for any other file.
+    """A suite of those records, one scenario for each, all with their own tools. Raises SuiteError, and StorageError
+    and RecordError for any other file.
     """
     scenarios: list[Scenario] = []
     for path in paths:
@@ -60,7 +60,7 @@ def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
                 request={n: v for n, v in each.request.items() if (n, v) != ("strategy", strategy)},
             )
             for each in scenarios
-        ),  # a strategy that is the suite's is left to it: there an arm's own replaces it, in a scenario it would not
+        ),  # the suite's strategy is not repeated in scenarios: an arm's replaces it only in the suite
     )
 
 
@@ -125,8 +125,8 @@ def _request(request: RunRequest) -> dict[str, Any]:
         value, usual = _plain(getattr(request, name)), _plain(_USUAL[name])
         if isinstance(value, dict):
             value = {key: each for key, each in value.items() if each != usual[key]}
-            value.pop("answers", None)  # they are the scenario's own
-            value.pop("presets", None)  # they only name what the settings were composed of
+            value.pop("answers", None)  # they are in the scenario
+            value.pop("presets", None)  # they only name the origins of the settings
             usual = {}
         if value != usual:
             members[name] = value
@@ -134,7 +134,7 @@ def _request(request: RunRequest) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As it is read from a suite's file."""
+    """The value as it would be read from a suite's file."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
@@ -155,7 +155,7 @@ def _script(calls: list[CallReady], results: dict[str, ToolResult]) -> tuple[Scr
     for call in calls:
         result = results.get(call.call)
         if result is None or (not result.ok and result.fault not in _FAULTS):
-            continue  # never executed: the limits and rules of the run do that again
+            continue  # never executed: the run's limits and rules will prevent it again
         text = "\n".join(piece.text for piece in result.content if piece.kind == "text")
         found.append(
             ScriptedResult(

@@ -1,4 +1,4 @@
-"""The user's own suites: a file each in one folder. Only whole suites are written."""
+"""The user's own suites: one file for each in one folder. Only valid suites are written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUFFIX = ".json"
 
 
 def own_suites(folder: Path) -> list[Path]:
-    """The files in the folder, by name; none where there is no folder."""
+    """The files in the folder, by name; empty if there is no folder."""
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == _SUFFIX and path.is_file())
     except OSError:
@@ -26,7 +26,7 @@ def own_suites(folder: Path) -> list[Path]:
 
 
 def suite_path(folder: Path, name: str) -> Path:
-    """Where the suite of that name is kept. Raises SuiteError for a name that no file, or no other suite, can have."""
+    """The path of the suite of that name. Raises SuiteError for an invalid name, or a bundled suite's."""
     slug = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:80]
     if not slug:
         raise SuiteError("A suite needs a name of letters or digits.", where=name)
@@ -44,7 +44,7 @@ def keep_suite(path: Path, suite: Suite) -> None:
 
 
 def add_scenario(path: Path, scenario: Scenario) -> Scenario:
-    """Adds a scenario at the end of a suite, a new one where there is no file; returns it with the id that it got.
+    """Add a scenario to the end of a suite, a new one if there is no file; returns it with its id in the suite.
 
     The first scenario's tools and strategy become the suite's, so that the arms of an evaluation can replace the
     strategy. Raises SuiteError and StorageError.
@@ -73,7 +73,7 @@ def add_scenario(path: Path, scenario: Scenario) -> Scenario:
 
 
 def free_id(scenarios: Sequence[Scenario], id: str) -> str:
-    """The id itself, or with the first number behind it that none of them has."""
+    """The id itself, or the id with the first free number after it."""
     taken = {each.id for each in scenarios}
     names = (id, *(f"{id}-{number}" for number in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)

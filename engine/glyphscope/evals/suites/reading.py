@@ -1,7 +1,7 @@
 """Reading suite files: every error at once, each with line, column and JSON Pointer; no suite is read in part.
 
-A suite that was read is complete: a registry from a file beside it is in it as a document, so a saved copy can be run
-anywhere.
+A suite that was read is complete: it includes a registry from a file beside it as a document, so that a saved copy can
+be run anywhere.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from glyphscope.text.figures import byte_size
 from glyphscope.text.lines import Lines
 
 MAX_PROBLEMS = 1_000
-"""Problems reported of one suite; more of them are usually one error many times."""
+"""The most problems reported for one suite; more are usually one error repeated many times."""
 
 STARTER = "starter"
 """The bundled suite for a first evaluation: small, and with a result that shows what the mask does."""
@@ -75,7 +75,7 @@ def load_suite(source: str | FilePath) -> Suite:
 
 
 def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None = None) -> Suite:
-    """The suite of a JSON text; files are looked for below `folder`. Raises SuiteError."""
+    """The suite in a JSON text; files are searched for below `folder`. Raises SuiteError."""
     try:
         document = parse_text(text, where)
     except RegistryError as error:
@@ -91,7 +91,7 @@ def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None =
 
 
 def check_suite(suite: Suite) -> tuple[Problem, ...]:
-    """Every error of a suite that was made by a program, at most `MAX_PROBLEMS`; empty for none."""
+    """Every error in a suite that a program made, at most `MAX_PROBLEMS`; empty if there is none."""
     document, found = plain(msgspec.to_builtins(suite))
     if found:
         return tuple(found)
@@ -105,7 +105,7 @@ def encode_suite(suite: Suite) -> bytes:
 
 
 def suite_registry(suite: Suite, scenario: Scenario | None, folder: FilePath | None = None) -> ToolRegistry:
-    """The tools of a scenario, or of the suite's checks and sizes: the scenario's own registry in the suite's place,
+    """The tools of a scenario, or of the suite's checks and sizes: the scenario's own registry in place of the suite's,
     and its `tools` as the allow list. Raises RegistryError and StorageError.
     """
     if scenario is None:
@@ -116,8 +116,8 @@ def suite_registry(suite: Suite, scenario: Scenario | None, folder: FilePath | N
 
 @dataclass
 class _Reading:
-    """One suite being read. Files that are named more than once are read once: registries as tools with the reasons why
-    they cannot be used (JSON Pointers and sentences) and as documents; the problem of each function; sources by file.
+    """One suite being read. Files that are named repeatedly are read once: registries as tools, or the reasons why they
+    cannot be used (JSON Pointers and sentences), and as documents; the problem of each function; sources by file.
     """
 
     folder: FilePath | None
@@ -145,7 +145,7 @@ class _Reading:
         yield from self._parts_problems(document, broken)
 
     def suite(self, document: dict[str, Any]) -> Suite:
-        """The suite of a document without errors, with the files that it names in it. Raises SuiteError."""
+        """The suite of a document without errors, including the files that it names. Raises SuiteError."""
         suite = msgspec.convert(document, Suite)
         named = Counter(each.registry for each in suite.scenarios if isinstance(each.registry, str))
         sizes = (times * len(msgspec.json.encode(self._registry(source))) for source, times in named.items())
@@ -204,7 +204,7 @@ class _Reading:
     def _part_problems(self, kind: Any, part: Any, known: KnownTools | None, at: Path) -> Iterator[Found]:
         try:
             struct = msgspec.convert(part, kind)
-        except (msgspec.ValidationError, RecursionError) as error:  # what `problems_of` does not know of
+        except (msgspec.ValidationError, RecursionError) as error:  # errors that `problems_of` does not check
             yield at, f"{error}."
             return
         if isinstance(struct, CheckRow):
@@ -222,7 +222,7 @@ class _Reading:
             yield from self._function_problems(struct, at)
 
     def _function_problems(self, scenario: Scenario, at: Path) -> Iterator[Found]:
-        """Python functions that cannot be found."""
+        """The problems of Python functions that cannot be found."""
         for turn, expect in enumerate(expectations(scenario)):
             place = (*at, "turns", turn - 1, "expect") if turn else (*at, "expect")
             for index, check in enumerate(expect.python):
@@ -233,7 +233,7 @@ class _Reading:
                     yield (*place, "python", index, "function"), self._functions[check.function]
 
     def _tools(self, source: str | dict[str, Any], at: Path) -> tuple[KnownTools | None, list[Found]]:
-        """The tools of the registry at that place; None where it cannot be read, and why."""
+        """The tools of the registry at that place; if it cannot be read, None and the reasons."""
         if isinstance(source, dict):
             known, reasons = _opened(source, self.folder)
         else:
@@ -251,7 +251,7 @@ class _Reading:
 def _opened(
     source: str | dict[str, Any], folder: FilePath | None
 ) -> tuple[KnownTools | None, list[tuple[str, str]]]:
-    """The tools, or what is wrong with them: pointers and sentences."""
+    """The tools, or their errors: pointers and sentences."""
     try:
         return KnownTools(open_registry(source, folder)), []
     except (RegistryError, StorageError) as error:

@@ -1,4 +1,4 @@
-"""The tools of a suite and of its scenarios: a bundled registry by its name, a file beside the suite, or a document."""
+"""The tools of a suite and its scenarios: a bundled registry by its name, a file beside the suite, or a document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _bundled = lru_cache(maxsize=16)(bundled_registry)
 
 
 def registry_document(source: str | dict[str, Any], folder: Path | None) -> str | dict[str, Any]:
-    """The lasting form of a registry: a bundled one's name, or the document, even of a file.
+    """The form in which a registry is saved: a bundled one's name, or the document, also of a file.
 
     Raises RegistryError, and StorageError for an unreadable file.
     """
@@ -47,13 +47,13 @@ def registry_document(source: str | dict[str, Any], folder: Path | None) -> str 
 
 
 def open_registry(source: str | dict[str, Any], folder: Path | None = None) -> ToolRegistry:
-    """Raises RegistryError, and StorageError for an unreadable file."""
+    """The registry. Raises RegistryError, and StorageError for an unreadable file."""
     kept = registry_document(source, folder)
     return _bundled(kept) if isinstance(kept, str) else load_registry(kept)
 
 
 def only_allowed(registry: ToolRegistry, tools: tuple[str, ...] | None) -> ToolRegistry:
-    """The registry with those tools as its allow list; as it is where there is none."""
+    """The registry with those tools as its allow list; unchanged without a list."""
     if tools is None:
         return registry
     allowed = frozenset(tools)
@@ -61,7 +61,7 @@ def only_allowed(registry: ToolRegistry, tools: tuple[str, ...] | None) -> ToolR
 
 
 class KnownTools:
-    """A registry's tools as the judges of expected calls; `allowed` are the names of those that may be called."""
+    """A registry's tools for checking expected calls; `allowed` are the names of those that may be called."""
 
     def __init__(self, registry: ToolRegistry) -> None:
         self.registry = registry
@@ -69,7 +69,7 @@ class KnownTools:
         self._callable: dict[str, CallableTool] = {}
 
     def only(self, names: Iterable[str]) -> KnownTools:
-        """The same tools under another allow list; what was made of them is shared."""
+        """The same tools under another allow list; their validators are shared."""
         narrowed = copy(self)
         narrowed.allowed = frozenset(names)
         return narrowed
@@ -79,15 +79,15 @@ class KnownTools:
         return tuple(tool.name for tool in self.registry)
 
     def takes(self, tool: str, name: str) -> bool:
-        """Whether the tool's schema names the argument, or any argument will do."""
+        """Whether the tool's schema names the argument, or any argument is allowed."""
         found = self.registry.get(tool)
         named = found.parameters.get("properties", {}) if found is not None else {}
         return name in named or self.registry.unknown_arguments == "allow"
 
     def fault(self, tool: str, arguments: dict[str, Any], *, complete: bool) -> tuple[str, str] | None:
-        """Why the arguments do not fit an allowed tool: a JSON Pointer into them, and a sentence.
+        """Why an allowed tool would reject the arguments: a JSON Pointer into them, and a sentence.
 
-        Those that are not `complete` may lack some.
+        Arguments that are not `complete` may lack required ones.
         """
         if tool not in self._callable:
             found = self.registry.get(tool)
@@ -107,7 +107,7 @@ class KnownTools:
 
 
 def why(error: RegistryError | StorageError) -> list[tuple[str, str]]:
-    """The errors of a registry: pointers into its document, and sentences."""
+    """A registry's errors: pointers into its document, and sentences."""
     if isinstance(error, RegistryError) and error.problems:
         return [(problem.pointer, problem.message) for problem in error.problems]
     where = f" ({error.where})" if error.where else ""

@@ -1,7 +1,7 @@
-"""The rules of a part of a suite beyond its form: existing names, calls that tools accept, valid schemas.
+"""The rules for a part of a suite beyond its structure: existing names, calls that tools accept, valid schemas.
 
-Each rule reports its problems by path into the part. A scenario that no answer could satisfy is an error as well: its
-figures would say something about the suite, and be read as something about a model.
+Each rule reports its problems by path into the part. A scenario that no answer could satisfy is also an error: its
+figures would be about the suite, but be read as figures about a model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "system_prompt", "preset", "loop", "router", "repair", "dispatch", "stop_on",
     "free_text", "thinking", "tool_choice", "most_calls", "reasoning_budget", "stop", "history",
 )  # fmt: skip
-"""Members of a run's request that a suite may contain. The others are the arm's, or have a separate place."""
+"""Members of a run's request that a suite may contain. The others belong to the arm, or have a separate place."""
 
 MAX_NAME = 200
 """Characters of an id or a name, which appear in tables and file names."""
@@ -64,11 +64,11 @@ _LEAST: dict[tuple[str, ...], tuple[int, str]] = {
     },
     ("repair", "attempts"): (0, "It is at least 0."),
 }  # fmt: skip
-"""Of members that are numbers: the least, and what is said of a smaller one."""
+"""For members that are numbers: the smallest value, and the message about a smaller one."""
 
 
 def name_problems(name: str, path: Path) -> Iterator[Found]:
-    """An id or a name: one line, not empty, short; a sample's own id is put together of them with slashes."""
+    """The problems of an id or a name: one line, not empty, short, no slashes, which separate parts of sample ids."""
     if not name.strip():
         yield path, "It must not be empty."
     elif len(name) > MAX_NAME:
@@ -80,7 +80,7 @@ def name_problems(name: str, path: Path) -> Iterator[Found]:
 
 
 def request_problems(request: dict[str, Any], tools: KnownTools | None, path: Path) -> Iterator[Found]:
-    """The members of the request that a suite or a scenario brings. `tools` None: they are not known."""
+    """The problems of a suite's or scenario's members of the request. `tools` None: they are not known."""
     known = member_names(RunRequest)
     for name in request:
         at = (*path, name)
@@ -104,7 +104,7 @@ def request_problems(request: dict[str, Any], tools: KnownTools | None, path: Pa
 
 
 def scenario_problems(scenario: Scenario, tools: KnownTools | None, path: Path) -> Iterator[Found]:
-    """Everything about one scenario. `tools` are those of its registry under its own allow list; None: not known."""
+    """All problems of one scenario. `tools` are its registry's under its own allow list; None: not known."""
     yield from name_problems(scenario.id, (*path, "id"))
     if not scenario.prompt.strip():
         yield (*path, "prompt"), "A scenario asks something: the prompt is empty."
@@ -142,7 +142,7 @@ def size_problems(row: SizeRow, tools: KnownTools | None, path: Path) -> Iterato
 
 
 def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> Iterator[Found]:
-    """Values of the right kind that no run could have."""
+    """The problems of values that have the right type but that no run could have."""
     for at, (least, message) in _LEAST.items():
         if (value := _member(request, at)) is not None and value < least:
             yield (*path, *at), message
@@ -169,7 +169,7 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
 
 
 def _member(request: dict[str, Any], at: tuple[str, ...]) -> Any:
-    """A member, or one of a member's; None where it is not given."""
+    """A member, possibly nested; None if it is not given."""
     value: Any = request
     for name in at:
         value = value.get(name) if value is not None else None
@@ -177,7 +177,7 @@ def _member(request: dict[str, Any], at: tuple[str, ...]) -> Any:
 
 
 def _named() -> Iterator[tuple[tuple[str, ...], str, tuple[str, ...]]]:
-    """The members that name something, what that is, and the known names."""
+    """The members that contain names, the kind of these names, and the known ones."""
     yield ("preset",), "preset", tuple(presets())
     yield ("loop", "presets"), "preset", tuple(preset.name for preset in loop_presets())
     yield ("loop", "transforms"), "transform", tuple(TRANSFORMS)
@@ -187,7 +187,7 @@ def _named() -> Iterator[tuple[tuple[str, ...], str, tuple[str, ...]]]:
 
 
 def _names(names: Any, tools: KnownTools, path: Path, member: str = "") -> Iterator[Found]:
-    """Names of tools that the registry does not have; `member` where there is one name, and no list of them."""
+    """The names of tools that the registry does not have; `member` is given for a single name in place of a list."""
     for index, name in enumerate(names):
         if tools.registry.get(name) is None:
             yield (*path, member or index), no_such(name, tools.names[:40], "The registry")
@@ -278,7 +278,7 @@ def _call(call: ExpectedCall, tools: KnownTools | None, path: Path) -> Iterator[
 
 
 def _arguments(call: ExpectedCall, tool: str, tools: KnownTools, path: Path) -> Iterator[Found]:
-    """The arguments of an expected call that the tool itself would reject."""
+    """The problems of an expected call's arguments that the tool itself would reject."""
     for index, name in enumerate(call.optional):
         if name not in call.any_of and name not in (call.arguments or {}) and not tools.takes(tool, name):
             yield (*path, "optional", index), f'{tool} has no argument "{name}".'
@@ -293,7 +293,7 @@ def _arguments(call: ExpectedCall, tool: str, tools: KnownTools, path: Path) -> 
         return
     arguments = dict(call.arguments or {})
     arguments |= {name: values[0] for name, values in call.any_of.items() if values}
-    anything = set(call.optional) - arguments.keys()  # what is required may be among these
+    anything = set(call.optional) - arguments.keys()  # required ones may be among these
     if wrong := tools.fault(tool, arguments, complete=call.match == "exact" and not anything):
         member = "arguments" if call.arguments is not None else "any_of"
         yield (*path, member, *steps_of(wrong[0])), wrong[1]

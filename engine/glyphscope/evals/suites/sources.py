@@ -1,4 +1,4 @@
-"""The Python files of a suite: read when the suite is, so that what is kept of it can be run again wherever it is."""
+"""The Python files of a suite: read with the suite, so that its saved copy can be run again anywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUFFIX = ".py"
 
 
 def split_function(function: str) -> tuple[str, str]:
-    """File and name. Raises SuiteError for what is not `FILE.py:NAME`."""
+    """File and name. Raises SuiteError for anything but `FILE.py:NAME`."""
     file, _, name = function.rpartition(":")
     if not file.endswith(SUFFIX) or not name.isidentifier():
         raise SuiteError(
@@ -25,7 +25,7 @@ def split_function(function: str) -> tuple[str, str]:
 
 
 def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
-    """The file's text: of the file below the suite's folder if there is one, else the one that the suite has kept.
+    """The text of the file below the suite's folder if there is one, otherwise the text saved in the suite.
 
     Raises SuiteError.
     """
@@ -42,7 +42,7 @@ def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
 
 
 def function_problem(function: str, folder: Path | None, kept: dict[str, str]) -> str:
-    """Why a suite cannot name this function; empty where it can. The file is parsed, not run."""
+    """The reason why a suite cannot name this function; empty if it can. The file is parsed, not run."""
     try:
         file, name = split_function(function)
         known = functions_of(read_source(file, folder, kept))
@@ -75,5 +75,5 @@ def unread_sources(suite: Suite, folder: Path) -> dict[str, str]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name that is too long, a folder that may not be entered
+    except OSError:  # a name that is too long, or an inaccessible folder
         return False

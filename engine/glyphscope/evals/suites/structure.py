@@ -1,4 +1,4 @@
-"""Every error in the structure of plain data that is to become a struct: msgspec itself reports only the first one.
+"""Every error in the structure of plain data for a struct: msgspec itself reports only the first one.
 
 The allowed values are read from the struct's own annotations, so that a new member needs no change here.
 """
@@ -29,7 +29,7 @@ _JSON_KINDS: tuple[tuple[type, tuple[type[inspect.Type], ...], str], ...] = (
     (list, (inspect.VarTupleType, inspect.ListType), "a list"),
     (dict, (inspect.StructType, inspect.DictType), "an object"),
 )
-"""The types of JSON's values, the types of members that take them, and their name; bool is an int, and comes before."""
+"""The types of JSON's values, the types of members that accept them, and their name; bool, an int, is before int."""
 
 
 def problems_of(kind: Any, value: Any) -> Iterator[Found]:
@@ -38,17 +38,17 @@ def problems_of(kind: Any, value: Any) -> Iterator[Found]:
 
 
 def member_problems(kind: Any, members: dict[str, Any], path: Path) -> Iterator[Found]:
-    """The same of some members of a struct: none need be there."""
+    """The problems of some members of a struct, none of which is required."""
     yield from _of_members(_struct(kind), members, path)
 
 
 def member_names(kind: Any) -> tuple[str, ...]:
-    """The members of a struct, as its data writes them."""
+    """The names of a struct's members in its data."""
     return tuple(field.encode_name for field in _struct(kind).fields)
 
 
 def no_such(name: str, known: tuple[str, ...], what: str) -> str:
-    """The sentence for a member that is not known, with the one that was probably meant."""
+    """The sentence about an unknown member, with the one that was probably meant."""
     near = get_close_matches(name, known, 1)
     meant = f'Is "{near[0]}" meant?' if near else f"There are {', '.join(known)}."
     return f'{what} has no "{shorten(name, _SHOWN)}". {meant}'
@@ -108,7 +108,7 @@ def _of_members(info: inspect.StructType, members: dict[str, Any], path: Path) -
 
 
 def _fits(info: inspect.Type, value: Any) -> bool:
-    """Whether the value itself is of the kind, whatever is in it."""
+    """Whether the value itself is of the kind, whatever it contains."""
     if isinstance(info, inspect.AnyType):
         return True
     if isinstance(info, inspect.LiteralType):
@@ -117,7 +117,7 @@ def _fits(info: inspect.Type, value: Any) -> bool:
 
 
 def _kind_of(value: Any) -> tuple[tuple[type[inspect.Type], ...], str]:
-    """The types of members that take a value like this, and the name of its kind."""
+    """The types of members that accept such a value, and the name of its kind."""
     return next((types, name) for kind, types, name in _JSON_KINDS if isinstance(value, kind))
 
 

@@ -1,7 +1,7 @@
 """The format of a suite file: prompts, tools and expected answers. The structs are the format.
 
-A suite has no models and no sampling: those are the matrix's. The settings of a run that a scenario depends on (the
-tool loop, its limits, scripted results) are the scenario's own.
+A suite has no models and no sampling, which belong to the matrix. The settings of a run that a scenario depends on (the
+tool loop, its limits, scripted results) belong to the scenario.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ExpectedCall(_Part, frozen=True, kw_only=True):
-    """A call that is right. Without `arguments`, `any_of` and `schema`, any arguments are.
+    """A right call. Without `arguments`, `any_of` and `schema`, any arguments are right.
 
     `tools` are the names of which any one is right. `arguments` must be equal (`exact`), or among others (`subset`).
-    `any_of` lists by argument the values of which any one is right, as BFCL's ground truth does; an argument named in
-    `optional` may be left out, and have any value where none is listed. `schema` is a JSON Schema that the arguments
-    must satisfy. `unordered`: lists are compared as bags, at any depth. `folded`: texts are compared without regard to
-    case and runs of white space. Numbers are compared by value: 10 is 10.0, and no number is a truth value.
+    `any_of` lists, by argument, values of which any one is right, as BFCL's ground truth does; an argument named in
+    `optional` may be left out, and have any value if none is listed. `schema` is a JSON Schema that the arguments must
+    satisfy. `unordered`: lists are compared as bags, at any depth. `folded`: texts are compared without regard to case
+    and runs of white space. Numbers are compared by value: 10 equals 10.0, and no number equals a boolean.
     """
 
     tools: tuple[str, ...]
@@ -57,10 +57,10 @@ class FinalText(_Part, frozen=True, kw_only=True):
 
 
 class PathCheck(_Part, frozen=True, kw_only=True):
-    """The values that a JSONPath (RFC 9535) selects from the result: at least one, and each meets all that is given.
+    """The values that a JSONPath (RFC 9535) selects from the result: at least one, and each meets all given conditions.
 
     `count` is their exact number; with 0, nothing may be selected. `equals` is a value, `any_of` lists values of which
-    any one is right, `pattern` is found in a text, `schema` is a JSON Schema. Numbers are compared by value.
+    any one is right, `pattern` must be found in a text, `schema` is a JSON Schema. Numbers are compared by value.
     """
 
     path: str
@@ -80,7 +80,7 @@ class PythonCheck(_Part, frozen=True, kw_only=True):
 
 
 class JudgeCheck(_Part, frozen=True, kw_only=True):
-    """`rubric`: what the result must be, in words, for a judge model to decide."""
+    """`rubric`: the condition on the result in words, which a judge model decides."""
 
     rubric: str
 
@@ -89,10 +89,10 @@ class Expectation(_Part, frozen=True, kw_only=True):
     """The expectations for one prompt. `calls` empty: no call may be made (unless `choice` or another rule says more).
 
     `calls` are matched one to one with the calls that were made, in any order unless `ordered`. With `extra_calls`,
-    others may be made too; calls that failed count only where `extra_calls` is off. `forbidden` tools may not be
-    called at all. `choice` is the router's. `workspace` is a JSON Schema for the demo workspace at the end. `seen` are
-    codes that must have come up on the way. `paths`, `python` and `judge` are assertions on the result as a document
-    (`scoring.paths.subject`); Python functions, then the judge, run only where everything else is right.
+    others may also be made; failed calls count only without `extra_calls`. `forbidden` tools must not be called at all.
+    `choice` is the router's. `workspace` is a JSON Schema for the demo workspace at the end. `seen` are codes that must
+    have occurred in the run. `paths`, `python` and `judge` are assertions on the result as a document
+    (`scoring.paths.subject`); Python functions, then the judge, run only if everything else is right.
     """
 
     calls: tuple[ExpectedCall, ...] = ()
@@ -133,9 +133,9 @@ class Turn(_Part, frozen=True, kw_only=True):
 class Scenario(_Part, frozen=True, kw_only=True):
     """A scenario. Its `id` is unique in the suite.
 
-    `group` is what figures are broken down by beside the scenario (a tool, a category); `control` marks one that
-    measures the prompt's discipline, not tool calling: figures count it apart. `tools` are those of the registry that
-    may be called, all where it is None; a scenario with its own `registry` uses that one in place of the suite's.
+    Figures are also broken down by `group` (a tool, a category); `control` marks a scenario that measures the prompt's
+    discipline, not tool calling: figures count it separately. `tools` are the tools of the registry that may be called,
+    None for all; a scenario with its own `registry` uses that one in place of the suite's.
     `script` answers calls; `demo`: the demo tools execute the others. `turns` follow the first prompt
     in one conversation. `request` has members of the run's request that the scenario needs (`history`, `strategy`,
     `stop`, `max_tokens`, `loop`, `router`, `repair`, `system`, `dispatch`): they override the arm's. `answers` are for
@@ -159,7 +159,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
 
 
 class CheckRow(_Part, frozen=True, kw_only=True):
-    """A text that the validator judges, without any model: a row of an allow-list table. `code` empty: it is valid."""
+    """A text for the validator, without any model: a row of an allow-list table. An empty `code`: it is valid."""
 
     text: str
     tool_allowed: bool
@@ -170,7 +170,7 @@ class CheckRow(_Part, frozen=True, kw_only=True):
 
 
 class SizeRow(_Part, frozen=True, kw_only=True):
-    """A call whose sizes are measured, beside what a report says of them (`claimed`, in characters, by notation)."""
+    """A call whose sizes are measured, and the sizes that a report claims (`claimed`, in characters, by notation)."""
 
     id: str
     tool: str
@@ -202,14 +202,14 @@ class Suite(_Part, frozen=True, kw_only=True):
 
 
 def expectations(scenario: Scenario) -> tuple[Expectation, ...]:
-    """Those of all its prompts, in order."""
+    """The expectations for all its prompts, in order."""
     return (scenario.expect, *(turn.expect for turn in scenario.turns))
 
 
 class SuiteUsed(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite as it was asked: its file is kept in the folder, as `suites/<name>.json`; `digest` is that file's.
+    """A suite as it was used: its file is saved in the folder, as `suites/<name>.json`; `digest` is that file's.
 
-    `own_strategy` are the scenarios that name a strategy themselves, which an arm's does not replace.
+    `own_strategy` are the scenarios that name a strategy themselves, which an arm's strategy does not replace.
     """
 
     name: str
