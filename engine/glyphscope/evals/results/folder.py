@@ -245,8 +245,7 @@ def is_inside(path: str) -> bool:
 
 
 def safe_name(name: str) -> str:
-    """The name itself if it is a valid file name; otherwise its valid characters and a digest, which keeps it
-    unique."""
+    """The name itself if it is a valid file name; otherwise its valid characters and a digest that keeps it unique."""
     safe = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
     return safe if safe == name != "" else f"{safe or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 

@@ -37,7 +37,7 @@ from glyphscope.sessions.exports import RecordedRun
 def export_inspect(folder: ResultFolder, samples: Sequence[Sample], out: Path) -> tuple[Path, ...]:
     """Write the logs; returns their paths: `out` itself for one, otherwise `NAME.SUITE.ARM.eval` beside it.
 
-    Raises GlyphscopeError where inspect_ai is not installed, StorageError, and RecordError for a damaged result.
+    Raises GlyphscopeError if inspect_ai is not installed, StorageError, and RecordError for a damaged result.
     """
     if importlib.util.find_spec("inspect_ai") is None:
         raise GlyphscopeError(
@@ -56,7 +56,7 @@ def export_inspect(folder: ResultFolder, samples: Sequence[Sample], out: Path) -
 
 
 def _written(document: Document, ending: str) -> bytes:
-    """The log's file, as inspect_ai writes it, with its own figures of the scores."""
+    """The log's file, as inspect_ai writes it, with inspect_ai's own figures of the scores."""
     from inspect_ai.log import EvalLog, recompute_metrics, write_eval_log_async
 
     log = EvalLog.model_validate(_clean(document))
@@ -64,7 +64,7 @@ def _written(document: Document, ending: str) -> bytes:
         recompute_metrics(log)
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(1) as thread:
         path = Path(place) / f"log{ending}"
-        # in a thread without an event loop: in the one of a notebook, inspect_ai would patch asyncio
+        # in a thread without an event loop: with a notebook's loop, inspect_ai would patch asyncio
         thread.submit(asyncio.run, write_eval_log_async(log, path)).result()
         return path.read_bytes()
 
@@ -157,14 +157,14 @@ class _Logs:
         )
 
     def _recorded(self, names: Iterable[str]) -> Iterator[RecordedRun]:
-        """The records of those names that are there: a folder may have been copied without them."""
+        """The records of those names that exist: a folder may have been copied without them."""
         for name in names:
             path = self._folder.inside(name)
             if path.is_file():
                 yield RecordedRun(read_run(path).events, str(path))
 
     def _scenario(self, sample: Sample) -> Scenario | None:
-        """The scenario as it was asked; None where the folder lacks its suite."""
+        """The scenario as it was used; None if its suite is missing in the folder."""
         if sample.suite not in self._scenarios:
             try:
                 suite = parse_suite(self._folder.suite(sample.suite), where=sample.suite)

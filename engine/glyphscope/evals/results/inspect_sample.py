@@ -1,4 +1,4 @@
-"""A sample as Inspect's log has it: conversation, events of its generations and tools, usage and scores."""
+"""A sample in the form of Inspect's log: conversation, events of its generations and tools, usage and scores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sample_document(
     runs: Sequence[RecordedRun],
     judged: Sequence[tuple[JudgeVerdict, RecordedRun]] = (),
 ) -> Document:
-    """The sample with the records of its turns and of its judge, as far as they are there.
+    """The sample with the existing records of its turns and of its judge.
 
     Raises RecordError for a record with an invalid time.
     """
@@ -86,7 +86,7 @@ def sample_document(
 
 
 def stable_id(*parts: str) -> str:
-    """The same for the same parts, so that a result has the same log whenever it is exported."""
+    """An id that is the same for the same parts, so that every export of a result gives the same log."""
     return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:22]
 
 
@@ -95,7 +95,7 @@ def error_document(message: str) -> Document:
 
 
 def sum_usage(usages: Iterable[Document]) -> Document:
-    """The usage of all of them together."""
+    """The total usage."""
     total: Counter[str] = Counter()
     for usage in usages:
         total.update(usage)
@@ -134,7 +134,7 @@ def message_document(message: Message) -> Document:
 
 
 def _opening(sample: Sample, scenario: Scenario | None, turns: Sequence[RunSteps]) -> Document:
-    """The members that Inspect's dataset has too: the prompt, and the expectations in words."""
+    """The members that are also in Inspect's dataset: the prompt, and the expectations in words."""
     prompt = "" if scenario is None else scenario.prompt
     history: tuple[Message, ...] = ()
     if turns:
@@ -224,7 +224,7 @@ def _logprobs(made: Generation) -> list[Document] | None:
 
 
 def _usage(made: Generation) -> Document:
-    """Tokens by Inspect's names: those of the prompt that were in the cache are counted apart."""
+    """Tokens by Inspect's names: the prompt's tokens in the cache are counted separately."""
     prompt = made.stage.prompt
     asked, cached = (prompt.tokens, min(prompt.cached, prompt.tokens)) if prompt is not None else (0, 0)
     answered = len(made.stage.tokens) if made.stage.finished is None else made.stage.finished.tokens
@@ -237,7 +237,7 @@ def _usage(made: Generation) -> Document:
 
 
 def _known_usage(sample: Sample) -> Document:
-    """Of a sample whose records are not there: it does not say which tokens were cached."""
+    """The usage of a sample without records, whose number of cached tokens is unknown."""
     total = sample.prompt_tokens + sample.decoded
     return {"input_tokens": sample.prompt_tokens, "output_tokens": sample.decoded, "total_tokens": total}
 
@@ -288,7 +288,7 @@ def _tools(run: RecordedRun) -> list[Document]:
 
 
 def _scores(sample: Sample) -> dict[str, Document]:
-    """The verdicts; without those that are not known, and none for a sample without a result."""
+    """The known verdicts; none for a sample without a result."""
     known = {name: value for name in MEASURES if (value := getattr(sample, name)) is not None}
     scores: dict[str, Document] = {}
     for name, value in known.items() if sample.answered else ():
@@ -299,7 +299,7 @@ def _scores(sample: Sample) -> dict[str, Document]:
 
 
 def _why(sample: Sample) -> str:
-    """The reasons why a sample is not ok, and the judge's words."""
+    """The reasons why a sample is not ok, and the judge's reasons."""
     lines = []
     for each in sample.failures:
         details = " ".join(filter(None, (each.path, each.detail)))

@@ -1,4 +1,4 @@
-"""Suites made of other programs' files: what all importers need, and the list of everything that was not imported."""
+"""Suites made from other programs' files: the common parts of all importers, and the list of all skipped parts."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ NO_TOOLS: dict[str, Any] = {"glyphscope": 1, "tools": []}
 DONE = "Done."
 """The answer to calls of tools that nothing can execute."""
 _SPARE_TURNS = 4
-"""Beyond a turn for each expected call: the answer, and some invalid turns."""
+"""Turns in addition to one for each expected call: the answer, and some invalid turns."""
 _MOST_NOTES = 20
 
 
 class NotReadable(Exception):
-    """Why a part cannot be imported, as a sentence."""
+    """The reason why a part cannot be imported, as a sentence."""
 
 
 @dataclass(frozen=True)
 class SkippedEntry:
-    """A part that was not imported: its id or its place (a JSON Pointer, or a line), and why."""
+    """A part that was not imported: its id or its place (a JSON Pointer, or a line), and the reason."""
 
     id: str
     reason: str
@@ -59,7 +59,7 @@ class ImportedSuite:
 
 @dataclass
 class Importing:
-    """A suite that is being made of a file."""
+    """A suite that is being made from a file."""
 
     path: Path
     registry: str | dict[str, Any]
@@ -78,11 +78,11 @@ class Importing:
             ) from None
 
     def skip(self, place: str, reason: str) -> None:
-        """List a part once, however many scenarios it would have been a part of."""
+        """List a part once, however many scenarios it would belong to."""
         self.skipped.setdefault(SkippedEntry(place, reason))
 
     def add(self, id: str, prompt: str, expect: Expectation, place: str, **members: Any) -> None:
-        """Add a scenario, unless there is an error in it, which is then why it is skipped.
+        """Add a scenario, or skip it with the reason if it has an error.
 
         A scenario whose answer can be text runs in the loop, in which a script answers its calls.
         """
@@ -110,7 +110,7 @@ class Importing:
         return slug if self._ids[slug] == 1 else f"{slug}-{self._ids[slug]}"
 
     def made(self, about: str, program: str, hint: str) -> ImportedSuite:
-        """The suite. Raises SuiteError where nothing could be imported."""
+        """The suite. Raises SuiteError if nothing could be imported."""
         if not self.scenarios:
             first = next((f" {each.id}: {each.reason}" for each in self.skipped), "")
             raise SuiteError(f"Nothing of this file can be imported.{first}", where=str(self.path), hint=hint)
@@ -123,7 +123,7 @@ class Importing:
         if len(reasons) > _MOST_NOTES:
             notes.append(f"{NOT_IMPORTED}: {len(reasons) - _MOST_NOTES:,} more parts for other reasons.")
         talks = ["strategy" in each.request for each in self.scenarios]
-        if all(talks):  # of the suite an arm's strategy replaces it, of a scenario not
+        if all(talks):  # an arm's strategy replaces the suite's, not a scenario's
             self.scenarios = [_without_strategy(each) for each in self.scenarios]
         origin = f"Imported from {program}'s file {self.path.name}"
         suite = Suite(
@@ -157,7 +157,7 @@ def read_text(path: Path, most: int, what: str) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """The document of a text. Raises SuiteError with line and column."""
+    """The document in a text. Raises SuiteError with line and column."""
     try:
         copy, problems = plain(parse_text(text, where))
     except RegistryError as error:
@@ -168,7 +168,7 @@ def parse_json(text: str, where: str) -> Any:
 
 
 def conversation(messages: Any) -> tuple[str, dict[str, Any]]:
-    """The prompt of a list of chat messages, and the request's members for those before it. Raises NotReadable."""
+    """The prompt of a list of chat messages, and the request's members for the earlier ones. Raises NotReadable."""
     read: list[Message] = []
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, Mapping) or message.get("role") not in ROLES:
@@ -192,7 +192,7 @@ def conversation(messages: Any) -> tuple[str, dict[str, Any]]:
 
 
 def note_of(**facts: Any) -> str:
-    """Facts that a suite has no place for, as a scenario's note."""
+    """Facts for which a suite has no place, as a scenario's note."""
     given = (f"{name}: {_as_text(value)}" for name, value in facts.items() if value not in (None, "", {}, []))
     return shorten("; ".join(given), 4_000)
 
