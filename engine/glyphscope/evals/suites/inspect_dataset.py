@@ -1,7 +1,7 @@
 """Importing datasets of Inspect: samples with input, target, choices, id and metadata, as JSON, JSON Lines or CSV.
 
-A dataset has no tools, and no scorer: those are in the code of its task. A target that is a call, or a list of calls,
-is expected as such; any other must be in the answer. Everything that is not imported is listed with its place.
+A dataset has no tools and no scorer, which are in the code of its task. A target that is a call, or a list of calls,
+becomes the expected calls; any other must be in the answer. Everything that is not imported is listed with its place.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _add(made: Importing, place: str, record: dict[str, Any]) -> None:
 
 
 def _expected(made: Importing, targets: list[str]) -> Expectation:
-    """Any of the targets is in the answer, in any case of letters; or they are the expected calls."""
+    """The expectation that any of the targets is in the answer, ignoring case; or that they are the calls."""
     if not targets:
         return Expectation(extra_calls=bool(made.tools.names))
     calls = [call for target in targets for call in _calls(target)]
@@ -120,7 +120,7 @@ def _choice(prompt: str, choices: list[str], targets: list[str]) -> tuple[str, E
 
 
 def _calls(target: str) -> list[ExpectedCall]:
-    """The calls that a target writes as JSON; none where it is another text."""
+    """The calls in a target in JSON; empty if it is any other text."""
     if target.lstrip()[:1] not in ("{", "["):
         return []
     try:

@@ -1,4 +1,4 @@
-"""Files of other programs that are read as suites: which program a file is of."""
+"""Files of other programs that are read as suites: detects the program of a file."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from glyphscope.evals.suites.inspect_dataset import import_inspect, is_dataset
 from glyphscope.evals.suites.promptfoo import import_promptfoo, is_promptfoo
 
 ENDINGS = (".json", ".yaml", ".yml", ".jsonl", ".csv")
-"""Of files that can be read as suites: ours is JSON."""
+"""The extensions of files that can be read as suites; Glyphscope's own are JSON."""
 
 
 def is_own(path: Path, data: bytes) -> bool:
-    """Whether a file with that content is, or is meant as, a suite in our format, which can be edited."""
+    """Whether a file with that content is, or is meant as, a suite in Glyphscope's format, which can be edited."""
     return path.suffix.lower() not in ENDINGS[1:] and b'"glyphscope_suite"' in data
 
 
 def import_other(path: Path, data: bytes) -> ImportedSuite | None:
-    """The suite of a file of promptfoo or Inspect, whose content is `data`; None for any other file.
+    """The suite in a file of promptfoo or Inspect, whose content is `data`; None for any other file.
 
     Raises SuiteError for an error in the file.
     """

@@ -1,7 +1,7 @@
 """Importing configurations of promptfoo: prompts with variables, tests with assertions, and the providers' tools.
 
-Only facts are read, no code is run: of templates only variables are filled in. Files that the configuration names are
-read below its folder. Everything that is not imported is listed with its place.
+Only data is read, no code is run: in templates, only variables are filled in. Files that the configuration names are
+read only below its folder. Everything that is not imported is listed with its place.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class _Configuration:
         return default
 
     def _tests(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """The tests with their places and names; those of other files in their order."""
+        """The tests with their places and names; tests in other files in their order."""
         given = self._document["tests"]
         for index, test in enumerate(given if isinstance(given, list) else [given]):
             place = to_pointer(("tests", index))
@@ -265,7 +265,8 @@ class _Configuration:
             self._early.append((place, error.message))
 
     def _inside(self, name: str) -> Path:
-        """A file that the configuration names: a stranger's configuration can name no others."""
+        """The path of a file that the configuration, which is untrusted, names: only below the configuration's
+        folder."""
         relative = name.removeprefix(_FILE)
         if "://" in relative or "*" in relative or relative.partition(":")[2]:
             raise NotReadable(f"{shorten(name, 80)} is not the path of a file.")
@@ -277,7 +278,7 @@ class _Configuration:
 
 
 def _tests_of(path: Path) -> list[dict[str, Any]]:
-    """The tests of a file. Raises NotReadable and SuiteError."""
+    """The tests in a file. Raises NotReadable and SuiteError."""
     if path.suffix.lower() == ".csv":
         rows = csv.DictReader(io.StringIO(read_text(path, MAX_BYTES, "a file of tests")), strict=True)
         try:
@@ -337,7 +338,7 @@ def _filled(value: Any, variables: dict[str, str]) -> Any:
 
 
 def _fill(text: str, variables: dict[str, str]) -> str:
-    """Raises NotReadable for a variable without a value, and for code."""
+    """The text with its variables filled in. Raises NotReadable for a variable without a value, and for code."""
 
     def value(match: re.Match[str]) -> str:
         name, *steps = match[1].split(".")

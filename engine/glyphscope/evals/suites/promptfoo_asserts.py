@@ -1,4 +1,4 @@
-"""Assertions of promptfoo as expectations: what checks the calls, the text, or asks a judge.
+"""Assertions of promptfoo as expectations: checks of the calls or the text, and questions to a judge.
 
 A call is checked by its name and arguments, in the form in which promptfoo's configurations read them from the answer:
 `output[0].function.name`, `JSON.parse(output[0].function.arguments).city`. Any other code is not imported.
@@ -59,7 +59,7 @@ class Found:
     ordered: bool = False
 
     def expectation(self) -> Expectation:
-        """Other calls are allowed, unless an assertion lists all of them. Without tools there are no calls."""
+        """The expectation. It allows other calls, unless an assertion lists all of them, or there are no tools."""
         calls = self.calls or ([ExpectedCall(tools=tuple(self.tools))] if self.any_call else [])
         return Expectation(
             calls=tuple(calls),
@@ -71,7 +71,7 @@ class Found:
         )
 
     def add(self, assertion: dict[str, Any]) -> list[str]:
-        """Add one assertion; the names of its members that are not imported. Raises NotReadable."""
+        """Add one assertion. Returns the names of its members that are not imported. Raises NotReadable."""
         kind = assertion.get("type")
         if not isinstance(kind, str):
             raise NotReadable("The assertion has no type.")
@@ -85,7 +85,7 @@ class Found:
         return sorted(assertion.keys() - _FACTS - used)
 
     def call(self, name: str, **members: Any) -> None:
-        """A call of that tool. One that an earlier assertion names as well is the same."""
+        """Expect a call of that tool, the same one if an earlier assertion also names the tool."""
         call = ExpectedCall(tools=(name,), **members)
         bare = ExpectedCall(tools=(name,))
         if bare in self.calls:
@@ -94,7 +94,7 @@ class Found:
             self.calls.append(call)
 
     def text(self, pattern: str, negated: bool) -> None:
-        """The answer in words has, or has not, a place that matches."""
+        """Expect that the pattern is found, or if `negated` not found, in the answer in words."""
         if reason := bad_pattern(pattern):
             raise NotReadable(reason)
         whole = rf"^(?![\s\S]*(?:{pattern}))[\s\S]*$" if negated else pattern
@@ -218,7 +218,7 @@ def _rubric(found: Found, assertion: dict[str, Any], negated: bool) -> None:
 
 
 def _script(found: Found, assertion: dict[str, Any], negated: bool) -> None:
-    """Code that compares parts of a call with values."""
+    """Read JavaScript that compares parts of a call with values."""
     value = assertion.get("value")
     if negated or not isinstance(value, str):
         raise NotReadable("JavaScript is not run.")

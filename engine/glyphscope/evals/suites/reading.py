@@ -63,9 +63,8 @@ def bundled_suites() -> list[str]:
 
 
 def load_suite(source: str | FilePath) -> Suite:
-    """A bundled suite by its name, or the suite in a file, also of promptfoo or Inspect: its notes then list what was
-    not
-    imported. Raises SuiteError with every error, and StorageError.
+    """A bundled suite by its name, or the suite in a file, also of promptfoo or Inspect: its notes then list the parts
+    that were not imported. Raises SuiteError with every error, and StorageError.
     """
     if isinstance(source, str) and source in bundled_suites():
         return parse_suite(resources.read_bytes(f"{_FOLDER}/{source}{_SUFFIX}"), where=source)

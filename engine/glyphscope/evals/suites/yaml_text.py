@@ -1,4 +1,4 @@
-"""Reading YAML of others within limits: its aliases can stand for any number of values, and its parser recurses."""
+"""Reads untrusted YAML within limits: aliases can represent any number of values, and the parser is recursive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_VALUES = 1_000_000
 
 
 def parse_yaml(text: str, where: str) -> Any:
-    """The document as JSON would have it: dates are texts. Raises SuiteError, also where PyYAML is not installed."""
+    """The document with JSON's types: dates are texts. Raises SuiteError, also if PyYAML is not installed."""
     if importlib.util.find_spec("yaml") is None:
         raise SuiteError(
             "YAML needs PyYAML, which is not installed.",
@@ -32,7 +32,7 @@ def parse_yaml(text: str, where: str) -> Any:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         level = 0
-        for event in yaml.parse(text, Loader=loader):  # does not recurse, unlike what makes values of it
+        for event in yaml.parse(text, Loader=loader):  # does not recurse, unlike yaml.load
             level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if level > _MAX_LEVELS:
                 line = event.start_mark.line + 1
@@ -45,12 +45,12 @@ def parse_yaml(text: str, where: str) -> Any:
         place = f" in line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or str(error)
         raise SuiteError(f"This is not YAML: {problem}{place}.", where=where) from None
-    except ValueError as error:  # a date that there is not, a number with too many digits
+    except ValueError as error:  # a date that does not exist, or a number with too many digits
         raise SuiteError(f"This YAML has a value that cannot be read: {error}.", where=where) from None
 
 
 class _Plain:
-    """Copies values as JSON has them, a limited number of them."""
+    """Copies a limited number of values with JSON's types."""
 
     def __init__(self, where: str) -> None:
         self._where, self._left = where, _MAX_VALUES
