@@ -41,7 +41,7 @@ from glyphscope.strategies import run as run_request
 class RunSettings(TypedDict, total=False):
     """The settings of a run that have a default (`glyphscope.events.RunRequest` describes them).
 
-    `notation` may be `native`: the one of the model's chat template. `order` is the arguments' under a constraint.
+    `notation` can also be `native` (from the model's chat template). `order` orders the arguments under a constraint.
     """
 
     system_prompt: str

@@ -1,4 +1,4 @@
-"""The constraint on tokens: the allowed and the forced ones of the vocabulary."""
+"""The constraint on tokens: the allowed and the forced tokens of the vocabulary."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class RecordedSource:
 
 
 class RecordedInteraction:
-    """The outcomes, answers and approvals recorded in a run's events; what they lack is denied or unanswered."""
+    """The outcomes, answers and approvals recorded in a run's events; missing ones count as denied or unanswered."""
 
     def __init__(self, events: Iterable[AnyEvent]) -> None:
         events = tuple(events)

@@ -219,7 +219,7 @@ class StoredPrompts:
 
 
 def _short(digest: str) -> str:
-    """The part of a digest that is in a file's name, which has one of the key and one of the tokens."""
+    """The part of a digest in a file's name, which consists of a part for the key and one for the tokens."""
     return digest[:16]
 
 

@@ -160,7 +160,7 @@ def _measured(node: nodes.Expr) -> nodes.Expr:
 
 
 class Generation(Extension):
-    """`{% generation %}…{% endgeneration %}`: transformers' mark of what an assistant wrote; its body is rendered."""
+    """`{% generation %}…{% endgeneration %}`: transformers' marker of the assistant's text; its body is rendered."""
 
     tags = {"generation"}  # noqa: RUF012 (Jinja's own annotation is an instance's)
 

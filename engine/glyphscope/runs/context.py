@@ -50,7 +50,7 @@ class Permissions:
             self._decisions.insert(0, _Permission(unedited, tool, source, identity))
 
     def find(self, tool: str, source: str, identity: str) -> Decision | None:
-        """The decision that also applies to this call; None where a person must decide."""
+        """The decision that also applies to this call; None if a person must decide."""
         for each in self._decisions:
             same_source = (each.source, each.identity) == (source, identity)
             scope = each.decision.scope

@@ -185,7 +185,7 @@ def _custom(gbnf: str, kind: ConstraintKind) -> BuiltGrammar:
 
 
 def _source(request: RunRequest, registry: ToolRegistry, options: GrammarOptions) -> tuple[str, ...]:
-    """The part of the cache key for the registry: only what decides this grammar."""
+    """The part of the cache key for the registry: only the data that decides this grammar."""
     tool = registry.get(options.tool or "")
     if options.part == "arguments" and tool is not None and tool.enabled:
         schema = json.dumps(tool.parameters)  # unsorted: the grammar has the schema's order

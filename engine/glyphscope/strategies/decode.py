@@ -78,7 +78,7 @@ Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-o
 
 
 class Validator(Protocol):
-    """A streaming validator of a stage's text: a CallValidator, or one of a part of a call."""
+    """A streaming validator of a stage's text: a CallValidator, or a validator of a part of a call."""
 
     def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decides."""

@@ -19,7 +19,7 @@ from glyphscope.events.encoding import encode_json
 from glyphscope.sessions import atomic_write
 
 SamplesForm: TypeAlias = Literal["csv", "parquet", "eval", "json"]
-"""By the ending of the file's name; the last two are Inspect's."""
+"""By the file's extension; the last two are Inspect's."""
 _AXES = Arm.__struct_fields__
 _KINDS: dict[str, str] = {
     "arm": "string", **dict.fromkeys(_AXES, "string"), "repair": "int64",
@@ -45,10 +45,10 @@ class Exported(NamedTuple):
 
 
 def export_samples(folder: ResultFolder, out: Path) -> Exported:
-    """Write all samples in the form that the file's name ends with: one table, or a log for each suite and arm.
+    """Write all samples in the format of the file's extension: one table, or a log for each suite and arm.
 
-    Raises GlyphscopeError for another ending, and where the package is not installed that a form needs; StorageError
-    and RecordError for a result that cannot be read or a file that cannot be written.
+    Raises GlyphscopeError for an unknown extension, and if a package that the format needs is not installed;
+    StorageError and RecordError for a result that cannot be read or a file that cannot be written.
     """
     form = form_of(out)
     samples = folder.samples()
@@ -59,7 +59,7 @@ def export_samples(folder: ResultFolder, out: Path) -> Exported:
 
 
 def form_of(out: Path) -> SamplesForm:
-    """The form that a file's name ends with."""
+    """The format of a file's extension."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in get_args(SamplesForm):
         raise GlyphscopeError(

@@ -206,7 +206,7 @@ def _output(run: RunSteps, made: Generation, model: str) -> Document:
 
 
 def _logprobs(made: Generation) -> list[Document] | None:
-    """The model's own log probabilities, before mask and sampler; None where one is unknown."""
+    """The model's own log-probabilities, before mask and sampler; None if one is unknown."""
     tokens = []
     for token in made.stage.tokens:
         step = token.step

@@ -16,7 +16,7 @@ from glyphscope.evals.matrix.plan import Planned
 
 
 class _Kind(NamedTuple):
-    """Samples that take about as long: those of an arm whose prompt differs from the previous one's, or does not."""
+    """Samples of one arm that take about as long; `reads`: their prompts differ from the previous sample's."""
 
     arm: str
     reads: bool

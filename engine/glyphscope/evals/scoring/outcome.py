@@ -121,7 +121,7 @@ class RunReading:
     def in_words(self) -> tuple[ModelCall, ...]:
         """Valid calls in a text that should be one call but has text around it, or further calls.
 
-        Used where no call is expected: a call within text is a call.
+        Used if no call is expected: a call within text is a call.
         """
         return tuple(
             ModelCall(tool=call.tool, arguments=call.arguments)

@@ -265,8 +265,7 @@ class _Configuration:
             self._early.append((place, error.message))
 
     def _inside(self, name: str) -> Path:
-        """The path of a file that the configuration, which is untrusted, names: only below the configuration's
-        folder."""
+        """The path of a file that the configuration names; only paths below its folder, as it is untrusted."""
         relative = name.removeprefix(_FILE)
         if "://" in relative or "*" in relative or relative.partition(":")[2]:
             raise NotReadable(f"{shorten(name, 80)} is not the path of a file.")

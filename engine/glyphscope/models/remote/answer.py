@@ -98,7 +98,7 @@ class Answer:
         if chunk.substance:
             self._begun = True
             self.characters += len(chunk.text)
-        if chunk.substance and not self._ended:  # the end comes once, and nothing delays it
+        if chunk.substance and not self._ended:  # later chunks do not extend the last deadline
             self._ended = bool(chunk.finish)
             self._deadline = time.monotonic() + (AFTER_END if self._ended else self._patience.between)
         return chunk
