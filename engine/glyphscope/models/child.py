@@ -1,6 +1,6 @@
 """The model's process: `python -m glyphscope.models.child`, frames in on stdin, frames out on stdout.
 
-Two threads. One reads frames: it cancels, and answers requests that need no evaluation. The other loads and computes.
+Two threads. One reads frames: it cancels, and answers quick requests such as `Tokenize`. The other loads and computes.
 When stdin closes, because the parent closed it or died, the process ends, even in the middle of a computation.
 """
 

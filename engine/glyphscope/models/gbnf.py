@@ -30,7 +30,7 @@ class GbnfConstraint:
     """
 
     def __init__(self, engine: LlamaEngine, grammar: str, patterns: Sequence[bytes] = ()) -> None:
-        """With `patterns` (ECMAScript, matching the whole text), the grammar is enforced once one of them matches.
+        """With `patterns` (ECMAScript, matching the whole text), the grammar is enforced from the first match on.
 
         Raises GrammarError with llama.cpp's reason.
         """

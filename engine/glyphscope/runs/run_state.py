@@ -183,8 +183,8 @@ class _OfPresent(Generic[V]):
 class RunState:
     """The run after the events so far. Only `reduce_event` changes it, in place.
 
-    `stages` are in the order they began. Properties that belong to a stage (`tokens`, `fields`, `text` …) are of
-    the present stage. `prepared` is the run's request if it is available: its registry is then not parsed again.
+    `stages` are in the order they began. Properties that belong to a stage (`tokens`, `fields`, `text` …) refer
+    to the present stage. `prepared` is the run's request if it is available: its registry is then not parsed again.
     """
 
     prepared: PreparedRequest | None = field(default=None, kw_only=True, compare=False, repr=False)

@@ -81,7 +81,7 @@ class Hub:
         self._headers = {"user-agent": "glyphscope", "accept-encoding": "identity"}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
-        # before the library's own retries, which wait silently for as long as the server asks
+        # before the library's own retries, which wait silently for as long as the server requests
         get_session().event_hooks["response"] = [_raise_for_error]
         # received data is written at once, so that it is not lost with this process
         setattr(constants, "DOWNLOAD_CHUNK_SIZE", None)  # noqa: B010

@@ -19,7 +19,7 @@ RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 class Timeouts(NamedTuple):
     """Seconds, except for `attempts`.
 
-    `first` is the longest wait for the first piece of an answer, which is long after a long prompt; `between` the one
+    `first` is the longest wait for the first piece of an answer, which comes late after a long prompt, `between` that
     for each further piece. A request is sent at most `attempts` times in `retrying` seconds; `wait` is the first pause,
     each further one is twice as long, up to `longest`. If the endpoint requests a longer pause, there is no retry.
     """
