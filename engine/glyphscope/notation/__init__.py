@@ -1,1 +1,1 @@
-"""How a call is written: shapes, readers, writers, sizes."""
+"""The notations of calls: shapes, readers, writers, sizes."""

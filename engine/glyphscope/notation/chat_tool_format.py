@@ -1,7 +1,7 @@
 """The native forms of tool calls in known chat templates, recognised by the template's text.
 
-Three forms are known, all JSON with a name and arguments in it; a template that writes another is distinguished from
-one that has no place for tools.
+Three forms are known, all JSON with a name and arguments; a template that writes another form is distinguished from one
+without tools.
 
 | form    | written                                                       | by                        |
 |---------|---------------------------------------------------------------|---------------------------|
@@ -9,8 +9,8 @@ one that has no place for tools.
 | llama   | `{"name": …, "parameters": …}`                                | Llama 3.1, 3.2, 3.3       |
 | mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]`                  | Mistral 7B v0.3, Nemo, Small |
 
-A fourth belongs to no template: `openai` is our text for an endpoint's `tool_calls`, `{"name": …, "arguments": …}`,
-whatever its model wrote.
+A fourth form does not belong to a template: `openai` is our text for an endpoint's `tool_calls`,
+`{"name": …, "arguments": …}`, whatever its model wrote.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from glyphscope.events import NativeForm, Shape, TemplateForm
 class NativeFormat(NamedTuple):
     """The shape of a call's JSON and the text around it.
 
-    `begun` is written before it. After free text a call begins with `marker`, or, where there is none, with its own
+    `begun` is written before the call. After free text, a call begins with `marker` or, if there is none, with its own
     first letters; `opener` may be between marker and call. `closing` may follow the call.
     """
 
@@ -43,24 +43,24 @@ NATIVE: dict[str, NativeFormat] = {
 
 
 ENDPOINTS_OWN: NativeForm = "openai"
-"""The form of endpoints: its calls are separate from the text, and it has no prefix."""
+"""The form of endpoints: calls are separate from the text, without a prefix."""
 _FORMATS = {**NATIVE, ENDPOINTS_OWN: NativeFormat("name-arguments", "", "", "", "")}
 
 
 def native_format(native: str) -> NativeFormat | None:
-    """The form of that name; None for an unresolved "auto", and for none."""
+    """The form of that name; None for an unresolved "auto" and for no form."""
     return _FORMATS.get(native)
 
 
 _TOOLS = re.compile(r"\btools\b")
 _HERMES = re.compile(r"""<tool_call>(?:\s|\\n)*\{+\s*\\?["'](?:name|arguments)""")
-"""With what is in it: others write XML in it (Qwen3-Coder, GLM), or only speak of it (Apriel)."""
+"""Includes the marker's content: other templates write XML in it (Qwen3-Coder, GLM) or only mention it (Apriel)."""
 _MISTRAL = re.compile(r"\[TOOL_CALLS\]\s?\[(?!ARGS\])")
 _LLAMA = re.compile(r"""["']name\\?["']\s*:.{0,200}?["']parameters\\?["']\s*:""", re.DOTALL)
 
 
 def template_form(template: str) -> TemplateForm:
-    """The form in which a chat template writes calls, "other" for one that is not known, "" where it knows no tools."""
+    """The form in which a chat template writes calls: "other" for an unknown form, "" if it does not support tools."""
     if not _TOOLS.search(template):
         return ""
     if "<tool_call>" in template:

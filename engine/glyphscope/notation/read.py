@@ -1,4 +1,4 @@
-"""Whole values from text: what the readers find as Python values, and the choice of reader by notation."""
+"""Whole values from text: Python values from the readers' events, and the choice of reader by notation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_reader(notation: Notation, *, calls: bool = True, max_depth: int = 256)
 
 
 def parse_value(text: str, notation: Notation) -> Any:
-    """The value of a whole document. Repeated keys: the last wins, as in `json` and glyph-py.
+    """The value of a whole document. The last of repeated keys wins, as in `json` and glyph-py.
 
     Raises NotationError with the character in `where`.
     """
@@ -35,7 +35,7 @@ def parse_value(text: str, notation: Notation) -> Any:
 
 
 class _Builder:
-    """Makes a value of structural events."""
+    """Builds a value from structural events."""
 
     def __init__(self, notation: Notation) -> None:
         self._notation = notation

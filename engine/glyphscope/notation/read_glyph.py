@@ -1,10 +1,10 @@
 """The incremental reader of GLYPH: the part of glyph-py 1.0.1's language that tool calls use.
 
-Left out, because a call's arguments are JSON values: structs, sums, references, bytes and tables. Left out, because
-their value would not be what the writer meant: unknown escapes (glyph-py drops the backslash), `\\b` and `\\f`
-(glyph-py reads the letters), escaped surrogates, numbers with leading zeros. Two values that touch are read where
-the first ends by itself (a quote, a bracket). One difference: `[x {k=v}]` is a word and a map, as GLYPH's own golden
-case 010 has it; glyph-py 1.0.1 takes it for a struct. Our writers quote the word, which all readers agree on.
+Structs, sums, references, bytes and tables are omitted, because a call's arguments are JSON values. Unknown escapes
+(glyph-py drops the backslash), `\\b` and `\\f` (glyph-py reads the letters), escaped surrogates, and numbers with
+leading zeros are rejected, because their value would not be the intended one. Two adjacent values are accepted if the
+first ends by itself (a quote, a bracket). One difference: `[x {k=v}]` is a word and a map, as in GLYPH's golden case
+010; glyph-py 1.0.1 reads it as a struct. Our writers quote the word, which all readers accept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IDENT = re.compile(r"[\w\-./@+]+")
 
 
 def is_head(name: str) -> bool:
-    """Whether a call of the tool can begin with its name, before the brace."""
+    """Whether a call of the tool can begin with its name before the brace."""
     return (name[:1].isalpha() or name[:1] == "_") and _IDENT.fullmatch(name) is not None
 
 
@@ -40,7 +40,7 @@ _ENDS_KEY = frozenset(" \t\r=:")
 
 
 class GlyphReader(Reader):
-    """GLYPH, a character at a time if need be. See `Reader` for `calls` and `max_depth`."""
+    """Reads GLYPH, character by character if necessary. See `Reader` for `calls` and `max_depth`."""
 
     RUN = re.compile(r'[^"\\]+')
     ESCAPES: ClassVar[dict[str, str]] = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "r": "\r", "t": "\t"}
@@ -130,9 +130,9 @@ class GlyphReader(Reader):
         self._numberish = first != "" and first in "-0123456789"
 
     def _word_run(self, text: str, at: int) -> int:
-        """Read the further characters of the word, as glyph-py's lexer does.
+        """Read further characters of the word, like glyph-py's lexer.
 
-        A number is read up to the first character that makes it too long, however the text is divided.
+        A number is read up to the first character that makes it too long, however the text is divided into pieces.
         """
         while self._numberish and at < len(text):
             room = MAX_NUMBER_LENGTH + 1 - len(self._word)

@@ -15,7 +15,7 @@ _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?=[,\]} ])")
 
 
 class JsonReader(Reader):
-    """JSON, a character at a time if need be. See `Reader` for `calls` and `max_depth`."""
+    """Reads JSON, character by character if necessary. See `Reader` for `calls` and `max_depth`."""
 
     RUN = re.compile(r'[^"\\\x00-\x1f]+')
     ESCAPES: ClassVar[dict[str, str]] = {

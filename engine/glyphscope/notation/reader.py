@@ -18,7 +18,7 @@ _Method = TypeVar("_Method", bound=Callable[..., int])
 
 
 def after(blanks: str) -> Callable[[_Method], _Method]:
-    """Makes a state skip white space first; it is not called before another character comes."""
+    """A decorator that makes a state skip white space first; the state is called at the next other character."""
 
     match_blanks = re.compile(f"[{re.escape(blanks)}]+").match
 
@@ -39,8 +39,8 @@ def after(blanks: str) -> Callable[[_Method], _Method]:
 class Reader:
     """A state machine: each state is a method that reads some of the text and returns where it stopped.
 
-    With `calls=True` the document is one call: it must begin with `{` (or GLYPH's head), text before it is reported and
-    skipped. Otherwise it is any single value.
+    With `calls=True`, the document is one call: it must begin with `{` (or GLYPH's head), and text before it is
+    reported and skipped. Otherwise it is any single value.
     """
 
     RUN: ClassVar[re.Pattern[str]]  # characters of a quoted string other than escapes
@@ -57,9 +57,9 @@ class Reader:
         self._in_key = False
         self._escape = ""
         self._escape_start = 0
-        self._high = ""  # the high surrogate of a pair, waiting for the low one
+        self._high = ""  # a high surrogate, waiting for the low one
         self._hunting = False
-        self._word = ""  # the unquoted scalar, key or head that is being read
+        self._word = ""  # the unquoted scalar, key or head being read
 
     @property
     def position(self) -> int:
@@ -74,14 +74,14 @@ class Reader:
         return out
 
     def finish(self) -> list[Structural]:
-        """A scalar that is the whole document ends with the text."""
+        """End the text, and with it a scalar that is the whole document."""
         out: list[Structural] = []
         if self._state == self._scalar and not self._stack:
             self._end_scalar("", 0, out)
         return out
 
     def _state_of_notation(self, text: str, at: int, out: list[Structural]) -> int:
-        """The states that each notation has."""
+        """The states specific to the notation."""
         raise NotImplementedError
 
     _start = _scalar = _end_scalar = _state_of_notation

@@ -1,8 +1,8 @@
-"""Scalars without quotes: the value of a word, and the possible kinds of a prefix, in both notations.
+"""Unquoted scalars: the value of a word, and the possible kinds of a prefix, in both notations.
 
-Numbers are those of RFC 8259 in both notations. GLYPH's bare words follow glyph-py 1.0.1's lexer (letters, digits,
-`_ - . / @ +`, beginning with a letter, or a number that runs on into letters). Words that begin with `_` are read as
-keys, because canonical GLYPH writes them, and not as values: glyph-py would read `_x` as null and `x`.
+Numbers follow RFC 8259 in both notations. GLYPH's bare words follow glyph-py 1.0.1's lexer (letters, digits,
+`_ - . / @ +`, beginning with a letter, or a number that continues with letters). Words that begin with `_` are read as
+keys, because canonical GLYPH writes them, but not as values: glyph-py would read `_x` as null and `x`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import re
 
 from glyphscope.events import Notation
 
-# The kinds of value, as bits. An integer is written as an integer literal (see docs/decisions), so the literal's form
-# alone distinguishes INTEGER from DECIMAL.
+# The kinds of value, as bits. An integer is written as an integer literal (see docs/decisions), so only the literal's
+# form distinguishes INTEGER from DECIMAL.
 NULL, BOOLEAN, INTEGER, DECIMAL, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32, 64
 NUMBER = INTEGER | DECIMAL
 SCALAR = NULL | BOOLEAN | NUMBER | STRING
@@ -28,7 +28,7 @@ MAX_NUMBER_LENGTH = 4000  # Python reads integers of up to 4,300 digits
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NUMBER_PREFIX = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE][+-]?[0-9]*)?)?")
-# What glyph-py's lexer keeps reading as a number; such a word is a number or nothing.
+# A word that glyph-py's lexer reads as a number; it is a valid number or an error.
 GLYPH_NUMBERISH = re.compile(r"-?[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
 
 _JSON_WORDS: dict[str, tuple[int, bool | None]] = {
@@ -50,17 +50,17 @@ _GLYPH_REFUSED = frozenset({"NaN", "Inf", "-Inf"})
 
 
 def words(notation: Notation) -> dict[str, tuple[int, bool | None]]:
-    """The notation's words that are not strings: word → (kind, value)."""
+    """The notation's words that are not strings, by word: (kind, value)."""
     return _GLYPH_WORDS if notation == "glyph" else _JSON_WORDS
 
 
 def number_prefix(text: str) -> bool:
-    """Whether `text` can grow into a number of RFC 8259 (or is one)."""
+    """Whether `text` is, or can become, a number of RFC 8259."""
     return _NUMBER_PREFIX.fullmatch(text) is not None
 
 
 def number_kind(text: str) -> int:
-    """INTEGER or DECIMAL for a whole number literal, 0 for anything else, also for one too large for a float."""
+    """INTEGER or DECIMAL for a complete number literal, 0 for anything else, also if it is too large for a float."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return 0
@@ -70,7 +70,7 @@ def number_kind(text: str) -> int:
 
 
 def reachable_kinds(prefix: str, notation: Notation) -> int:
-    """The kinds of value that some continuation of the unquoted `prefix` (not empty) can have, as bits."""
+    """The kinds of value that continuations of the unquoted, nonempty `prefix` can have, as bits."""
     if notation == "glyph" and prefix[0].isalpha() and prefix[0] not in _FIRST_OF_WORDS:
         return STRING
     kinds = 0
@@ -85,7 +85,7 @@ def reachable_kinds(prefix: str, notation: Notation) -> int:
 
 
 def _bare_prefix(prefix: str) -> bool:
-    """Whether a bare string can begin so. Every word can still grow a letter and stop being a number or a keyword."""
+    """Whether a bare string can begin with this; a number or keyword becomes one when a letter is added."""
     first = prefix[0]
     if first in "-0123456789":
         return GLYPH_NUMBERISH.fullmatch(prefix) is not None or _runs_into_letters(prefix)
@@ -103,7 +103,7 @@ def is_bare_key(text: str) -> bool:
 
 
 def scalar_value(text: str, notation: Notation) -> tuple[int, bool | int | float | str | None]:
-    """Kind and value of a whole unquoted scalar; kind 0 for an invalid one (`01`, `1.`, `nul`, `NaN`, `1e999`)."""
+    """Kind and value of a complete unquoted scalar; kind 0 if it is invalid (`01`, `1.`, `nul`, `NaN`, `1e999`)."""
     known = words(notation).get(text)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""The shapes of a call: under which key the tool's name is, and where its arguments are."""
+"""The shapes of a call: the key of the tool's name, and the place of the arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glyphscope.events import Shape
 
 
 class ShapeKeys(NamedTuple):
-    """`args_key` is None where the arguments are beside the name."""
+    """The keys of a call; `args_key` is None if the arguments are beside the name."""
 
     name_key: str
     args_key: str | None
@@ -30,9 +30,9 @@ def shape_keys(shape: Shape) -> ShapeKeys:
 
 
 def call_document(tool: str, arguments: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    """The call as one document, the name first.
+    """The call as one document, beginning with the name.
 
-    Raises NotationError where an argument has the key that the flat shape needs for the name.
+    Raises NotationError if an argument has the key that the flat shape needs for the name.
     """
     name_key, args_key = shape_keys(shape)
     if args_key is not None:

@@ -1,4 +1,4 @@
-"""Writing calls and values: JSON compact, spaced and in OpenAI's wrapper; GLYPH quoted and canonical."""
+"""Write calls and values: JSON compact, spaced and in OpenAI's wrapper; GLYPH quoted and canonical."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-cano
 STYLES: tuple[Style, ...] = get_args(Style)
 
 MAX_DEPTH = 256
-"""Levels of nesting that are written; deeper values are rejected before the interpreter's stack overflows."""
+"""The maximum nesting; deeper values are rejected before the interpreter's stack overflows."""
 
-# Words that GLYPH reads as something else than a key or a string, or that glyph-py quotes.
+# Words that GLYPH does not read as a key or a string, or that glyph-py quotes.
 RESERVED = frozenset({"t", "f", "true", "false", "null", "nil", "none", "NaN", "Inf"})
 _BARE_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
@@ -33,7 +33,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def write_call(
     tool: str, arguments: Mapping[str, Any], *, style: Style = "glyph", shape: Shape = "flat"
 ) -> str:
-    """The text of a call. Raises NotationError for what the notation or the shape cannot hold."""
+    """The text of a call. Raises NotationError if the notation or the shape cannot express it."""
     if style == "openai":
         function = {"name": tool, "arguments": write_value(dict(arguments), "json")}
         return write_value({"type": "function", "function": function}, "json")
@@ -41,7 +41,7 @@ def write_call(
 
 
 def write_value(value: Any, style: Style) -> str:
-    """The text of one value. A map's entries keep their order in every style."""
+    """The text of one value. The entries of a map keep their order in every style."""
     _check(value)
     if style in ("json", "openai"):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -53,7 +53,7 @@ def write_value(value: Any, style: Style) -> str:
 
 
 def glyph_key(key: str) -> str:
-    """A map's key: bare where every GLYPH reader takes it as a word, else quoted."""
+    """A map's key: bare if every GLYPH reader reads it as a word, otherwise quoted."""
     return key if _BARE_KEY.fullmatch(key) and key not in RESERVED else quote(key)
 
 
@@ -63,7 +63,7 @@ def quote(text: str) -> str:
 
 
 def glyph_scalar(value: Any) -> str:
-    """A scalar in the quoted style: strings quoted, `t f _`, numbers as JSON writes them."""
+    """A scalar in the quoted style: quoted strings, `t f _`, and numbers as in JSON."""
     if value is None:
         return "_"
     if isinstance(value, bool):
@@ -72,12 +72,12 @@ def glyph_scalar(value: Any) -> str:
 
 
 def _canonical_scalar(value: Any) -> str:
-    import glyph  # it brings asyncio, which no other style needs
+    import glyph  # imports asyncio, which no other style needs
 
     if isinstance(value, str) and not is_bare(value):
-        return quote(value)  # as glyph-py does, which takes its time over long texts
-    # glyph-py writes some values that it does not read back: words that begin with an underscore, floats with
-    # more digits than its exponent form keeps. Those are written in the quoted style, which all readers take.
+        return quote(value)  # like glyph-py, which is slow with long texts
+    # glyph-py writes some values that it does not read back: words that begin with an underscore, and floats with
+    # more digits than its exponent form keeps. These are written in the quoted style, which all readers accept.
     text: str = glyph.json_to_glyph(value)
     return text if _reads_back(text, value) else glyph_scalar(value)
 
@@ -111,13 +111,13 @@ def _write_items(
     for index, item in enumerate(items):
         following = items[index + 1] if index + 1 < len(items) else None
         if isinstance(item, str) and isinstance(following, Mapping):
-            yield quote(item)  # a bare word before a brace is the name of a struct, also across a space
+            yield quote(item)  # a bare word before a brace is a struct's name, even with a space between
         else:
             yield _write_glyph(item, write_key, write_scalar)
 
 
 def _check(root: Any) -> None:
-    """Reject values that no notation can write; the error names the place as a JSON Pointer."""
+    """Reject values that no notation can express; the error gives the place as a JSON Pointer."""
     open_values: list[tuple[Any, str, int]] = [(root, "", 0)]
     while open_values:
         value, pointer, depth = open_values.pop()
@@ -154,7 +154,7 @@ def _check_scalar(value: Any, pointer: str) -> None:
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """The size of one text: code points, UTF-8 bytes, and tokens where a tokenizer was given."""
+    """The size of one text: code points, UTF-8 bytes, and tokens if a tokenizer is given."""
 
     style: Style
     characters: int
@@ -163,14 +163,14 @@ class Sizes(msgspec.Struct, frozen=True):
 
 
 def text_sizes(text: str, style: Style, count_tokens: Callable[[str], int] | None = None) -> Sizes:
-    """The size of a text that was written in `style`."""
+    """The size of a text written in `style`."""
     return Sizes(style, len(text), len(text.encode()), count_tokens(text) if count_tokens else None)
 
 
 def call_sizes(
     tool: str, arguments: Mapping[str, Any], shape: Shape, count_tokens: Callable[[str], int] | None = None
 ) -> list[Sizes]:
-    """The same call in every style, in the order of `STYLES`. Raises NotationError as `write_call` does."""
+    """The sizes of a call in every style, in the order of `STYLES`. Raises NotationError like `write_call`."""
     return [
         text_sizes(write_call(tool, arguments, style=style, shape=shape), style, count_tokens)
         for style in STYLES
@@ -178,7 +178,7 @@ def call_sizes(
 
 
 def sum_of(calls: Iterable[Sequence[Sizes]]) -> tuple[Sizes, ...]:
-    """The sizes of several calls together, of which each has the same styles; tokens only where all have them."""
+    """The total sizes of several calls, each in the same styles; tokens only if all calls have them."""
     sums = []
     for sizes in zip(*calls, strict=True):
         tokens = [size.tokens for size in sizes if size.tokens is not None]

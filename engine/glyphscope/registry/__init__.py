@@ -1,4 +1,4 @@
-"""Tools and the registry, its import and export."""
+"""Tools and the registry, with its import and export."""
 
 from glyphscope.registry.forms import to_json, to_openai
 from glyphscope.registry.load import (

@@ -1,8 +1,8 @@
 """Every error in a JSON Schema, at its JSON Pointer, before anything is built from it.
 
-Each keyword of each subschema is checked separately by its part of the metaschema of draft 2020-12. Checking
-the whole schema at once with jsonschema needs about ten Python frames a level and ends in a RecursionError below 100
-levels; keyword by keyword needs no recursion, finds all errors, and equal keywords are checked once.
+Each keyword of each subschema is checked separately against its part of the metaschema of draft 2020-12. Checking the
+whole schema at once with jsonschema needs about ten Python frames per level and ends in a RecursionError below 100
+levels; checking each keyword needs no recursion, finds all errors, and checks equal keywords only once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glyphscope.registry.pointer import Path
 from glyphscope.registry.references import MAX_SCHEMAS, Place, Places, TooManySchemas, references
 
 MAX_LEVELS = 256
-"""Nested schemas: the builders of grammars and validators need one or two frames of the stack for each level."""
+"""The maximum nesting of schemas: the builders of grammars and validators need one or two stack frames per level."""
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _MEANT = {
@@ -48,11 +48,11 @@ _LEGACY: dict[str, type | tuple[type, ...]] = {
     "additionalItems": (bool, dict),
     "nullable": bool,
 }
-"""Forms of older drafts and of OpenAPI 3.0 that `normalise` turns into those of 2020-12."""
+"""Forms of older drafts and of OpenAPI 3.0 that `normalise` converts to draft 2020-12."""
 
 
 def check_schema(schema: Any) -> list[tuple[Path, str]]:
-    """All errors of a schema of any draft from 4 on: (path in it, message). Empty: it can be normalised."""
+    """All errors of a schema of draft 4 or later: (path in the schema, message). If empty, it can be normalised."""
     if not isinstance(schema, dict | bool):
         return [((), f"A schema is an object, not {_kind(schema)}.")]
     try:
@@ -192,6 +192,6 @@ def _shallow(rule: Any) -> Any:
 
 @lru_cache(maxsize=16384)
 def _errors(keyword: str, text: str, is_text: bool) -> tuple[tuple[Path, str], ...]:
-    """The errors of one keyword's value, given as JSON (or as itself, where it is a text)."""
+    """The errors of one keyword's value, given as JSON, or unchanged if `is_text`."""
     errors = _metaschemas()[keyword].iter_errors(text if is_text else json.loads(text))
     return tuple((tuple(error.absolute_path), f"{error.message[:200]}.") for error in errors)

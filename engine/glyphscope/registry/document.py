@@ -1,6 +1,6 @@
-"""From a file or a text to plain JSON data, and every error of the text itself.
+"""Read plain JSON data from a file or a text, and report every error of the text itself.
 
-This rejects texts that Python's own reader accepts: repeated keys (the last one wins silently), NaN, lone surrogates,
+This rejects texts that Python's JSON reader accepts: repeated keys (the last one silently wins), NaN, lone surrogates,
 which UTF-8 cannot encode, and nesting so deep that a recursive walk would overflow the stack.
 """
 
@@ -18,10 +18,10 @@ from glyphscope.inputs import read_file, utf8_text
 from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 64_000_000
-"""The largest registry file: 2,000 tools with long descriptions have about 4 MB."""
+"""The maximum size of a registry file: 2,000 tools with long descriptions have about 4 MB."""
 
 MAX_NESTING = 600
-"""JSON levels of a document; Python's C reader and writer of JSON fail at about 990 of them."""
+"""The maximum JSON nesting of a document; Python's C reader and writer of JSON fail at about 990 levels."""
 
 
 class _Object(dict[str, Any]):
@@ -38,7 +38,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_registry_file(path: FilePath) -> bytes:
-    """The bytes of a registry file. Raises RegistryError when it is missing, unreadable, a folder or too large."""
+    """The bytes of a registry file. Raises RegistryError if it is missing, unreadable, a folder or too large."""
     hint = "Is it really a registry of tools?"
     return read_file(path, MAX_BYTES, "a registry", hint=hint, pipes=True, error=RegistryError)
 
@@ -93,8 +93,8 @@ _TOO_DEEP_HINT = "Name the inner parts under $defs and refer to them."
 def plain(document: Any) -> tuple[Any, list[Problem]]:
     """An independent copy of `document` in plain dicts and lists, and the problems of values that are not JSON.
 
-    Tuples become lists. The walk has its own stack and needs no recursion; a value that is nested too deep (or contains
-    itself) is omitted and reported.
+    Tuples become lists. The walk has its own stack and needs no recursion; a value that is nested too deeply (or
+    contains itself) is omitted and reported.
     """
     problems: list[Problem] = []
     root: list[Any] = [None]

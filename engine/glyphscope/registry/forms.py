@@ -1,7 +1,7 @@
-"""The common forms of tools, read into one: names, descriptions and schemas, not yet checked.
+"""The common forms of tools, read into one form: names, descriptions and schemas, not yet checked.
 
-Our own; OpenAI's `tools` array (wrapped in `function` or bare); an MCP `tools/list` result (also in its JSON-RPC
-envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "required", "min", "max", …}}}}`.
+Glyphscope's form; OpenAI's `tools` array (wrapped in `function` or bare); an MCP `tools/list` result (also in its
+JSON-RPC envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "required", "min", "max", …}}}}`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SIGNS = {
     "title",
 }
 _SIGNS |= {"$ref", "$schema", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "enum", "const"}
-"""A value by tool name has at least one of these keys: those of a JSON Schema, or of the short form."""
+"""The value for a tool's name has at least one of these keys: those of a JSON Schema, or of the short form."""
 
 _ARG_TYPES = {
     "string": "string",
@@ -53,7 +53,7 @@ _ARG_PLAIN = {
     "maxItems",
     "format",
 }
-"""The short form of arguments: its types and the bounds of numbers in JSON Schema, and keywords that are the same."""
+"""The short form of arguments: its types and bounds of numbers in JSON Schema, and the keywords that both share."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class RawTool:
 
 @dataclass
 class RawRegistry:
-    """The tools of a document as written, and the problems of its form."""
+    """The tools of a document as written, and the problems with its form."""
 
     tools: list[RawTool] = field(default_factory=list)
     unknown_arguments: Any = "refuse"
@@ -108,7 +108,7 @@ def read_forms(document: Any, where: str = "") -> RawRegistry:
 
 
 def _is_schema(value: Any) -> bool:
-    """Whether this was meant as the schema or the arguments of a tool; `{"tools": {…}}` was not."""
+    """Whether this is meant as the schema or the arguments of a tool, unlike `{"tools": {…}}`."""
     return isinstance(value, dict) and (not value or not _SIGNS.isdisjoint(value))
 
 
@@ -150,7 +150,7 @@ def _report_unknown_keys(raw: RawRegistry, item: dict[str, Any], known: set[str]
 
 
 def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
-    """Tools that have their own name; `path` None: the document is the one tool."""
+    """Tools that contain their name; `path` None: the document is a single tool."""
     for index, item in enumerate(items):
         at: Path = () if path is None else (*path, index)
         if isinstance(item, dict) and isinstance(item.get("function"), dict):
@@ -172,7 +172,7 @@ def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
 
 
 def below(prefix: Path) -> Callable[[Path], Path]:
-    """The `pointers` of a schema that is at `prefix`."""
+    """The `pointers` of a schema at `prefix`."""
     return lambda path: (*prefix, *path)
 
 
@@ -208,7 +208,7 @@ def _with_args(raw: RawRegistry, name: str, tool: dict[str, Any]) -> RawTool:
 
 
 def _arg_schema(raw: RawRegistry, spec: Any, path: Path) -> dict[str, Any]:
-    """The JSON Schema of one argument of the short form; `items` may be a type's name or an argument again."""
+    """The JSON Schema of one argument in the short form; `items` may be a type's name or another such argument."""
     if isinstance(spec, str):
         spec = {"type": spec}
     if not isinstance(spec, dict):
@@ -256,5 +256,5 @@ def to_openai(registry: ToolRegistry) -> list[dict[str, Any]]:
 
 
 def to_json(registry: ToolRegistry) -> str:
-    """The registry file: our form, indented, with all tools; `load_registry` reads it back equal."""
+    """The registry file: Glyphscope's form, indented, with all tools; `load_registry` reads it back equal."""
     return json_file(registry.to_document())

@@ -13,7 +13,7 @@ ONE = frozenset(
     {"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"}
     | {"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
 )
-"""Keywords whose value is a schema (`items`: in old drafts also a list of them)."""
+"""Keywords whose value is a schema (`items`: in old drafts also a list of schemas)."""
 
 MANY = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
 """Keywords whose value is a list of schemas."""
@@ -21,16 +21,16 @@ MANY = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
 NAMED = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
-"""Keywords whose value is an object of schemas (`dependencies`: or of lists of names)."""
+"""Keywords whose value is an object with schemas as values (`dependencies`: or lists of names)."""
 
 IN_PLACE = frozenset(
     {"allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
 )
-"""Keywords whose schemas apply to the same value: following them makes no progress in the instance."""
+"""Keywords whose schemas apply to the same value: following them does not descend into the instance."""
 
 
 def children(schema: Any) -> Iterator[tuple[Path, Any]]:
-    """The schemas directly inside a schema: (path from it, subschema). Values that are not schemas are left out."""
+    """The schemas directly inside a schema: (relative path, subschema). Values that are not schemas are omitted."""
     if not isinstance(schema, dict):
         return
     for keyword, value in schema.items():
@@ -49,7 +49,7 @@ def children(schema: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def draft_of(schema: Any) -> int | None:
-    """The old draft (3, 4, 6 or 7) that a schema declares with `$schema`; None for 2019-09, newer and undeclared."""
+    """The old draft (3, 4, 6 or 7) that a schema declares with `$schema`; None for 2019-09, later or undeclared."""
     declared = schema.get("$schema") if isinstance(schema, dict) else None
     if isinstance(declared, str):
         for draft in (3, 4, 6, 7):

@@ -1,4 +1,4 @@
-"""Loading a registry: all errors at once, each at its place in the document as the user wrote it."""
+"""Load a registry and report all errors at once, each at its place in the user's document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glyphscope.registry.tool import Tool, ToolRegistry
 def load_registry(source: FilePath | str | bytes | dict[str, Any] | list[Any]) -> ToolRegistry:
     """The registry of a file (Path), of a JSON text (str, bytes) or of a document.
 
-    Raises RegistryError with all its problems; nothing is loaded in part.
+    Raises RegistryError with all problems; a registry is never loaded partially.
     """
     if isinstance(source, FilePath):
         where = str(source)
@@ -65,7 +65,7 @@ def check_tool(tool: Tool) -> tuple[Problem, ...]:
 
 
 def make_tool(name: str, description: str, parameters: dict[str, Any], *, enabled: bool = True) -> Tool:
-    """A checked tool with normalised parameters, as an editor makes it. Raises RegistryError with all problems."""
+    """A checked tool with normalised parameters, for editors. Raises RegistryError with all problems."""
     edited = Tool(name, description, parameters, enabled)
     if problems := check_tool(edited):
         raise _error(list(problems), f"tool {name}")
@@ -84,7 +84,7 @@ def bundled_registries() -> list[str]:
 
 
 def bundled_registry(name: str) -> ToolRegistry:
-    """Raises RegistryError when there is none of that name."""
+    """The bundled registry of that name. Raises RegistryError if there is none."""
     files = {known: f"registries/{known}.json" for known in bundled_registries()}
     return load_registry(
         resources.read_text(find_named(files, name, f'bundled registry "{name}"', error=RegistryError))

@@ -1,9 +1,9 @@
-"""Schemas of older drafts and of OpenAPI 3.0, brought to draft 2020-12 with the same verdicts.
+"""Convert schemas of older drafts and of OpenAPI 3.0 to draft 2020-12 with the same verdicts.
 
-Real tools have all of them. A schema with an old `$schema` is read by that draft's rules (unknown keywords and
-keywords beside `$ref` decide nothing); forms that can only be old (a list under `items`, a true `exclusiveMinimum`,
-`dependencies`, `nullable`) are also read without a declaration. In the result every reference is a pointer from the
-root, so that no other module needs identifiers. A schema of draft 2020-12 without inner identifiers is returned equal.
+Real tools use all of them. A schema with an old `$schema` is read by that draft's rules (unknown keywords and keywords
+beside `$ref` have no effect); forms that can only be old (a list under `items`, a true `exclusiveMinimum`,
+`dependencies`, `nullable`) are also read without a declaration. In the result, every reference is a pointer from the
+root, so that no other module needs identifiers. A schema of draft 2020-12 without inner identifiers is unchanged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SINCE: dict[str, int] = {
 _SILENT = frozenset(
     {"$schema", "$comment", "$defs", "default", "definitions", "description", "examples", "title"}
 )
-"""Annotations: they stay where `$ref` overrides its siblings, and outside of an added `anyOf`."""
+"""Annotations: they are kept if `$ref` overrides its siblings, and stay outside an added `anyOf`."""
 
 _APPLICATORS = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "if", "not", "oneOf"})
-"""Keywords that may exclude null whatever `type` says: `nullable` is then an alternative to the whole schema."""
+"""Keywords that may exclude null regardless of `type`: `nullable` then becomes an alternative to the whole schema."""
 
 
 def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
-    """The 2020-12 schema with the verdicts of `schema`, which has no errors (`check_schema`) and is not changed."""
+    """The 2020-12 schema with the same verdicts as `schema`, which must be free of errors and is not changed."""
     root: dict[str, Any] | bool = plain(schema)[0]
     if isinstance(root, bool):
         return root
@@ -62,7 +62,7 @@ def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
 
 
 class _Reference(NamedTuple):
-    """A reference: its schema and keyword, and its target, the schema itself, which may be moved."""
+    """A reference: its schema and keyword, and its target as the schema object itself, which may be moved."""
 
     schema: dict[str, Any]
     keyword: str
@@ -70,7 +70,7 @@ class _Reference(NamedTuple):
 
 
 def _targets(places: Places) -> list[_Reference]:
-    """Every reference of the document that leads somewhere."""
+    """Every reference of the document that has a target."""
     found = []
     for place in places.all:
         for keyword, ref in references(place.schema):
@@ -98,7 +98,7 @@ def _bounds(node: dict[str, Any]) -> None:
 
 
 def _items(node: dict[str, Any]) -> None:
-    """Before 2020-12 a list under `items` was a tuple, and `additionalItems` ruled what follows it."""
+    """Before 2020-12, a list under `items` was a tuple, and `additionalItems` applied to the items after it."""
     rest = node.pop("additionalItems", True)
     if isinstance(node.get("items"), list):
         first = node.pop("items")
@@ -119,7 +119,7 @@ def _dependencies(node: dict[str, Any]) -> None:
 
 
 def _nullable(node: dict[str, Any]) -> None:
-    """OpenAPI 3.0: `nullable` adds null to what the schema allows."""
+    """OpenAPI 3.0: `nullable` adds null to the allowed values."""
     if node.pop("nullable", False) is not True:
         return
     if node.keys() & _APPLICATORS:
@@ -140,7 +140,7 @@ def _point_again(root: dict[str, Any], targets: list[_Reference]) -> None:
     """Rewrite each reference, unless its text still leads to its target."""
     paths = _paths(root)
     for node, keyword, target in targets:
-        holder = node if keyword in node else node["anyOf"][0]  # where `_nullable` moved it to
+        holder = node if keyword in node else node["anyOf"][0]  # where `_nullable` moved it
         ref = holder[keyword]
         found = follow_reference(root, ref) if ref.startswith("#") and ref[1:2] in ("", "/") else None
         if keyword == "$ref" and found is not None and found[1] is target:
@@ -157,7 +157,7 @@ def _point_again(root: dict[str, Any], targets: list[_Reference]) -> None:
 
 
 def _paths(root: dict[str, Any]) -> dict[int, Path]:
-    """Where each object of the document is now, by its identity."""
+    """The present path of each object of the document, by its identity."""
     paths: dict[int, Path] = {}
     stack: list[tuple[Path, Any]] = [((), root)]
     while stack:

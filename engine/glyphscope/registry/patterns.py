@@ -1,4 +1,4 @@
-"""A schema's regular expressions: their errors, and their matches, in limited time for hostile ones."""
+"""A schema's regular expressions: their errors, and matching in limited time, even for hostile ones."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from functools import lru_cache
 import regex
 
 MAX_LENGTH = 10_000
-"""Characters of a regular expression."""
+"""The maximum length of a regular expression, in characters."""
 
 MAX_SIZE = 200_000
-"""Atoms of a regular expression with its counted repeats written out: `(((a{1000}){1000}){1000})` would take
+"""The maximum number of atoms with counted repeats written out: `(((a{1000}){1000}){1000})` would take
 12 s and gigabytes to compile."""
 
 _PATIENCE = 0.05
-"""Seconds; common patterns take microseconds, a backtracking one might never end."""
+"""Seconds; common patterns take microseconds, but a backtracking one might never end."""
 
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)
 def bad_pattern(pattern: str) -> str:
-    """Why a pattern cannot be used; empty for one that can. Its matching may backtrack: `is_found` guards it."""
+    """Why a pattern cannot be used; empty if it can. Its matching may backtrack: `is_found` limits that."""
     if len(pattern) > MAX_LENGTH:
         return f"The regular expression has {len(pattern):,} characters; at most {MAX_LENGTH:,} are read."
     if _size(pattern) > MAX_SIZE:
@@ -37,7 +37,7 @@ def bad_pattern(pattern: str) -> str:
 
 
 def is_found(pattern: str, text: str) -> bool:
-    """Whether `pattern` is found in `text`; False also where that cannot be decided within 50 ms."""
+    """Whether `pattern` is found in `text`; also False if that is not decided within 50 ms."""
     try:
         return regex.search(pattern, text, timeout=_PATIENCE) is not None
     except (regex.error, TimeoutError):
@@ -45,7 +45,7 @@ def is_found(pattern: str, text: str) -> bool:
 
 
 def _size(pattern: str) -> int:
-    """Atoms with required repeats written out: `{n,m}` n times, with a minimum of 1."""
+    """The number of atoms with required repeats written out: `{n,m}` counts n times, or once if n is 0."""
     groups = [0]
     last = 0
     for token in _TOKEN.finditer(pattern):

@@ -1,7 +1,7 @@
 """The places of values in a JSON text, by JSON Pointer.
 
 The text is read in one loop, without recursion; only requested pointers are built, so a deeply nested text costs no
-more than a flat one of its length.
+more than a flat one of the same length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Pointers: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A stretch of text: characters `start` to `end` (exclusive), both counted from 0."""
+    """A span of text: characters `start` to `end` (exclusive), counted from 0."""
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Place:
 
 @dataclass
 class _Container:
-    """One open object or array of the scan; `asked` is None where neither it nor anything in it is requested."""
+    """One open object or array of the scan; `asked` is None if neither it nor anything in it is requested."""
 
     pointer: str
     start: int
@@ -50,7 +50,7 @@ class _Container:
 def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str, Place, bool]]:
     """Every name (True) and every value (False) of a valid JSON text, with its pointer.
 
-    With `pointers`, only those and the values around them.
+    With `pointers`, only these and the values around them.
     """
     every = pointers is None
     root = _tree(pointers or ())
@@ -85,7 +85,7 @@ def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str
 def find_places(text: str, pointers: Sequence[str]) -> list[Place]:
     """The place of each pointer's value, or of the nearest value around it that exists.
 
-    The last value of a duplicate name counts, as for JSON readers.
+    The last value of a duplicate name counts, as in JSON readers.
     """
     found = {pointer: place for pointer, place, is_name in scan(text, pointers) if not is_name}
     places = []

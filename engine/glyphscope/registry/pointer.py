@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 Path: TypeAlias = tuple[str | int, ...]
 
 _MOST_DIGITS = 9
-"""Of an index: longer ones are beyond every list, and Python reads no number of 4,300 digits."""
+"""Digits of an index: longer indexes exceed every list, and Python cannot read numbers of 4,300 digits."""
 
 
 def step_of(name: str) -> str:
@@ -18,32 +18,32 @@ def step_of(name: str) -> str:
 
 
 def to_pointer(path: Iterable[str | int]) -> str:
-    """`("a/b", 0)` is `/a~1b/0`; the empty path is the empty pointer, the whole document."""
+    """`("a/b", 0)` is `/a~1b/0`; the empty path is the empty pointer, which means the whole document."""
     return "".join("/" + step_of(str(step)) for step in path)
 
 
 def steps_of(pointer: str) -> tuple[str, ...]:
-    """`/a~1b/0` is `("a/b", "0")`: a number stays text. Text before the first slash is ignored."""
+    """`/a~1b/0` is `("a/b", "0")`: numbers remain text. Text before the first slash is ignored."""
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
 
 
 def readable(pointer: str) -> str:
-    """For people: `/args/a~1b` is `args/a/b`."""
+    """For users: `/args/a~1b` is `args/a/b`."""
     return "/".join(steps_of(pointer))
 
 
 def to_fragment(path: Path) -> str:
-    """The pointer as a `$ref` writes it: `#/$defs/a%20b`."""
+    """The pointer in the form of a `$ref`: `#/$defs/a%20b`."""
     return "#" + quote(to_pointer(path), safe="/~!$&'()*+,;=:@?")
 
 
 def is_under(place: str, pointer: str) -> bool:
-    """Whether a pointer names the place of another one, or something in it."""
+    """Whether `place` is the place of `pointer`, or inside it."""
     return place == pointer or place.startswith(f"{pointer}/")
 
 
 def key_of(value: Any, step: str) -> str | int | None:
-    """The member or the index of `value` that the step means; None where it has none."""
+    """The member or index of `value` that the step denotes; None if there is none."""
     if isinstance(value, list):
         is_index = step.isascii() and step.isdigit() and len(step) <= _MOST_DIGITS and int(step) < len(value)
         return int(step) if is_index else None
@@ -51,14 +51,14 @@ def key_of(value: Any, step: str) -> str | int | None:
 
 
 def value_at(document: Any, path: Path) -> Any:
-    """The value at a path that the document has."""
+    """The value at a path that exists in the document."""
     for step in path:
         document = document[step]
     return document
 
 
 def follow(document: Any, pointer: str) -> tuple[Path, Any] | None:
-    """Where the pointer leads to in `document`: path and value, None for nowhere."""
+    """The target of the pointer in `document`: path and value; None if there is none."""
     path: list[str | int] = []
     value = document
     for step in steps_of(pointer):
@@ -71,5 +71,5 @@ def follow(document: Any, pointer: str) -> tuple[Path, Any] | None:
 
 
 def follow_reference(document: Any, reference: str) -> tuple[Path, Any] | None:
-    """The same for a `$ref` within the document, such as `#/$defs/a%20b`."""
+    """The target of a `$ref` within the document, such as `#/$defs/a%20b`."""
     return follow(document, unquote(reference))

@@ -1,4 +1,4 @@
-"""Every schema inside a schema, and the target of each `$ref`: in the same document, or it is an error."""
+"""Every schema inside a schema, and the target of each `$ref`, which must be in the same document."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from glyphscope.registry.keywords import IN_PLACE, children, draft_of
 from glyphscope.registry.pointer import Path, follow_reference, value_at
 
 MAX_SCHEMAS = 100_000
-"""In one document: some seconds of work. The largest that are published have 20,000."""
+"""The maximum per document, some seconds of work. The largest published documents have 20,000."""
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 @dataclass(frozen=True)
 class Place:
-    """One schema, where it is, the URI its references are relative to, and how many schemas are around it."""
+    """One schema, its place, the base URI of its references, and the number of schemas around it."""
 
     path: Path
     schema: dict[str, Any] | bool
@@ -27,11 +27,11 @@ class Place:
 
 
 class TooManySchemas(Exception):
-    """A document with more than `MAX_SCHEMAS`."""
+    """A document has more than `MAX_SCHEMAS` schemas."""
 
 
 class Places:
-    """All schemas of a document, found without recursion; also the targets of `$ref` under other keywords."""
+    """All schemas of a document, found without recursion, including targets of `$ref` under other keywords."""
 
     def __init__(self, root: dict[str, Any] | bool) -> None:
         """Raises TooManySchemas."""
@@ -44,7 +44,7 @@ class Places:
         self._by_path: dict[Path, Place] = {}
         self._visit(Place((), root))
         done = 0
-        while done < len(self.all):  # a target that no keyword makes a schema may have references again
+        while done < len(self.all):  # a target under another keyword may contain further references
             place = self.all[done]
             done += 1
             for _, ref in references(place.schema):
@@ -87,11 +87,11 @@ class Places:
 
     @property
     def resources(self) -> int:
-        """The number of schemas with an identifier, the document included."""
+        """The number of schemas with an identifier, including the document."""
         return len(set(self._resources.values()))
 
     def resolve(self, place: Place, ref: str) -> Place | None:
-        """Where a reference in `place` leads; None when it leads nowhere, or out of the document."""
+        """The target of a reference in `place`; None if it does not exist or is outside the document."""
         target = urldefrag(place.base + ref if ref.startswith("#") else _join(place.base, ref))
         resource = self._resources.get(target.url)
         if resource is None:
@@ -112,7 +112,7 @@ class Places:
         return urldefrag(_join(place.base, ref)).url not in self._resources
 
     def cycles(self) -> Iterator[Path]:
-        """The places of endless references, which never descend into the value."""
+        """The places of infinite references, which never descend into the value."""
         open_, closed = 1, 2
         state: dict[Path, int] = {}
         for start in self.all:
@@ -145,7 +145,7 @@ class Places:
 
 
 def references(schema: Any) -> Iterator[tuple[str, str]]:
-    """The references that a schema makes itself: (keyword, reference)."""
+    """The references of the schema itself: (keyword, reference)."""
     if isinstance(schema, dict):
         for keyword in REFERENCES:
             if isinstance(ref := schema.get(keyword), str):
@@ -155,5 +155,5 @@ def references(schema: Any) -> Iterator[tuple[str, str]]:
 def _join(base: str, ref: str) -> str:
     try:
         return urljoin(base, ref)
-    except ValueError:  # such as "http://[": no URI, so it names nothing
+    except ValueError:  # such as "http://[": not a URI, so it has no target
         return ref

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 VERSION = 1
-"""The version of Glyphscope's form of a registry that this program writes, and the newest that it reads."""
+"""The version of Glyphscope's form of a registry that this program writes, and the latest that it reads."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class ToolRegistry:
-    """An ordered set of tools. `unknown_arguments`: whether a top-level argument that no schema names is allowed."""
+    """An ordered set of tools. `unknown_arguments`: whether top-level arguments that no schema names are allowed."""
 
     tools: tuple[Tool, ...] = ()
     unknown_arguments: Literal["refuse", "allow"] = "refuse"
@@ -38,7 +38,7 @@ class ToolRegistry:
 
     @cached_property
     def allowed(self) -> tuple[Tool, ...]:
-        """The allow list: the tools that are enabled, in order."""
+        """The allow list: the enabled tools, in order."""
         return tuple(tool for tool in self.tools if tool.enabled)
 
     @cached_property
@@ -50,7 +50,7 @@ class ToolRegistry:
         return self._by_name.get(name)
 
     def with_tool(self, tool: Tool, old_name: str | None = None) -> ToolRegistry:
-        """A registry in which `tool` takes the place of the one named `old_name` (its own name), or at the end."""
+        """The registry with `tool` in place of the tool named `old_name` (default: its own name), or at the end."""
         place = old_name or tool.name
         if place not in self._by_name:
             return replace(self, tools=(*self.tools, tool))
@@ -60,7 +60,7 @@ class ToolRegistry:
         return replace(self, tools=tuple(t for t in self.tools if t.name != name))
 
     def to_document(self) -> dict[str, Any]:
-        """The registry file's document, in our form."""
+        """The registry file's document, in Glyphscope's form."""
         document: dict[str, Any] = {"glyphscope": VERSION}
         if self.unknown_arguments != "refuse":
             document["unknown_arguments"] = self.unknown_arguments
@@ -72,5 +72,5 @@ class ToolRegistry:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of the document: equal registries have equal digests. The key of every cache built from it."""
+        """SHA-256 (hex) of the document: equal registries have equal digests. The key of all caches of the registry."""
         return hashlib.sha256(json.dumps(self.to_document(), ensure_ascii=True).encode()).hexdigest()

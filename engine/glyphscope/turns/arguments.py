@@ -1,4 +1,4 @@
-"""Arguments of a call, read where they are written, in each of the four encodings."""
+"""Read the arguments of a call in place, in each of the four encodings."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from glyphscope.turns.scan import MissingPart, Scan, pattern_of
 from glyphscope.turns.tools import TurnTools
 
 _NAMED = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
-"""A keyword, or what may become one where the text ends."""
+"""A keyword, or the beginning of one at the end of the text."""
 
 _MARKED = {
     mark: re.compile(rf"{mark}((?:.|\n){{0,10000}}?){mark}(?=,\s*[\w.\-]+\s*=|\)\s*(?:[,\]<]|\Z))")
     for mark in "'\""
 }
-"""A text with such marks in it that are not escaped: to the first one after which a keyword or the call's end comes."""
+"""A text that contains unescaped quotation marks: up to the first one that a keyword or the call's end follows."""
 
 
 def read_arguments(
     scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
 ) -> ReadArguments:
-    """The arguments at a place; `closings` are the texts that may follow them. Raises MissingPart for none."""
+    """The arguments at a place; `closings` are the texts that may follow. Raises MissingPart if there are none."""
     if form.encoding == "json":
         return _json(scan, at, tool, tools, closings)
     if form.encoding == "tagged":
@@ -37,7 +37,7 @@ def read_arguments(
 
 
 def _object_instead(scan: Scan, at: int, closings: tuple[str, ...]) -> ReadArguments | None:
-    """A JSON object that is written where parameters would be, before the call's closing or the text's end."""
+    """A JSON object in place of the parameters, before the call's closing or the text's end."""
     start = scan.space(at)
     read = read_json(scan.text, start) if scan.text.startswith("{", start) else None
     if read is None or not isinstance(read[0], dict):
@@ -91,7 +91,7 @@ def _json(scan: Scan, at: int, tool: str, tools: TurnTools, closings: tuple[str,
 
 
 def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tuple[str, ...]) -> ReadArguments:
-    """`key=value, …` or `key:value,…` up to the closing bracket, which is left. Values alone go by `order`."""
+    """`key=value, …` or `key:value,…` up to the closing bracket, exclusive. Values without keys follow `order`."""
     reader = Literals(scan.text, form.quote)
     values: dict[str, Any] = {}
     at = scan.space(at)

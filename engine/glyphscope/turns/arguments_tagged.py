@@ -1,4 +1,4 @@
-"""Tagged parameters: a key and a value between markers, strings raw, everything else by the tool's schema."""
+"""Tagged parameters: a key and a value between markers; strings are raw, other values follow the tool's schema."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
 LONGEST_KEY = 200
-"""Characters of a key: a longer one is not found."""
+"""The maximum length of a key, in characters: longer keys are not found."""
 _LONGEST_LINK = 80
-"""Characters of the marker between key and value: a key of full length is found only with it."""
+"""The maximum length of the marker between key and value, which a key of full length needs to be found."""
 _MOST_DEPTH = 100
-"""Levels of values whose members are tags; deeper ones are read as text."""
+"""The maximum nesting of values whose members are tags; deeper values are read as text."""
 _ATTRIBUTE = re.compile(r'\s\w+="[^"]*"')
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _MOST_LOST = 50
-"""Openings in one value that are looked at for a parameter whose own closing is lost."""
+"""The maximum number of openings in one value that are checked for a parameter without its closing."""
 
 
 class ReadArguments(NamedTuple):
-    """Arguments and where they end. `values` None: they could not be read. `cut`: the text ended in them."""
+    """Arguments and their end. `values` is None if they could not be read. `cut`: the text ended inside them."""
 
     values: dict[str, Any] | None
     end: int
@@ -31,7 +31,7 @@ class ReadArguments(NamedTuple):
 
 
 class _Parameter(NamedTuple):
-    """A parameter and where it ends; `cut`: the text ended in it, and `value` is None or what there is of it."""
+    """A parameter and its end; `cut`: the text ended inside it, and `value` is None or its available part."""
 
     key: str
     value: Any
@@ -40,7 +40,7 @@ class _Parameter(NamedTuple):
 
 
 def untyped(form: ArgumentsForm) -> tuple[str, ...]:
-    """The texts before a value without the attribute that says its type: models leave it out."""
+    """The texts before a value without the attribute for its type, which models omit."""
     bare = (_ATTRIBUTE.sub("", link) for link in form.typed.values())
     return tuple(dict.fromkeys(link for link in bare if link.strip() and link not in form.typed.values()))
 
@@ -48,9 +48,9 @@ def untyped(form: ArgumentsForm) -> tuple[str, ...]:
 def read_tagged(
     scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
 ) -> ReadArguments:
-    """The parameters from a place on, up to the last one's end; what follows is the call's own closing.
+    """The parameters from a place on, up to the end of the last one, before the call's closing.
 
-    `closings` are the texts that may follow. Of an invalid parameter the values are None, and the end is its beginning.
+    `closings` are the texts that may follow. For an invalid parameter, `values` is None, and `end` is its beginning.
     """
     return _Tagged(scan, form, tool, tools, closings).read(at)
 
@@ -95,7 +95,7 @@ class _Tagged:
             last = at
 
     def _separated(self, at: int, *, first: bool) -> int | None:
-        """Where the next parameter begins, behind a separator; None for no further one."""
+        """The beginning of the next parameter, after a separator; None if there is none."""
         separator = "" if first else self.form.separator
         if separator and self.scan.text.startswith(separator, at):
             at += len(separator)
@@ -111,7 +111,7 @@ class _Tagged:
         return start
 
     def _parameter(self, at: int) -> _Parameter | None:
-        """The parameter that begins there; None for none."""
+        """The parameter that begins at that place; None if there is none."""
         scan = self.scan
         start = scan.match(self.opening, at)
         if start is None:
@@ -132,7 +132,7 @@ class _Tagged:
         return self._value(key, types, after_link, text_type)
 
     def _key(self, start: int) -> tuple[str, int | None, bool]:
-        """The key, where it ends (None for no key), and whether the text may have ended in it."""
+        """The key, its end (None if there is no key), and whether the text may have ended inside it."""
         scan = self.scan
         best: int | None = None
         for link in self.links:
@@ -149,7 +149,7 @@ class _Tagged:
         return key, best, False
 
     def _matched_link(self, at: int) -> tuple[int | None, str]:
-        """Where the value begins, and the text before it."""
+        """The beginning of the value, and the text before it."""
         for link in sorted(self.links, key=len, reverse=True):
             if self.scan.text.startswith(link, at):
                 if link in self.untyped:
@@ -164,7 +164,7 @@ class _Tagged:
         return None, ""
 
     def _value(self, key: str, types: ArgumentTypes, at: int, link: str) -> _Parameter:
-        """The parameter whose value's text begins there, behind that link."""
+        """The parameter whose value begins at that place, after that link."""
         scan = self.scan
         closing = self.form.closing(key)
         core = closing.strip()
@@ -203,7 +203,7 @@ class _Tagged:
         return _Parameter(key, value, after)
 
     def _end_of_value(self, at: int, core: str) -> tuple[int | None, int]:
-        """Where the value's text and its closing end: at the first closing that something of the form follows."""
+        """The ends of the value's text and of its closing: the first closing after which the form continues."""
         scan = self.scan
         place = at
         first: int | None = None
@@ -240,7 +240,7 @@ class _Tagged:
         return any(scan.breaks_off(head, start) for head in heads if head)
 
     def _lost_closing(self, at: int) -> int | None:
-        """Where another parameter of the tool or the call's closing begins before the value was closed."""
+        """The beginning of another parameter of the tool, or of the call's closing, before the value is closed."""
         scan = self.scan
         core = self.form.closing("").strip()
         if not core or self.begins is None:
@@ -262,7 +262,7 @@ class _Tagged:
         return None
 
     def _typed(self, text: str, types: ArgumentTypes, link: str) -> Any:
-        """The value of a raw text by the schema, and by the type that the tag itself says."""
+        """The value of a raw text according to the schema and to the type in the tag."""
         said = {kind for kind, each in self.form.typed.items() if each == link}
         if types.kinds == 0 and said == {"string"}:
             return text
@@ -271,13 +271,13 @@ class _Tagged:
     # values as tags
 
     def _nested(self, at: int, key: str, types: ArgumentTypes) -> _Parameter | None:
-        """An object or a list whose members are tags too; None where the value is a text."""
+        """An object or a list whose members are also tags; None if the value is a text."""
         found = _Nested(self.scan, self.form).read(at, key, types, 0)
         return None if found is None else _Parameter(key, *found)
 
 
 def _read_by(types: ArgumentTypes, text: str, said_string: bool = False, *, tagged: bool = False) -> Any:
-    """The value of a raw text by the schema; `tagged`: members of values are tags, so that none are an empty text."""
+    """The value of a raw text by the schema; `tagged`: members of values are tags, so an empty text has no members."""
     if types.only_string or (said_string and types.string):
         return text
     if tagged and not text and types.empty is not None:
@@ -289,7 +289,7 @@ def _read_by(types: ArgumentTypes, text: str, said_string: bool = False, *, tagg
 
 
 class _Nested:
-    """Reads `<k>…</k>` inside of a value; the texts in it by the schema."""
+    """Reads `<k>…</k>` inside a value; the texts in it are read by the schema."""
 
     def __init__(self, scan: Scan, form: ArgumentsForm) -> None:
         self.scan = scan
@@ -299,7 +299,7 @@ class _Nested:
         self.begin = re.compile(re.escape(form.opening) + r"([\w.\-]+)>")
 
     def read(self, at: int, key: str, types: ArgumentTypes, depth: int) -> tuple[Any, int] | None:
-        """The value under `key` and the place after its closing; None for a plain text or something else."""
+        """The value under `key` and the place after its closing; None for a plain text or anything else."""
         closing = self.closing(key)
         first = self.begin.match(self.scan.text, at)
         if depth > _MOST_DEPTH or first is None:
@@ -331,7 +331,7 @@ class _Nested:
         return self._object(members, types, at), at + len(closing)
 
     def _object(self, members: list[tuple[str, Any]], types: ArgumentTypes, at: int) -> dict[str, Any]:
-        """The members by their names; those of a name that is repeated are a list, unless the schema has none there."""
+        """The members by name; members with the same name become a list, unless the schema does not allow a list."""
         out: dict[str, Any] = dict(members)
         for name in out:
             same = [value for each, value in members if each == name]

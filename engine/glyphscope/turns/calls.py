@@ -1,4 +1,4 @@
-"""Calls of a turn, read by one form of calls: a section, the calls in it, the pieces of each."""
+"""Read the calls of a turn by one form of calls: a section, the calls in it, the pieces of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME_IN_OBJECT = re.compile(rf'\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"\\
 class ReadCall(NamedTuple):
     """A call from `start` to `end` (exclusive). `arguments` None: it names a tool, and its arguments are broken.
 
-    `cut`: the text ended in it. `unclosed`: its arguments are whole, and its closing or its section's is missing.
+    `cut`: the text ended inside it. `unclosed`: its arguments are complete; its or its section's closing is missing.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ReadCall(NamedTuple):
 
 
 class CallReader:
-    """Reads calls of one form. Each method raises MissingPart where there is none."""
+    """Reads calls of one form. Each method raises MissingPart if there is none."""
 
     def __init__(self, scan: Scan, form: CallForm, tools: TurnTools) -> None:
         self.scan = scan
@@ -47,7 +47,7 @@ class CallReader:
         self.tools = tools
 
     def section(self, at: int) -> tuple[list[ReadCall], int]:
-        """All calls from a place on where the section, or its first call, begins."""
+        """All calls from the place on where the section, or its first call, begins."""
         form = self.form
         opened = False
         place = at
@@ -79,7 +79,7 @@ class CallReader:
         return calls, place
 
     def _empty(self, at: int) -> int | None:
-        """Where a section without calls ends."""
+        """The end of a section without calls."""
         notes = len(self.scan.notes)
         end = self.scan.match(self.form.section_close, at) if self.form.section_close.strip() else None
         del self.scan.notes[notes:]
@@ -91,7 +91,7 @@ class CallReader:
         """The next call of the section, or of the turn, after white space and a separator."""
         form, scan = self.form, self.scan
         if not form.section_open and not form.separator.strip():
-            return None  # the turn's own reader looks for it
+            return None  # the turn's reader searches for it
         notes = len(scan.notes)
         start = at
         if form.separator:
@@ -112,12 +112,12 @@ class CallReader:
             return None
 
     def one(self, at: int) -> ReadCall:
-        """One call; its section may not have been opened."""
+        """One call; the opening of its section may be missing."""
         return _OneCall(self, at).read()
 
 
 class _OneCall:
-    """One call while its pieces are read in the form's order; its fields become the `ReadCall`."""
+    """Reads the pieces of one call in the form's order; its fields become the `ReadCall`."""
 
     def __init__(self, reader: CallReader, at: int) -> None:
         self.reader = reader
@@ -151,7 +151,7 @@ class _OneCall:
         )
 
     def _unwrapped(self) -> dict[str, Any] | None:
-        """The arguments without an object around them that the tool knows no argument for."""
+        """The arguments without a surrounding object that is not an argument of the tool."""
         known = self.tools.properties(self.name)
         if self.arguments is None or len(self.arguments) != 1 or self.cut:
             return self.arguments
@@ -206,7 +206,7 @@ class _OneCall:
         raise MissingPart(at)
 
     def _partly(self, text: str, at: int) -> int:
-        """Where the first parts of a closing end that is not there as a whole: all that is not a tag."""
+        """The end of the first parts, other than tags, of a closing that is not completely present."""
         for token in tokens(text.strip()):
             start = self.scan.space(at) if token.strip() else at
             if is_tag(token) or not self.scan.text.startswith(token, start):
@@ -215,11 +215,11 @@ class _OneCall:
         return at
 
     def _is_closing(self, place: int) -> bool:
-        """Whether the name and the arguments come before this piece."""
+        """Whether the name and the arguments precede this piece."""
         return not any(p.kind in ("name", "object", "arguments") for p in self.form.pieces[place + 1 :])
 
     def _closes(self, at: int) -> bool:
-        """Whether the call's closing is written there."""
+        """Whether the call's closing is at this place."""
         closings = self.form.call_closes[:1]
         start = self.scan.space(at)
         return start < self.scan.end and any(
@@ -227,7 +227,7 @@ class _OneCall:
         )
 
     def _stops(self, place: int) -> list[str]:
-        """The texts that may come after the piece at `place`, white space for what begins with it."""
+        """The texts that may follow the piece at `place`; blank ones stand for white space."""
         pieces = self.form.pieces
         out: list[str] = []
         for piece in pieces[place + 1 :]:
@@ -278,17 +278,17 @@ class _OneCall:
             if bare in self.tools.names:
                 scan.expect(start, bare)
                 return self._named(bare, end)
-            raise MissingPart(at)  # a name with signs of the notation has to be one of the request
+            raise MissingPart(at)  # a name with signs of the notation must be a tool of the request
         while end > start and scan.text[end - 1].isspace():
             end -= 1
         return self._named(name, end)
 
     def _breaks_off(self, stops: list[str], at: int) -> bool:
-        """Whether the text ends in the middle of what follows the name."""
+        """Whether the text ends inside the part after the name."""
         return any(stop.strip() and self.scan.breaks_off(stop, at) for stop in stops)
 
     def _named(self, name: str, end: int) -> int:
-        """Takes the name, which ends there. Raises MissingPart where nothing but a tool's name marks a call."""
+        """Take the name, which ends at `end`. Raises MissingPart for an unknown tool if only the name marks a call."""
         if self.name and self.name != name:
             self.scan.expect(end - len(name), self.name)
             if name in self.tools.names and self.name not in self.tools.names:
@@ -299,7 +299,7 @@ class _OneCall:
         return end
 
     def _follows(self, stop: str, at: int) -> bool:
-        """Whether that text, or white space for a blank one, is written there."""
+        """Whether that text, or white space if it is blank, is at this place."""
         if self.scan.text.startswith(stop, at):
             return True
         core = stop.strip()
@@ -308,7 +308,7 @@ class _OneCall:
         return pattern_of(stop).match(self.scan.text, self.scan.space(at)) is not None
 
     def _word(self, place: int, piece: Piece, at: int) -> int:
-        """An id or an index: what is written up to the next text."""
+        """An id or an index: everything up to the next text."""
         scan = self.scan
         stops = [pattern_of(stop) for stop in self._stops(place) if stop.strip()]
         ends = [m.start() for p in stops if (m := p.search(scan.text, at, at + _LONGEST_NAME))]
@@ -369,7 +369,7 @@ class _OneCall:
         return scan.end if cut else end
 
     def _broken(self, start: int, at: int) -> int:
-        """An invalid call in JSON: its name, where it can be read."""
+        """An invalid call in JSON, with its name if it can be read."""
         named = _NAME_IN_OBJECT.match(self.scan.text, start)
         if named is None or (self.form.unmarked and named.group(1) not in self.tools.names):
             raise MissingPart(start)
@@ -378,7 +378,7 @@ class _OneCall:
         return at
 
     def _take_object(self, value: dict[str, Any], shape: CallObject, start: int) -> None:
-        """Name and arguments of a call as an object, without its wrapper. Raises MissingPart for another object."""
+        """Take name and arguments from a call as an object without wrapper. Raises MissingPart for another object."""
         if shape.wrapper and isinstance(value.get(shape.wrapper), dict):
             value = value[shape.wrapper]
         elif not shape.wrapper and isinstance(value.get("function"), dict) and "name" not in value:
@@ -391,7 +391,7 @@ class _OneCall:
             raise MissingPart(start)
 
     def _take_usual(self, value: dict[str, Any], shape: CallObject, start: int) -> bool:
-        """A name and arguments under the form's keys, or under others that are usual for them."""
+        """Take name and arguments from the form's keys, or from other usual keys."""
         key = next((k for k in (shape.name_key, *_NAME_KEYS) if isinstance(value.get(k), str)), "")
         if not key:
             return False
@@ -411,7 +411,7 @@ class _OneCall:
         return True
 
     def _as_object(self, arguments: Any, start: int) -> dict[str, Any] | None:
-        """The arguments, also in a text, null, or as the one text that the tool takes; None where they are neither."""
+        """The arguments as an object, also from a string, null, or the one text that the tool takes; None otherwise."""
         if isinstance(arguments, dict):
             return arguments
         text = arguments if isinstance(arguments, str) else ""

@@ -1,6 +1,6 @@
-"""Corrections to derived forms, for facts that rendering cannot show: a table, each row with its condition and reason.
+"""Corrections to derived forms, for facts that rendering cannot show: a table of rows with conditions and reasons.
 
-A row is chosen by what was derived or rendered, never by a model's name. The table is data of the assets
+A row is selected by the derived form or the renderings, never by a model's name. The table is an asset
 (`forms/corrections.toml`); docs/native-forms.md prints it.
 """
 
@@ -19,10 +19,10 @@ TABLE = "forms/corrections.toml"
 
 
 class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a row applies: all that is given must hold.
+    """When a row applies: all given fields must be true.
 
     `rendered`: each of the texts is in some rendering. `opening`: the first call's opening contains it. `header`: the
-    turn's header contains it. `calls`, `reasoning`: whether these were derived. `unmarked`: of the first call.
+    turn's header contains it. `calls`, `reasoning`: whether these were derived. `unmarked`: the first call's value.
     """
 
     rendered: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A correction. `call` changes slots of the derived call; `calls` are further ways of writing them."""
+    """A correction. `call` changes slots of the derived call; `calls` are further ways of writing calls."""
 
     name: str
     reason: str
@@ -65,7 +65,7 @@ def corrections() -> tuple[Row, ...]:
 
 
 def correct(form: TurnForm, renderings: dict[str, str]) -> TurnForm:
-    """The form with every row that applies to it; `corrections` of the result names them."""
+    """The form with all rows applied that match it; `corrections` of the result lists them."""
     for row in corrections():
         if _applies(row.when, form, renderings):
             form = _corrected(form, row)

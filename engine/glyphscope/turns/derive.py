@@ -1,4 +1,4 @@
-"""The form of a model's turns, derived by rendering its chat template and reading what differs."""
+"""Derive the form of a model's turns by rendering its chat template and comparing the renderings."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from glyphscope.turns.probe import (
 
 _THINKING: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
 _LONGEST_END = 80
-"""Characters of a text between turns that ends a turn as a whole; of a longer one only its markers do."""
+"""Up to this many characters, a text between turns ends a turn as a whole; in a longer text, only its markers do."""
 
 
 class Derived(NamedTuple):
-    """A form before corrections, what the template drops, the texts that were rendered, by name, and the errors that
-    the template raised.
+    """A form before corrections, the parts that the template drops, the renderings by name, and the errors that the
+    template raised.
     """
 
     form: TurnForm
@@ -46,7 +46,7 @@ class Derived(NamedTuple):
 
 
 def derive(renderer: Renders) -> Derived:
-    """The form of a template's turns, without the table's corrections. `calls` is empty where it writes none."""
+    """The form of a template's turns, without the table's corrections. `calls` is empty if it does not write calls."""
     probe = Probe(renderer, tools=sample_tools())
     probe.dialect = _dialect(probe)
     prompts: dict[str, str | None] = {state: probe.prompt(_THINKING[state]) for state in STATES}
@@ -70,8 +70,8 @@ def derive(renderer: Renders) -> Derived:
 
 
 def _dialect(probe: Probe) -> Dialect:
-    """The first way of writing messages in which a call with its argument comes out."""
-    naming: list[Dialect] = []  # those in which the tool's name comes out at least
+    """The first way of writing messages in which a call with its argument is rendered."""
+    naming: list[Dialect] = []  # dialects in which at least the tool's name is rendered
     for dialect in dialects():
         probe.dialect = dialect
         text = probe.turn(calls=(ONE,))
@@ -100,7 +100,7 @@ def _form(
         calls = (call,)
     wraps, end = _wraps(heading, header, text, text_end)
     used = "".join([*(w.open + w.close for w in wraps), found.before if found else ""])
-    # what comes after the header of another turn is that one's
+    # the text after the header of another turn belongs to that turn
     endings = (end, found.end if found else "")
     ends = [each for text in endings for each in _ends(_before(text, header.strip()), used)]
     ends += [tag for tag in _next_headers(probe, found) if not ends or not found]
@@ -115,7 +115,7 @@ def _form(
     skips: tuple[str, ...] = ()
     close = reasoning.close.removesuffix(header) if reasoning is not None and header.strip() else ""
     if reasoning is not None and close.strip() and close != reasoning.close:
-        # reasoning is a separate message: the next one begins with the header again
+        # reasoning is a separate message: the next message begins with the header again
         reasoning = replace(reasoning, close=close)
         skips = (header,)
     if reasoning is not None:
@@ -137,11 +137,11 @@ def _form(
 def _without_header(
     header: str, heading: Heading, found: FoundCalls, wraps: tuple[Wrap, ...]
 ) -> tuple[str, CallForm]:
-    """The header and the form of calls, without what each has of the other.
+    """The header and the form of calls, each without the parts that belong to the other.
 
-    The text before the first call begins with the header, and with an empty reasoning and an empty text where the
-    template writes these. Where the call's own opening reaches into the header, the prompt has begun the call, and
-    the header is shorter.
+    The text before the first call begins with the header, and with an empty reasoning and an empty text if the
+    template writes these. If the call's opening extends into the header, the prompt has begun the call, and the header
+    is shorter.
     """
     call = found.form
     opening = call.call_opens[0]
@@ -168,7 +168,7 @@ def _without_header(
 
 
 def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tuple[tuple[Wrap, ...], str]:
-    """The markers around text for the user, and the text after them at the turn's end."""
+    """The markers around text for the user, and the rest of the turn's end."""
     if text is None:
         return (), text_end
     before = text[: text.index(TEXT)]
@@ -183,12 +183,12 @@ def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tu
 
 
 def _before(text: str, header: str) -> str:
-    """The text up to the header of another turn."""
+    """The text before the header of another turn."""
     return text.partition(header)[0] if header else text
 
 
 def _ends(text: str, used: str) -> list[str]:
-    """The texts that end a turn: the whole one where it is short, and its markers that have no other use."""
+    """The texts that end a turn: the whole text if it is short, and its markers without another use."""
     whole = text.strip()
     marks = [token for token in tokens(whole) if is_tag(token) and token not in used]
     out = [whole] if marks and len(whole) <= _LONGEST_END else []
@@ -197,7 +197,7 @@ def _ends(text: str, used: str) -> list[str]:
 
 
 def _next_headers(probe: Probe, found: FoundCalls | None) -> list[str]:
-    """The beginning of the next message, which ends a turn without a marker for its end."""
+    """The beginning of the next message, which ends a turn that has no end marker."""
     out = []
     text = probe.turn(TEXT, after=(NEXT,))
     if text and TEXT in text and NEXT["content"] in text:
@@ -249,7 +249,7 @@ def _text_lead(probe: Probe, call: CallForm) -> str:
 
 
 def _renderings(probe: Probe, prompts: dict[str, str | None], text: str | None) -> dict[str, str]:
-    """The texts that people are shown: pairs that differ in one thing."""
+    """The renderings that users see: pairs that differ in one respect."""
     renderings: dict[str, str | None] = {
         f"prompt, thinking {state}": prompt for state, prompt in prompts.items()
     }

@@ -1,4 +1,4 @@
-"""Arguments: their encoding from renderings of none, one and two of them and of values of every JSON type."""
+"""Derive the encoding of arguments from renderings of none, one and two arguments and values of every JSON type."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from glyphscope.turns.probe import KEYS, NAMES, SAMPLES, VALUES, Probe, SampleCa
 from glyphscope.turns.spans import Span
 
 _KEY = "\0"
-"""Stands for the sample's key in texts that are compared, as the key differs."""
+"""Replaces the sample's key in compared texts, because the keys differ."""
 _NEAR = 80
-"""Characters after a key in which its value begins; one further on belongs to something else."""
+"""The maximum distance from a key to its value, in characters; a later value does not belong to it."""
 
 
 class FoundArguments(NamedTuple):
-    """The arguments' form; `head` is the text from the name to them, `rest` what follows them.
+    """The arguments' form; `head` is the text between the name and the arguments, `rest` the text after them.
 
-    `cut` is how much of the text between two calls still belongs to the first one's arguments. `rest` None: the span
-    of the call ended with its arguments.
+    `cut` is the number of characters between two calls that still belong to the first call's arguments. `rest` None:
+    the call's span ends with its arguments.
     """
 
     arguments: ArgumentsForm
@@ -30,7 +30,7 @@ class FoundArguments(NamedTuple):
 
 
 def derive_arguments(probe: Probe, one: str, call: SampleCall, span: Span) -> FoundArguments | None:
-    """How arguments are written after a name; None where no rule was found."""
+    """The form of arguments after a name; None if no rule was found."""
     written = one[span.start : span.end]
     if written.endswith(("}", '"')):
         start = next(
@@ -95,8 +95,8 @@ def _parameters(probe: Probe, one: str, two: str, span: Span, call: SampleCall) 
 
 
 class _Types(NamedTuple):
-    """`links`: the text between key and value by JSON type. `python`: values are Python's literals. `item`: the tag of
-    list items where nested values are tags.
+    """`links`: the text between key and value by JSON type. `python`: values are Python literals. `item`: the tag of
+    list items if nested values are tags.
     """
 
     links: dict[str, str]
@@ -105,7 +105,7 @@ class _Types(NamedTuple):
 
 
 def _types(probe: Probe, call: SampleCall, one: str, closing: str) -> _Types:
-    """How values of each JSON type are written, from a rendering of one each."""
+    """The form of values of each JSON type, from a rendering of one value each."""
     links: dict[str, str] = {}
     python = False
     item = ""
@@ -134,7 +134,7 @@ def _types(probe: Probe, call: SampleCall, one: str, closing: str) -> _Types:
 
 
 def _escape(probe: Probe, call: SampleCall, link: str, closing: str) -> tuple[str, str]:
-    """The text that a template writes around a value with a line end and markup, such as CDATA."""
+    """The text, such as CDATA, that a template writes around a value with a line end and markup."""
     value = f"{VALUES[0]}\n<b>&"
     text = probe.turn(calls=(call._replace(arguments={KEYS[0]: value}),))
     if text is None or value not in text or KEYS[0] not in text:
@@ -146,7 +146,7 @@ def _escape(probe: Probe, call: SampleCall, link: str, closing: str) -> tuple[st
 
 
 def _item(rest: str, value: str) -> str:
-    """The name of the tag that list items have, where they have one."""
+    """The name of the tag of list items, if they have one."""
     at = rest.find(value)
     before = rest[:at].rstrip(">")
     word = before.rpartition("<")[2]

@@ -1,4 +1,4 @@
-"""Calls: their form from renderings of none, one and two of them, read from what differs."""
+"""Derive the form of calls from the differences between renderings of none, one and two calls."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from glyphscope.turns.probe import IDS, KEYS, NAMES, VALUES, Probe, SampleCall
 from glyphscope.turns.spans import Span, find_span
 
 _DUMPED = re.compile(r"""["']tool_calls["']\s*:""")
-"""Messages that a template writes as they are."""
+"""Messages that a template writes unchanged."""
 _COUNT = re.compile(r"""(?<=[:"])[01](?!\d)""")
 ONE = SampleCall(NAMES[0], {KEYS[0]: VALUES[0]}, IDS[0])
 OTHER = SampleCall(NAMES[1], {KEYS[0]: VALUES[1]}, IDS[1])
 
 
 class FoundCalls(NamedTuple):
-    """A derived form of calls with what surrounds it: text from the user's message on, and what ends the turn."""
+    """A derived form of calls with its surroundings: the text after the user's message, and the end of the turn."""
 
     form: CallForm
     before: str
@@ -38,7 +38,7 @@ class FoundCalls(NamedTuple):
 
 
 def derive_calls(probe: Probe, text_end: str) -> FoundCalls | None:
-    """The form of calls; None where the template writes none. `text_end` is what follows a turn of text."""
+    """The form of calls; None if the template does not write calls. `text_end` is the text after a turn of text."""
     one = probe.turn(calls=(ONE,))
     if one is None or ONE.name not in one or _DUMPED.search(one):
         return None
@@ -53,8 +53,8 @@ def derive_calls(probe: Probe, text_end: str) -> FoundCalls | None:
 class _Written(NamedTuple):
     """A turn of one call (`text`), with the call at `span`, and the texts `before` and `after` it.
 
-    `middle` is the text between two calls, None where the template does not write two; `text_end` is what follows a
-    turn of text.
+    `middle` is the text between two calls, None if the template does not write two; `text_end` is the text after a turn
+    of text.
     """
 
     text: str
@@ -66,19 +66,19 @@ class _Written(NamedTuple):
 
 
 def _middle(two: str | None) -> str | None:
-    """The text between two calls; None where the template does not write two."""
+    """The text between two calls; None if the template does not write two."""
     if two is None or NAMES[1] not in two:
         return None
     first, second = find_span(two, ONE), find_span(two, OTHER)
     if second is None or first is None:
         return None
-    if first.end > second.start:  # not JSON: the first call's last value is its own
+    if first.end > second.start:  # not JSON: the first call's last value belongs to it
         first = first._replace(end=two.rfind(VALUES[0], 0, second.start) + len(VALUES[0]))
     return two[first.end : second.start].replace(IDS[1], IDS[0])
 
 
 class Around(NamedTuple):
-    """The text around a call, in parts: of the section of calls, of the call itself, of the turn (its `end`)."""
+    """The text around a call, by part: of the section of calls, of the call itself, of the turn (its `end`)."""
 
     section_open: str
     open: str
@@ -89,7 +89,7 @@ class Around(NamedTuple):
 
 
 def split_around(before: str, after: str, middle: str | None, text_end: str) -> Around:
-    """The text around a call, divided by where it is written: once for all calls, at each call, between two."""
+    """Divide the text around a call: written once for all calls, at each call, or between two."""
     opening, closing, separator = "", "", ""
     if middle is not None:
         opening, closing = common_suffix(before, middle), common_prefix(after, middle)
@@ -108,7 +108,7 @@ def split_around(before: str, after: str, middle: str | None, text_end: str) -> 
 
 
 def split_end(rest: str, opened: str, text_end: str) -> tuple[str, str]:
-    """A text in what closes `opened` and what ends the turn."""
+    """Split a text into the part that closes `opened` and the part that ends the turn."""
     openings, following = solid_tokens(opened), solid_tokens(rest)
     for size in range(min(len(openings), len(following)), 0, -1):
         if mirrors(openings[-size], following[0]):
@@ -143,13 +143,13 @@ def _objects(written: _Written) -> FoundCalls:
         id=style,
         unmarked=len(pieces) == 1 and before.endswith(around.section_open) and middle is None,
     )
-    if span.as_string:  # the default is left out of files
+    if span.as_string:  # files omit the default
         form = replace(form, arguments=ArgumentsForm(as_string=True))
     return FoundCalls(form, before, around.end, middle is not None)
 
 
 def _pieces(probe: Probe, written: _Written) -> FoundCalls | None:
-    """A call whose name is written outside of JSON."""
+    """A call whose name is outside the JSON."""
     found = derive_arguments(probe, written.text, ONE, written.span)
     if found is None:
         return None
@@ -177,7 +177,7 @@ def _pieces(probe: Probe, written: _Written) -> FoundCalls | None:
 
 
 def _empty(probe: Probe, pieces: list[Piece]) -> str | None:
-    """The text after the name in a call without arguments; None where it follows from the other pieces."""
+    """The text after the name in a call without arguments; None if it follows from the other pieces."""
     closing = pieces[-1].text if pieces[-1].kind == "text" else ""
     written = probe.turn(calls=(ONE._replace(arguments={}),))
     if not closing.strip() or written is None or ONE.name not in written:
@@ -196,7 +196,7 @@ def _empty(probe: Probe, pieces: list[Piece]) -> str | None:
 
 
 def _heading(head: str) -> tuple[list[Piece], IdStyle]:
-    """The pieces from the name to the arguments: the name again, an id, an index, the texts between."""
+    """The pieces from the name to the arguments: a repeated name, an id, an index, and the texts between them."""
     words = {NAMES[0]: Piece("name"), IDS[0]: Piece("id")}
     style: IdStyle = "given" if IDS[0] in head else "none"
     pieces: list[Piece] = []
@@ -213,6 +213,6 @@ def _heading(head: str) -> tuple[list[Piece], IdStyle]:
 
 
 def _index(text: str) -> tuple[str, str, str]:
-    """A text around its first number of one digit, which counts the calls."""
+    """A text split at its first one-digit number, which counts the calls."""
     found = _COUNT.search(text)
     return (text[: found.start()], found[0], text[found.end() :]) if found else (text, "", "")

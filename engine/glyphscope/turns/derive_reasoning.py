@@ -1,4 +1,4 @@
-"""The beginning of a turn: its header, what the prompt writes after it, and the markers of reasoning."""
+"""Derive the beginning of a turn: its header, the prompt's text after it, and the markers of reasoning."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from glyphscope.turns.markup import (
 from glyphscope.turns.probe import REASON, REASONING_KEYS, TEXT, Probe
 
 _PLAIN_TAG = re.compile(r"<[a-z]+>")
-"""A tag of letters only, which a prompt leaves open at its end for the model to write in."""
+"""A tag of letters only, which a prompt leaves open at its end for the model to continue."""
 _JSON_CHUNK = re.compile(r"""["']thinking["']\s*:""")
-"""Chunks of content that a template does not know and writes as they are."""
+"""Chunks of content that a template does not know and writes unchanged."""
 
 _FAR = 200
-"""Characters of a prompt behind the common header: more than a turn begins with."""
+"""Characters of a prompt after the common header: more than the beginning of a turn has."""
 
 
 class _Thought(NamedTuple):
-    """A turn with reasoning: the texts before and after that, and the next part: "text" or "call"."""
+    """A turn with reasoning: the texts before and after the reasoning, and the next part: "text" or "call"."""
 
     before: str
     between: str
@@ -42,7 +42,7 @@ class _Thought(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """`header` begins every turn; `prompts` and what is `begun` behind it are by state of thinking."""
+    """`header` begins every turn; `prompts`, and the text `begun` after the header, are by state of thinking."""
 
     header: str
     prompts: dict[str, str]
@@ -85,7 +85,7 @@ def derive_heading(
     if rendered is not None:
         sides.append(rendered.before)
     header = reduce(common_prefix, sides) if sides else ""
-    # a prompt may continue with another message's header than the turn does
+    # a prompt may continue with a different message's header than the turn
     far = before_text and any(len(prompt) > len(header) + _FAR for prompt in known)
     if far or (before_text is not None and known and not header.strip()):
         header = reduce(common_suffix, known, before_text or "")
@@ -138,7 +138,7 @@ def _rendered(
     before_text: str | None,
     found: FoundCalls | None,
 ) -> tuple[ReasoningForm | None, str]:
-    """Reasoning as a turn shows it, and the header without what belongs to its opening."""
+    """Reasoning as rendered in a turn, and the header without the part that belongs to the opening."""
     before, between, following = rendered
     opening = before[len(header) :]
     if not opening.strip():
@@ -164,7 +164,7 @@ def _rendered(
 def _closing(
     between: str, opening: str, following: str, before_text: str | None, header: str, found: FoundCalls | None
 ) -> str:
-    """The closing marker of reasoning: all up to the text or the call, except for markers before these anyway."""
+    """The closing marker of reasoning: everything up to the text or call, except markers that always precede these."""
     openings, after = solid_tokens(opening), solid_tokens(between)
     if openings and after and mirrors(openings[0], after[0]) and len(openings) <= len(after):
         closing = through_solid(between, len(openings) if is_tag(openings[-1]) else 1)
@@ -183,8 +183,8 @@ def _closing(
 
 
 def _from_prompts(header: str, prompts: dict[str, str]) -> tuple[ReasoningForm | None, str]:
-    """Reasoning that the history drops and the prompt shows: opened in one state, closed in another. And the header
-    without what belongs to it.
+    """Reasoning that the history drops but the prompt shows, opened in one state and closed in another; and the header
+    without the part that belongs to it.
     """
     longest = max((prompt for prompt in prompts.values()), key=len, default="")
     parts = solid_tokens(longest[len(common_prefix(header, longest)) :])
@@ -193,7 +193,7 @@ def _from_prompts(header: str, prompts: dict[str, str]) -> tuple[ReasoningForm |
         if is_tag(token) and closes(token):
             opening = parts[place - 1] if place else tag
             if place > 1 and not is_tag(opening) and mirrors(parts[place - 2], token):
-                start = longest.rindex(parts[place - 2])  # a word of the opening follows its tag
+                start = longest.rindex(parts[place - 2])  # a word after the tag belongs to the opening
                 return ReasoningForm(
                     longest[start : longest.index(token, start)], token, derived="prompt"
                 ), header
@@ -220,7 +220,7 @@ def _full(prompts: dict[str, str], tag: str) -> str:
 
 
 def _part(reasoning: ReasoningForm, begun: str) -> PromptPart:
-    """Which marker of reasoning comes last in what a prompt has begun of the turn."""
+    """The last marker of reasoning in the part of the turn that the prompt has begun."""
     opened = begun.rfind(reasoning.open.strip()) if reasoning.open.strip() else -1
     closed = begun.rfind(reasoning.close.strip())
     if closed > opened or (closed >= 0 and opened < 0):

@@ -1,7 +1,7 @@
-"""The form in which a model writes a turn: reasoning, text and tool calls with the markers around them, as data.
+"""The form in which a model writes a turn: reasoning, text and tool calls with their markers, as data.
 
-A form is derived from a chat template (`derive`) or read from a JSON file (`load_form`). It holds no code and names no
-model, so a user can add one: `save_form` writes every slot.
+A form is derived from a chat template (`derive`) or read from a JSON file (`load_form`). It contains neither code nor
+the name of a model, so users can add forms: `save_form` writes every slot.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ PromptPart: TypeAlias = Literal["opens", "closes", "leaves"]
 
 STATES: tuple[State, ...] = ("on", "off", "undefined")
 _LARGEST = 4_000_000
-"""Bytes of a form's file."""
+"""The maximum size of a form's file, in bytes."""
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One slot of a call or of a parameter. `also` are other texts in its place, of the form as well; "" for none."""
+    """One slot of a call or a parameter. `also` are alternative texts that the form allows; "" if it may be missing."""
 
     kind: PieceKind
     text: str = ""
@@ -34,7 +34,7 @@ class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All texts that may be in its place, the template's own first."""
+        """All texts that may be in its place, beginning with the template's."""
         return (self.text, *self.also)
 
 
@@ -44,7 +44,7 @@ def text_pieces(*texts: str) -> list[Piece]:
 
 
 class CallObject(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call as a JSON object: its keys. An empty `name_key` means that the tool's name itself is the key."""
+    """The keys of a call as a JSON object. An empty `name_key` means that the tool's name itself is the key."""
 
     name_key: str = "name"
     arguments_key: str = "arguments"
@@ -53,12 +53,12 @@ class CallObject(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How arguments are written.
+    """The form of arguments.
 
-    `parameter` is one of them in pieces (tagged, pythonic, dict); `separator` is between two. `quote` is around
-    strings; empty where they are raw. `typed` is the text before the value by JSON type, where the type changes it.
-    `literals` is the template's form of values other than strings; `item` is the tag of list items where nested values
-    are tags too; `escape` may be around a raw text with line ends or markup.
+    `parameter` are the pieces of one argument (tagged, pythonic, dict); `separator` is between two. `quote` is around
+    strings; empty if they are raw. `typed` is the text before the value by JSON type, if the type changes it.
+    `literals` is the template's form of values other than strings; `item` is the tag of list items if nested values are
+    also tags; `escape` may be around a raw text with line ends or markup.
     """
 
     encoding: Encoding = "json"
@@ -72,7 +72,7 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
     as_string: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError, a ValidationError in decoding, for tagged arguments without key and value."""
+        """Raises ValueError (in decoding, a ValidationError) for tagged arguments without key and value."""
         kinds = [piece.kind for piece in self.parameter if piece.kind != "text"]
         if self.encoding == "tagged" and (kinds[:2] != ["key", "value"] or kinds.count("value") > 1):
             raise ValueError("a tagged parameter has a `key` and a `value`, in this order")
@@ -84,17 +84,17 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def own_links(self) -> tuple[str, ...]:
-        """The texts between a parameter's key and its value, whatever the value's type."""
+        """The texts between a parameter's key and its value, regardless of the value's type."""
         pieces = self.parameter[self._place("key") + 1 : self._place("value")]
         return tuple(text for piece in pieces for text in piece.texts)
 
     @property
     def after_value(self) -> tuple[Piece, ...]:
-        """The text that closes a parameter; its key may be in it."""
+        """The text that closes a parameter; it may contain the key."""
         return self.parameter[self._place("value") + 1 :]
 
     def closing(self, key: str) -> str:
-        """The text that closes the parameter of that key."""
+        """The text that closes the parameter with that key."""
         return "".join(key if piece.kind == "key" else piece.text for piece in self.after_value)
 
     def _place(self, kind: PieceKind) -> int:
@@ -102,14 +102,13 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How calls are written: a section around all of them, pieces for each one, a separator between two.
+    """The form of calls: a section around all of them, pieces for each one, a separator between two.
 
     `lead` is the white space before the first call, `text_lead` the same after text. `listed`: the calls are the items
-    of a JSON list. `empty` is all that follows the name in a call without arguments, where that is not just the pieces
+    of a JSON list. `empty` is the whole text after the name in a call without arguments, unless it is just the pieces
     without parameters.
-    `unmarked`: nothing but its name distinguishes a call from text, so it is read only for a tool of the request, or
-    at a turn's beginning. `strict` False: only the lenient reading takes it. `fixed_name`: the form is for that tool
-    alone.
+    `unmarked`: only its name distinguishes a call from text, so it is read only for a tool of the request, or at a
+    turn's beginning. `strict` False: only the lenient reading accepts it. `fixed_name`: the form is for that tool only.
     """
 
     pieces: tuple[Piece, ...]
@@ -128,7 +127,7 @@ class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
     fixed_name: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError, a ValidationError in decoding, for pieces that no call is made of."""
+        """Raises ValueError (in decoding, a ValidationError) for pieces that do not make a call."""
         kinds = [piece.kind for piece in self.pieces]
         named, count = "name" in kinds or bool(self.fixed_name), kinds.count("arguments")
         if not {"key", "value"}.isdisjoint(kinds):
@@ -142,24 +141,24 @@ class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def opening(self) -> str:
-        """The text before the first call's name or object, section included."""
+        """The text before the first call's name or object, including that of the section."""
         return self.section_open + self.call_opens[0]
 
     @property
     def call_opens(self) -> tuple[str, ...]:
-        """The texts that one call may begin with; one empty text where its name or object begins it."""
+        """The texts with which a call may begin; one empty text if its name or object begins it."""
         first = self.pieces[0]
         return first.texts if first.kind == "text" else ("",)
 
     @property
     def call_closes(self) -> tuple[str, ...]:
-        """The texts that one call may end with; none where its arguments or its object end it."""
+        """The texts with which a call may end; empty if its arguments or its object end it."""
         last = self.pieces[-1]
         return last.texts if last.kind == "text" and len(self.pieces) > 1 else ()
 
     @property
     def after_arguments(self) -> tuple[str, ...]:
-        """The markers that may come right after a call's arguments: a closing, or the next call's opening."""
+        """The markers that may directly follow a call's arguments: a closing, or the next call's opening."""
         texts = (*self.call_closes, self.section_close, self.separator + self.call_opens[0])
         return tuple(text for text in texts if text.strip())
 
@@ -167,9 +166,9 @@ class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
 class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
     """The markers of reasoning.
 
-    `prompt` says by state of thinking whether the prompt opens it, closes it, or leaves it to the model. `call_ends`:
-    a tool call may end it without the closing marker. `kept`: the template writes the reasoning of earlier turns too.
-    `again`: it may also begin later in a turn, with tags of text on a separate line.
+    `prompt` gives, by state of thinking, whether the prompt opens it, closes it, or leaves it to the model.
+    `call_ends`: a tool call may end it without the closing marker. `kept`: the template also writes the reasoning of
+    earlier turns. `again`: it may also begin later in a turn, with tags on a separate line.
     """
 
     open: str
@@ -181,18 +180,18 @@ class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
     derived: Literal["rendered", "prompt", "table"] = "rendered"
 
     def __post_init__(self) -> None:
-        """Raises ValueError, a ValidationError in decoding, for reasoning without an end."""
+        """Raises ValueError (in decoding, a ValidationError) for reasoning without an end."""
         if not self.close.strip():
             raise ValueError("reasoning has a closing marker")
 
     @property
     def opens_anywhere(self) -> bool:
-        """Whether it may begin after text: its marker is more than a common word in angle brackets."""
+        """Whether reasoning may begin after text: its marker is more than a common word in angle brackets."""
         return any(sign in self.open for sign in "|[") or not self.open.strip().isascii()
 
 
 class Wrap(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Markers around text for the user, which do not belong to it."""
+    """Markers around text for the user; they do not belong to the text."""
 
     open: str
     close: str = ""
@@ -209,11 +208,11 @@ class Correction(msgspec.Struct, frozen=True, omit_defaults=True):
 class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
     """A turn of the assistant.
 
-    `header` begins it in the prompt; `begun` is the prompt's text after that by state of thinking, already a part of
-    the turn. `calls` are the ways of writing calls, the first one as the template writes it. `ends` are the
-    texts that end a turn; `skips` are boundaries inside of it, which are not text. `strays` are misplaced
-    markers of models: they are skipped when reading, and rejected elsewhere. `generation_ends` are
-    the texts at whose tokens a generation ends in the vocabulary, where that is known.
+    `header` begins it in the prompt; `begun` is the prompt's text after the header by state of thinking, which is
+    already a part of the turn. `calls` are the ways of writing calls, beginning with the template's. `ends` are the
+    texts that end a turn; `skips` are boundaries inside it, which are not text. `strays` are markers that models
+    misplace: they are skipped in reading and rejected elsewhere. `generation_ends` are the texts of the vocabulary's
+    tokens that end a generation, if known.
     """
 
     calls: tuple[CallForm, ...] = ()
@@ -238,12 +237,12 @@ class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def reasoning_markers(self) -> tuple[str, ...]:
-        """The opening and closing markers of reasoning; empty without it."""
+        """The opening and closing markers of reasoning; empty if the form has no reasoning."""
         return () if self.reasoning is None else (self.reasoning.open, self.reasoning.close)
 
     @property
     def encoding(self) -> str:
-        """The argument encoding of the first way of writing calls, "" for a form without calls."""
+        """The argument encoding of the first way of writing calls; "" for a form without calls."""
         return self.calls[0].arguments.encoding if self.calls else ""
 
 
@@ -253,7 +252,7 @@ def state_of(thinking: bool | None) -> State:
 
 
 def load_form(path: Path) -> TurnForm:
-    """The form in a JSON file. Raises PromptError with what is wrong in it."""
+    """The form in a JSON file. Raises PromptError with the error in the file."""
     data = read_file(path, _LARGEST, "a form of turns", error=PromptError)
     try:
         return msgspec.json.decode(data, type=TurnForm)
@@ -269,5 +268,5 @@ def save_form(form: TurnForm) -> bytes:
 ENDPOINT_FORM = TurnForm(
     reasoning=ReasoningForm("<think>\n", "\n</think>\n\n", prompt=dict.fromkeys(STATES, "leaves"), again=True)
 )
-"""Reasoning, text and calls in the order in which they came: reasoning between these markers, a line for each call:
+"""Reasoning, text and calls in the order of their arrival: reasoning between these markers, one line per call:
 `{"name": …, "arguments": …}`."""

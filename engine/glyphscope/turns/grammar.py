@@ -1,8 +1,8 @@
 """The grammar of a whole turn in a model's own form: reasoning, text, calls, and the turn's end.
 
-There is one state machine, and it is this grammar. Markers that are tokens of the vocabulary are asked for by their
-ids, all others as texts; a text holds none of them. Every text of it is read strictly by `read_turn`, as calls that are
-valid but for what `unenforced` names.
+There is only one state machine: this grammar. Markers that are tokens of the vocabulary are required by their ids, all
+others as text; free text contains none of them. `read_turn` reads every text of the grammar strictly, as calls that are
+valid except for the constraints in `unenforced`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class TurnOptions:
     """The options of a turn.
 
     `choice`: "required" (a call), "auto" (a text, or a text and calls), "none" (a text), or the name of the only tool.
-    `most_calls` None is any number. `constrain_from`: "start" leaves no reasoning, "reasoning" leaves it free, and
-    "call" the text up to a call's marker too, as `free_text` does for required calls. `notation` writes the calls in
-    GLYPH or JSON. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
+    `most_calls` None is any number. `constrain_from`: "start" allows no reasoning, "reasoning" leaves it free, and
+    "call" also leaves the text before a call's marker free, like `free_text` for required calls. `notation` writes the
+    calls in GLYPH or JSON. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
     """
 
     choice: str = "required"
@@ -58,17 +58,17 @@ class TurnOptions:
 def build_turn_grammar(
     form: TurnForm, registry: ToolRegistry, options: TurnOptions, names: Mapping[str, int]
 ) -> Grammar:
-    """The turns that the options allow; `names` are the special tokens of the vocabulary, by their texts.
+    """The grammar of the turns that the options allow; `names` are the vocabulary's special tokens, by their texts.
 
-    Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called or cannot be written in the form, and
-    for a form without calls. The last few are cached.
+    Raises GrammarError, with tool and JSON Pointer, if a tool cannot be called or cannot be written in the form, and
+    for a form without calls. The last few grammars are cached.
     """
     used = tuple(sorted((text, token) for text, token in names.items() if text))
     return _build(_Key(form, registry), options, used)
 
 
 def turn_triggers(form: TurnForm) -> tuple[str, ...]:
-    """The texts at which the grammar of `TurnOptions(lazy=True)` begins, as llama.cpp's lazy grammars need them."""
+    """The texts at which the grammar of `TurnOptions(lazy=True)` begins, for llama.cpp's lazy grammars."""
     found = []
     for call in form.calls:
         if call.strict and not call.unmarked:
@@ -77,7 +77,7 @@ def turn_triggers(form: TurnForm) -> tuple[str, ...]:
 
 
 class _Key:
-    """A form and a registry as the key of a cache."""
+    """A form and a registry as a cache key."""
 
     def __init__(self, form: TurnForm, registry: ToolRegistry) -> None:
         self.form, self.registry = form, registry
@@ -169,7 +169,7 @@ class _Turn:
         return alt(inside, *lone, content)
 
     def _prompt(self) -> tuple[str, str]:
-        """Where the prompt leaves off: before, inside or after reasoning; and the marker that it has begun."""
+        """Where the prompt ends (before, inside or after reasoning), and the marker that it has begun."""
         begun = self.form.begun.get(state_of(self.options.thinking), "")
         reasoning = self.form.reasoning
         where = "before"
@@ -194,13 +194,13 @@ class _Turn:
             return seq(self._after_space(close), after)
         ends = reasoning.call_ends and self.calls
         stops = alt(stops_of((reasoning.open, reasoning.close)), *([self.starts] if ends else []))
-        # rules of that name are what a budget of reasoning counts: up to and with the marker that ends it
+        # a budget of reasoning counts the rules with this name, up to and including the marker that ends it
         followed = {close: after, **(self.calls if ends else {})}
         thoughts = ((self.markers.after_text(stops, marker), rest) for marker, rest in followed.items())
         return alt(*(seq(self.book.inner("reasoning", text), rest) for text, rest in thoughts))
 
     def _after_message(self) -> Node:
-        """The grammar after a closed message: in a turn of several messages, the next one opens."""
+        """The grammar after a closed message: in a turn of several messages, the next one begins."""
         skips = [self.markers.written(skip.strip()) for skip in self.form.skips if skip.strip()]
         return seq(alt(*skips), self._content()) if skips else self._content()
 
@@ -245,7 +245,7 @@ class _Turn:
         return optional(alt(SPACE, *ends))
 
     def _written_ends(self) -> list[str]:
-        """The ends of a turn that are written in this vocabulary: texts, and tokens that do not end a generation."""
+        """The ends of a turn to be written in this vocabulary: texts, and tokens that do not end a generation."""
         names, known = self.markers.names, self.form.generation_ends
         ends = dict.fromkeys(end.strip() for end in self.form.ends)
         return [end for end in ends if end and (end not in names or (known and end not in known))]

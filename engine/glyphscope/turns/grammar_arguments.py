@@ -1,4 +1,4 @@
-"""Arguments of a call in a turn's grammar: how values, keys and members are written in each encoding."""
+"""The arguments of a call in a turn's grammar: values, keys and members in each encoding."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from glyphscope.turns.grammar_markers import Markers
 from glyphscope.turns.tools import TurnTools
 
 _WORD = chars.union(chars.WORD, chars.of(".-"))
-_SHORTEST_TAG = 4  # characters of an opening that no raw text holds, whatever key follows it
+_SHORTEST_TAG = 4  # characters of an opening that raw texts must not contain, whatever key follows
 _DEEPEST = 20
-"""Alternatives in each other that are looked into for the types of a value."""
+"""The maximum nesting of alternatives that are examined for the types of a value."""
 _STRUCTURE = seq(repeat(CharClass(chars.of(" \t\r\n"))), CharClass(chars.of("[{(")))
 _ONLY_TEXT = frozenset(("string",))
 _DATA = frozenset(TYPES) - _ONLY_TEXT
 
 
 def surface_of(form: ArgumentsForm, white_space: WhiteSpace, markers: Markers) -> NotationSyntax:
-    """How values are written inside of the arguments."""
+    """The syntax of values inside the arguments."""
     json = notation_syntax("json", white_space)
     if form.encoding == "json":
         return json
@@ -63,7 +63,7 @@ def surface_of(form: ArgumentsForm, white_space: WhiteSpace, markers: Markers) -
 
 
 def _marked(quote: str, markers: Markers) -> StringStyle:
-    """Strings as they are between two markers."""
+    """Unescaped strings between two markers."""
     if quote in ("", '"', "'"):
         return quoted_style(quote or '"', lines=True)
     opening = markers.written(quote)
@@ -78,7 +78,7 @@ def _bare() -> chars.Ranges:
 def entries_of(
     form: ArgumentsForm, white_space: WhiteSpace, markers: Markers, tools: TurnTools, tool: str
 ) -> Entries | None:
-    """How a call's own arguments are written; None for a JSON object. Raises GrammarError for keys that cannot be."""
+    """The form of a call's arguments; None for a JSON object. Raises GrammarError for keys that cannot be written."""
     if form.encoding == "json":
         return None
     keys = tools.properties(tool)
@@ -116,7 +116,7 @@ def _check_keys(tool: str, keys: tuple[str, ...], form: ArgumentsForm) -> None:
 
 
 def _stop(form: ArgumentsForm) -> Node:
-    """The text that ends a value, whatever its key."""
+    """The text that ends a value, regardless of its key."""
     after = form.after_value
     texts = [piece.text for piece in after]
     whole = "".join(texts).strip() if all(piece.kind == "text" for piece in after) else texts[0].strip()
@@ -125,7 +125,7 @@ def _stop(form: ArgumentsForm) -> Node:
 
 @dataclass(frozen=True)
 class TaggedEntries:
-    """Parameters between markers: strings raw, everything else as JSON, and where both may be, by the schema."""
+    """Parameters between markers: strings are raw, other values JSON; if both are possible, the schema decides."""
 
     form: ArgumentsForm
     markers: Markers
@@ -165,7 +165,7 @@ class TaggedEntries:
     def _values(
         self, context: ToolContext, hint: str, key: str, places: tuple[Place, ...]
     ) -> list[tuple[str, Node]]:
-        """By the text between key and value, the value with what closes it."""
+        """The values with their closings, each with the text between key and value."""
         typed: dict[str, set[str]] = {}
         for kind, link in self.form.typed.items():
             typed.setdefault(link, set()).add(kind)
@@ -185,7 +185,7 @@ class TaggedEntries:
             return NEVER
         raw = "string" in kinds
         if raw and _any_text(context, parts):
-            # What is read of a text is a value that the schema allows, or the text itself, which it allows as well.
+            # A text is read as a value that the schema allows, or as the text itself, which it also allows.
             return (
                 alt(*(context.ref(places, TaggedValue(_ONLY_TEXT, s), f"{hint}-text") for s in styles))
                 if places
@@ -199,14 +199,14 @@ class TaggedEntries:
         value = context.ref(places, form, hint) if form.types & found else NEVER
         if not raw or "string" not in found:
             return value
-        if found & {"array", "object"}:  # a text that begins as these do is one of them
+        if found & {"array", "object"}:  # a text that begins like one of these is one
             styles = [
                 replace(s, unlike=alt(s.unlike, _STRUCTURE)) if s.before == EMPTY else s for s in styles
             ]
         return alt(value, *(context.ref(places, TaggedValue(_ONLY_TEXT, s), f"{hint}-text") for s in styles))
 
     def _raw(self, closing: str) -> list[StringStyle]:
-        """How a raw text is written: as it is, or between the markers that keep it from being read as markup."""
+        """The styles of raw text: unchanged, or between the markers that protect it from being read as markup."""
         opening = self.form.opening.strip()
         tags = [opening] if len(opening) >= _SHORTEST_TAG else [f"{opening}{key}" for key in self.keys]
         opened, closed = self.form.escape
@@ -220,7 +220,7 @@ class TaggedEntries:
 
 
 def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
-    """Whether any text at all is a value."""
+    """Whether any text at all is a valid value."""
     if ("string" not in types_of(parts) and any("type" in part.schema for part in parts)) or depth > _DEEPEST:
         return False
     limits = {"enum", "const", "pattern", "format", "minLength", "maxLength", "not", "if", "x-grammar"}
@@ -238,7 +238,7 @@ def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
 
 
 def _types(context: ToolContext, parts: Parts, depth: int = 0) -> frozenset[str]:
-    """The types of which there may be a value, as far as types, lists of values and alternatives say."""
+    """The possible types of the value, judging by types, lists of values and alternatives."""
     found = frozenset(types_of(parts) if any("type" in part.schema for part in parts) else TYPES)
     for part in parts:
         listed = [part.schema["const"]] if "const" in part.schema else part.schema.get("enum")
@@ -256,7 +256,7 @@ def _types(context: ToolContext, parts: Parts, depth: int = 0) -> frozenset[str]
 
 
 def _anything(context: ToolContext, form: TaggedValue) -> Node:
-    """Any value of some types, which nothing else is said of, with what closes it."""
+    """Any value of some types without further constraints, with its closing."""
     spelled = context.syntax
     anything = context.any_value(Part(Place(""), {}))
     entry = seq(spelled.map_key(), spelled.key_end, anything)

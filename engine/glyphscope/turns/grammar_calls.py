@@ -1,4 +1,4 @@
-"""Calls in a turn's grammar: a section, the calls in it, the pieces of each, for every tool."""
+"""The calls in a turn's grammar: a section, the calls in it, and the pieces of each, for every tool."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ _SAFE = chars.union(chars.WORD, chars.of(".-"))
 
 @dataclass
 class CallRules:
-    """Makes the rules of calls, at most `most` of them. `unenforced`, `ordered`, `unlexed` and `lexed` are for the
-    grammar.
+    """Makes the rules of calls, at most `most` calls. `unenforced`, `ordered`, `unlexed` and `lexed` are attributes of
+    the grammar.
     """
 
     form: TurnForm
@@ -69,9 +69,9 @@ class CallRules:
     _contexts: list[tuple[str, ToolContext]] = field(default_factory=list)
 
     def openings(self) -> dict[str, Node]:
-        """By the marker that begins the calls, everything from there on to the end of the calls.
+        """For each marker that begins calls, everything from there to the end of the calls.
 
-        Raises GrammarError where no tool can be called in the form.
+        Raises GrammarError if no tool can be called in the form.
         """
         rests: dict[str, list[Node]] = {}
         for call in self.form.calls:
@@ -101,11 +101,11 @@ class CallRules:
         texts, pieces = call.call_opens, call.pieces[call.pieces[0].kind == "text" :]
         one = self._one(call, pieces, tools, white)
         least = min(texts, key=len)
-        if all(text.startswith(least) for text in texts):  # the rest of the longer ones may be left out
+        if all(text.startswith(least) for text in texts):  # the rest of longer ones may be omitted
             one = seq(alt(*(self.markers.written(text[len(least) :]) for text in texts)), one)
             texts = (least,)
         opening = ""
-        if not (call.section_open + texts[0]) and call.object is not None:  # the object itself is what begins
+        if not (call.section_open + texts[0]) and call.object is not None:  # the object itself begins it
             shape = call.object
             opening = "{" + f'"{shape.wrapper or shape.name_key}":'
             one = self._one(call, pieces, tools, white, begun=True)
@@ -161,14 +161,14 @@ class CallRules:
         )
 
     def _row(self, pieces: tuple[Piece, ...], of_tool: Callable[[str], Node]) -> Node:
-        """Pieces one after the other. Texts with several spellings are written out: a lexeme never goes back."""
+        """Pieces in sequence. Texts with several spellings are written out, because a lexeme never goes back."""
         out: list[Node] = []
         run: list[tuple[str, ...]] = []
         for place, piece in enumerate(pieces):
             following = pieces[place + 1].kind if place + 1 < len(pieces) else ""
             before = pieces[place - 1] if place else None
             if piece.kind == "text":
-                loose = following in ("id", "index") and "" in piece.also  # left out together
+                loose = following in ("id", "index") and "" in piece.also  # omitted together
                 run.append(tuple(text for text in piece.texts if text or not loose))
                 continue
             word = (
@@ -185,14 +185,14 @@ class CallRules:
         return seq(*out, self._texts(run))
 
     def _texts(self, run: list[tuple[str, ...]]) -> Node:
-        """Texts with several spellings, in a row: those that the reader takes, who goes for the longest of each."""
+        """Consecutive texts with several spellings: those accepted by the reader, which tries the longest first."""
         spelled = ("".join(texts) for texts in product(*run))
         return alt(*(self.markers.written(text) for text in dict.fromkeys(spelled) if _is_read(text, run)))
 
     def _object(
         self, call: CallForm, shape: CallObject, tools: list[Tool], white: WhiteSpace, begun: bool
     ) -> Node:
-        """A call as a JSON object; `begun` after its first key and colon."""
+        """A call as a JSON object; `begun`: from after its first key and colon."""
         if call.arguments.as_string:
             raise GrammarError(
                 "Arguments that are JSON in a string are not masked.", where="form",
@@ -256,7 +256,7 @@ class CallRules:
         return RuleRef(name)
 
     def _outermost(self, context: ToolContext) -> list[str]:
-        """The rules that are to be cut and that no other one of them leads to."""
+        """The rules to be partitioned that are not reachable from another one of them."""
         inner: set[str] = set()
         for start in context.unlexed_in:
             waiting, seen = list(refs(self.book.rules[start].body)), set()
@@ -273,7 +273,7 @@ class CallRules:
         return schemas is not None and not schemas.checker.errors({}, 1)
 
     def _check_name(self, name: str, call: CallForm) -> None:
-        """Raises GrammarError for a name that would not be read back where it is written."""
+        """Raises GrammarError for a name that the reader would not read back from its place."""
         if not chars.subtract(chars.of(name), _SAFE):
             return
         empty = "{}" if call.arguments.encoding == "json" else ""

@@ -1,7 +1,7 @@
-"""Markers in a turn's grammar, as tokens of the vocabulary where they are some, and the texts between them.
+"""Markers in a turn's grammar, as tokens if the vocabulary has them, and the texts between them.
 
-A text holds none of the markers at which the reader of turns would stop, whether the vocabulary has a token for them or
-not: what is written as a text is read as a text.
+A text contains none of the markers at which the reader of turns would stop, whether the vocabulary has a token for them
+or not, so that the reader reads it as text.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from glyphscope.turns.markup import is_tag, loose_tokens, tokens
 from glyphscope.turns.starts import CALL_KEYS, closing_tags, starts
 
 MOST_WHITE = 4
-"""Characters of white space before a marker where no text may be: more could continue for ever."""
+"""The maximum white space before a marker where no text is allowed, in characters: more could continue forever."""
 MOST_MENTIONED = 100
-"""Names of tools that are looked for in texts with objects in them."""
+"""The maximum number of tools whose names are searched for in texts with objects."""
 
 _GAP = repeat(CharClass(chars.of(" \t\r\n")), 0, MOST_WHITE)
 _MARK = CharClass(chars.of("\"'"))
 _NAME = chars.union(chars.WORD, chars.of(".-"))
 _SHORTEST_TAG = 4
-"""Characters of a tag that stops a text by itself, whatever follows it in the marker."""
+"""The minimum length of a tag that stops a text by itself, whatever follows it in the marker."""
 _LONGEST_BRACKET = 3
-"""Characters of an opening that is mere brackets, which texts have too."""
+"""The maximum length of an opening that consists only of brackets, which texts may also contain."""
 SPACE = terminal(repeat(CharClass(chars.of(" \t\r\n")), 1, MOST_WHITE))
 
 
@@ -54,7 +54,7 @@ def _space() -> Ranges:
 
 _INK = CharClass(chars.complement(_space()))
 SOME_TEXT = seq(ANYTHING, _INK, ANYTHING)
-"""A text that is not only white space: one that is an answer."""
+"""A text that is not just white space, and so is an answer."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Markers:
     names: Mapping[str, int]
 
     def split(self, text: str) -> list[Literal | TokenMatch]:
-        """A marker in tokens and the text between them."""
+        """A marker split into tokens and the text between them."""
         known = sorted((name for name in self.names if name and name in text), key=len, reverse=True)
         if not known:
             return [Literal(text)] if text else []
@@ -76,12 +76,12 @@ class Markers:
         return seq(*self.split(text))
 
     def after_text(self, without: Node, marker: str, text: Node = ANYTHING) -> Node:
-        """Any text in which none of `without` is, and then the marker."""
+        """Any text that contains none of `without`, then the marker."""
         own, rest = self.begun(without, marker)
         return seq(StringStyle(chars.ALL, closing=own, without=without).written(text), rest)
 
     def after_space(self, without: Node, marker: str) -> Node:
-        """The marker after a little white space: cut where it would be after a text, as others may begin alike."""
+        """The marker after a little white space, split as after a text, because other markers may begin alike."""
         own, rest = self.begun(without, marker)
         return seq(terminal(seq(_GAP, own)), rest)
 
@@ -100,7 +100,7 @@ class Markers:
         return "", parts
 
     def string_style(self, closing: str, without: Node, raw: Ranges = chars.ALL) -> StringStyle:
-        """Raw strings up to a closing, in which none of `without` is."""
+        """Raw strings up to a closing, without any of `without`."""
         own, rest = self.begun(without, closing)
         return StringStyle(raw, closing=own, after=rest, without=without)
 
@@ -112,7 +112,7 @@ def text_to_end(without: Node, halves: Node = NEVER) -> Node:
 
 
 def loose_node(literal: str) -> Node:
-    """A marker as the reader takes it: with any white space between its tokens."""
+    """A marker as the reader accepts it: with any white space between its tokens."""
     some = CharClass(chars.union(_space(), chars.of("Ġ")))
     other = {"▁": alt("▁", "\\_", "_", " "), '"': alt('"', "'")}
     parts: list[Node] = []
@@ -126,7 +126,7 @@ def loose_node(literal: str) -> Node:
 
 
 def stops_of(literals: Iterable[str]) -> Node:
-    """The prefixes of the markers that are markers themselves, as the reader treats them."""
+    """The prefixes of the markers that the reader treats as markers themselves."""
     cores = dict.fromkeys(_core(literal.strip()) for literal in literals if literal.strip())
     shortest = [core for core in cores if not any(other in core and other != core for other in cores)]
     return alt(*map(loose_node, shortest))
@@ -138,7 +138,7 @@ def _core(marker: str) -> str:
 
 
 def call_stops(calls: Sequence[CallForm], tools: Sequence[str]) -> Node:
-    """The beginnings of calls in these forms, for the reader."""
+    """The beginnings of calls in these forms, as the reader recognises them."""
     marked: list[str] = []
     bare: list[Node] = []
     named: list[Node] = []
@@ -147,7 +147,7 @@ def call_stops(calls: Sequence[CallForm], tools: Sequence[str]) -> Node:
         fenced = any(sign in opening for sign in "<`") or len(opening) > _LONGEST_BRACKET
         if call.unmarked and call.object is not None:
             start = seq(loose_node(opening), _some(), "{") if fenced else _bare_object()
-            # a name of a tool has to be in it, but where the form itself is of that kind
+            # it must contain a tool's name, unless the form itself is of that kind
             (bare if call.strict or len(tools) > MOST_MENTIONED else named).append(start)
         elif call.unmarked and call.arguments.encoding == "pythonic":
             name = alt(*tools) if len(tools) <= MOST_MENTIONED else repeat(CharClass(_NAME), 1)
@@ -168,7 +168,7 @@ def _some() -> Node:
 
 
 def text_stops(form: TurnForm, tools: Sequence[str]) -> Node:
-    """Everything at which the reader would stop in a text for the user."""
+    """Everything at which the reader would stop inside a text for the user."""
     used = "".join([*(call.opening for call in form.calls), *form.wrap_markers])
     strays = [tag for call in form.calls for tag in closing_tags(call) if tag not in used]
     marked = [text for call in form.calls if not call.unmarked for text, _ in starts(call)]
@@ -178,7 +178,7 @@ def text_stops(form: TurnForm, tools: Sequence[str]) -> Node:
 
 
 def half_markers(form: TurnForm) -> Node:
-    """The beginnings of markers with which a text does not end."""
+    """The beginnings of markers with which a text must not end."""
     whole = [text for call in form.calls for text, complete in starts(call) if complete]
     whole += [*form.wrap_markers, *form.ends, *form.reasoning_markers]
     texts = dict.fromkeys(text.strip() for text in whole)

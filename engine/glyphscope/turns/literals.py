@@ -1,7 +1,7 @@
-"""Values as models write them: JSON, Python's literals, and dictionaries with bare keys and a marker around texts.
+"""Values as models write them: JSON, Python literals, and dictionaries with bare keys and a marker around texts.
 
-One reader takes all of them, also mixed: `True` and `true`, `'…'` and `"…"`, bare keys. It copes with a cut-off end
-with what was complete.
+One reader accepts all of them, also mixed: `True` and `true`, `'…'` and `"…"`, bare keys. If the text is cut off, it
+returns the complete part.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from glyphscope.text.json_values import read_json
 from glyphscope.turns.markup import after_space
 
 MAX_DEPTH = 200
-"""Levels of lists and objects; deeper values are rejected."""
+"""The maximum nesting of lists and objects; deeper values are rejected."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEX = re.compile(r"[0-9A-Fa-f]+")
@@ -33,12 +33,12 @@ WORDS: dict[str, Any] = {
     "None": None,
 }
 PADDED = re.compile(r"-?0\d[\d.eE+-]*")
-"""A number with zeros before it, which neither JSON nor Python has."""
+"""A number with leading zeros, which neither JSON nor Python allows."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v"}
 
 
 class NotAValue(Exception):
-    """No value is written at `at`."""
+    """There is no value at `at`."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)
@@ -46,23 +46,23 @@ class NotAValue(Exception):
 
 
 class CutOff(Exception):
-    """The text ends inside of a value."""
+    """The text ends inside a value."""
 
 
 class Literals:
-    """Reads values of a text. `quote` is a text around strings, beside the usual quotation marks."""
+    """Reads the values of a text. `quote` is a text around strings, in addition to the usual quotation marks."""
 
     def __init__(self, text: str, quote: str = "") -> None:
         self.text = text
         self.quote = quote if quote not in ("'", '"') else ""
         self.cut = False
         self.sets = False
-        """Whether a set was read, as a list."""
+        """Whether a set was read (as a list)."""
 
     def read(self, at: int) -> tuple[Any, int]:
-        """The value at a place and where it ends. `cut`: the text ended in it, and its complete part is returned.
+        """The value at a place, and its end. `cut`: the text ended inside it, and its complete part is returned.
 
-        Raises NotAValue, or CutOff where no part of it is complete.
+        Raises NotAValue, or CutOff if no part of it is complete.
         """
         self.cut = False
         return self._value(at, 0)
@@ -167,7 +167,7 @@ class Literals:
         return out, at + 1
 
     def _comma(self, at: int, closing: str) -> int:
-        """After a comma, or at the closing bracket."""
+        """The place after a comma, or of the closing bracket."""
         at = after_space(self.text, at)
         if at >= len(self.text):
             return at
@@ -203,7 +203,7 @@ class Literals:
         return out, at + 1
 
     def key(self, at: int) -> tuple[str, int]:
-        """A key in an object, quoted or bare, and where it ends. Raises NotAValue and CutOff."""
+        """A key in an object, quoted or bare, and its end. Raises NotAValue and CutOff."""
         if at >= len(self.text):
             raise CutOff
         if self.quote and self.text.startswith(self.quote, at):
@@ -217,7 +217,7 @@ class Literals:
 
 
 def whole_value(text: str, quote: str = "") -> tuple[bool, Any]:
-    """Whether a text is one value in any of the notations, and which."""
+    """Whether a text is one value in any of the notations, and the value."""
     stripped = text.strip()
     found = read_json(stripped, 0) if stripped else None
     if found is not None and found[1] == len(stripped):

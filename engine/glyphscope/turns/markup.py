@@ -1,4 +1,4 @@
-"""Markers in texts: tokens that are never cut in two, what texts have in common, and which markers close which."""
+"""Markers in texts: indivisible tokens, common parts of texts, and pairs of opening and closing markers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glyphscope.text.lines import common_length
 _SPACE = re.compile(r"\s*")
 _NAMESPACE = re.compile(r"\]<\]\w+\[>\[")
 _MARK = r"\]<\]\w+\[>\[|[\[\]]\w*~\w*[\[\]]|<[^<>\s][^<>\n]{0,80}>|\[/?[A-Z][A-Z_ ]+\]"
-"""A namespace (`]<]name[>[`), a sign between brackets (`[e~[`), a tag, a word in capitals between brackets."""
+"""A namespace (`]<]name[>[`), a sign between brackets (`[e~[`), a tag, a word in capital letters between brackets."""
 _TOKEN = re.compile(rf"{_MARK}|\n|[ \t]+|\w+|.", re.DOTALL)
 _TAG = re.compile(_MARK)
 _QUOTE = "[\"']"
@@ -25,7 +25,7 @@ def tokens(text: str) -> tuple[str, ...]:
 
 
 def is_tag(token: str) -> bool:
-    """Whether a token is a marker in angle brackets or capital letters in square ones."""
+    """Whether a token is a marker in angle brackets, or capital letters in square brackets."""
     return _TAG.fullmatch(token) is not None
 
 
@@ -36,12 +36,12 @@ def after_space(text: str, at: int) -> int:
 
 
 def solid_tokens(text: str) -> list[str]:
-    """Its tokens other than white space."""
+    """The tokens of a text other than white space."""
     return [token for token in tokens(text) if token.strip()]
 
 
 def through_solid(text: str, count: int) -> str:
-    """A text up to and including so many of its tokens other than white space."""
+    """A text up to and including its first `count` tokens other than white space."""
     parts = tokens(text)
     ends = [end for end, token in enumerate(parts, 1) if token.strip()]
     return "".join(parts[: ends[count - 1]])
@@ -70,7 +70,7 @@ def mirrors(opening: str, closing: str) -> bool:
 
 
 def closes(tag: str) -> bool:
-    """Whether a marker looks like one that closes."""
+    """Whether a marker looks like a closing marker."""
     return bool(_CLOSING.search(tag))
 
 
@@ -82,7 +82,7 @@ def mirror_of(tag: str) -> str:
 
 
 def last_tag(text: str) -> str:
-    """The last marker of a text with the white space after it, "" where something else comes last."""
+    """The last marker of a text with the white space after it; "" if something else is last."""
     parts = tokens(text)
     end = len(parts)
     while end and not parts[end - 1].strip():
@@ -91,16 +91,16 @@ def last_tag(text: str) -> str:
 
 
 def first_tag(text: str) -> str:
-    """The marker that a text begins with after white space, or ""."""
+    """The marker with which a text begins after white space, or ""."""
     first = "".join(solid_tokens(text)[:1])
     return first if is_tag(first) else ""
 
 
 @lru_cache(maxsize=4096)
 def loose(literal: str) -> str:
-    """A regular expression for a marker with any white space between its tokens and none around it.
+    """A regular expression for a marker with any white space between its tokens but none around it.
 
-    `Ġ` and `▁` are white space of vocabularies, which a tokenizer may leave in the text.
+    `Ġ` and `▁` are white space in vocabularies, which a tokenizer may leave in the text.
     """
     written = (
         (f"[\\sĠ]{gap}" if gap else "")
@@ -111,7 +111,7 @@ def loose(literal: str) -> str:
 
 
 def loose_tokens(literal: str) -> list[tuple[str, str]]:
-    """The tokens of a marker, each after how much white space may come before it: "" for none, "*" any, "+" some."""
+    """The tokens of a marker, each after the white space that may precede it: "" for none, "*" any, "+" some."""
     out: list[tuple[str, str]] = []
     spaced, before = False, ""
     for token in tokens(literal.strip()):
@@ -130,7 +130,7 @@ def loose_tokens(literal: str) -> list[tuple[str, str]]:
 
 
 def _apart(before: str, token: str) -> bool:
-    """Whether white space between two tokens changes nothing: after or before a whole tag, after a fence's bracket."""
+    """Whether white space between two tokens has no meaning: next to a whole tag, or after a fence's bracket."""
     return (
         (is_tag(before) and (is_tag(token) or token in "[{<`" or re.match(r"\w", token) is not None))
         or (is_tag(token) and before in "]}`")
@@ -139,9 +139,9 @@ def _apart(before: str, token: str) -> bool:
 
 
 def without_overlap(opening: str, closing: str, whole: str) -> tuple[str, str, str]:
-    """Opening, closing and what is between them in `closing + … + opening`, where both claim the same characters.
+    """Opening, closing and the text between them in `closing + … + opening`, if both claim the same characters.
 
-    They go to the closing, but for a namespace, which its markers begin with.
+    These characters go to the closing, except for a namespace, with which its markers begin.
     """
     shared = len(opening) + len(closing) - len(whole)
     if shared > 0:

@@ -1,6 +1,6 @@
-"""The renderings that a form is derived from, in pairs that differ in one thing, with what differs marked.
+"""The renderings from which a form is derived, in pairs that differ in one respect, with the differences marked.
 
-The words in place of names, keys and values in the renderings are replaced by ones that people can read.
+The probe's words in place of names, keys and values are replaced by readable ones.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _READABLE = {
 }
 _WORDS = re.compile("|".join(sorted(map(re.escape, _READABLE), key=len, reverse=True)))
 _MOST_TOKENS = 3000
-"""Tokens of the differing stretch that are compared one by one; a longer one is marked as a whole."""
+"""The maximum number of tokens of a difference that are compared one by one; a longer one is marked as a whole."""
 
 
 Marks = tuple[tuple[int, int], ...]
-"""Stretches of a text: from and to (exclusive)."""
+"""Spans of a text: start and end (exclusive)."""
 
 
 class Side(msgspec.Struct, frozen=True):
-    """A rendering: its name among `Derived.renderings`, and the stretches that only it has."""
+    """A rendering: its name in `Derived.renderings`, and the spans that only it contains."""
 
     name: str
     text: str
@@ -64,7 +64,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two renderings that differ in one thing; `shows` says what the difference is."""
+    """Two renderings that differ in one respect; `shows` describes the difference."""
 
     key: str
     title: str
@@ -77,7 +77,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class _PairKind(NamedTuple):
-    """A pair by the names of its two renderings; `shows` says what their difference is."""
+    """A pair, by the names of its two renderings; `shows` describes their difference."""
 
     key: str
     first: str
@@ -186,7 +186,7 @@ _KINDS = (
 
 
 def more_renderings(renderer: Renders, dialect: Dialect) -> dict[str, str]:
-    """The renderings that show names and values, which the pairs need beside `Derived.renderings`."""
+    """The renderings that show names and values, which the pairs need in addition to `Derived.renderings`."""
     probe = Probe(renderer, dialect, tools=sample_tools())
     asked = {
         "another tool": ONE._replace(name=NAMES[1]),
@@ -201,7 +201,7 @@ def more_renderings(renderer: Renders, dialect: Dialect) -> dict[str, str]:
 
 
 def pairs_of(renderings: dict[str, str]) -> tuple[Pair, ...]:
-    """Every pair of which both texts were rendered, in the order in which they explain a form."""
+    """All pairs of which both texts were rendered, in the order in which they explain a form."""
     return tuple(
         Pair(kind.key, kind.title, kind.shows, _sides(kind.first, kind.second, renderings))
         for kind in _KINDS
@@ -210,7 +210,7 @@ def pairs_of(renderings: dict[str, str]) -> tuple[Pair, ...]:
 
 
 def readable(text: str) -> str:
-    """A rendering with words of everyday use in place of those of the probe."""
+    """A rendering with everyday words in place of the probe's words."""
     return _WORDS.sub(lambda found: _READABLE[found[0]], text)
 
 
@@ -221,7 +221,7 @@ def _sides(first: str, second: str, renderings: dict[str, str]) -> tuple[Side, S
 
 
 def differences(one: str, other: str) -> tuple[Marks, Marks]:
-    """The stretches of each text that the other does not have, in whole tokens: a tag is never cut in two."""
+    """The spans of each text that the other does not contain, in whole tokens: tags are never split."""
     a, b = tokens(one), tokens(other)
     start = common_length(a, b)
     end = common_length(a[start:][::-1], b[start:][::-1])
@@ -238,7 +238,7 @@ def differences(one: str, other: str) -> tuple[Marks, Marks]:
 
 
 def _stretches(parts: tuple[str, ...], start: int, blocks: list[tuple[int, int]]) -> Marks:
-    """Stretches of tokens as stretches of characters; those that touch, or have only white space between, are one."""
+    """Spans of tokens as spans of characters, merged if they are adjacent or separated only by white space."""
     places = [0]
     for part in parts:
         places.append(places[-1] + len(part))

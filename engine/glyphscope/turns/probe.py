@@ -1,7 +1,7 @@
-"""Conversations that a template renders so that its form can be read from the differences.
+"""Conversations that a template renders so that its form can be derived from the differences.
 
-Names, keys and values in them are words that no template writes itself. The form of messages that a template accepts
-(arguments as object or as string, an absent text as "" or null, the key of reasoning) is found by rendering.
+Their names, keys and values are words that no template writes itself. The form of messages that a template accepts
+(arguments as object or string, an absent text as "" or null, the key of reasoning) is determined by rendering.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SAMPLES: dict[str, Any] = {
     "array": [70531, 80642],
     "object": {"zq_in_a": 51937},
 }
-"""A value of each JSON type; no two can be mistaken for each other in a rendering."""
+"""A value of each JSON type; no two can be confused in a rendering."""
 
 
 class Renders(Protocol):
-    """A chat template: messages in OpenAI's form to text. Raises PromptError where the template raises an error."""
+    """A chat template, from messages in OpenAI's form to text. Raises PromptError if the template raises an error."""
 
     def render(
         self,
@@ -55,7 +55,7 @@ class SampleCall(NamedTuple):
 
 
 class Dialect(NamedTuple):
-    """How a template takes an assistant's message."""
+    """The form in which a template accepts an assistant's message."""
 
     as_string: bool = False
     empty: str | None = ""
@@ -63,12 +63,12 @@ class Dialect(NamedTuple):
 
 
 _NO_MARKER = 100
-"""Characters that two turns can have in common at their ends and be markers."""
+"""The maximum length of a common end of two turns that can be markers, in characters."""
 
 
 @dataclass
 class Probe:
-    """Renders turns of the assistant after one user's message, in the dialect that the template takes."""
+    """Renders turns of the assistant after a user's message, in the dialect that the template accepts."""
 
     renderer: Renders
     dialect: Dialect = field(default_factory=Dialect)
@@ -77,7 +77,7 @@ class Probe:
     _users: dict[bool | None, tuple[str, str | None]] = field(default_factory=dict)
 
     def prompt(self, thinking: bool | None = None) -> str | None:
-        """The text after the user's message before a generated turn; None where the template raises an error."""
+        """The text between the user's message and a generated turn; None if the template raises an error."""
         return self._after([], thinking=thinking, generate=True)
 
     def turn(
@@ -89,7 +89,7 @@ class Probe:
         thinking: bool | None = None,
         after: tuple[dict[str, Any], ...] = (),
     ) -> str | None:
-        """The text after the user's message with this turn written; None where the template raises an error."""
+        """The text after the user's message, including this turn; None if the template raises an error."""
         message = assistant(text, calls, reasoning, self.dialect)
         return self._after([message, *after], thinking=thinking, generate=False)
 
@@ -100,7 +100,7 @@ class Probe:
         if thinking not in self._users:
             self._users[thinking] = (self._rest([], thinking, False) or "", self._rest([], thinking, True))
         end, prompt = self._users[thinking]
-        if end == prompt:  # the template always ends in a prompt: turns are followed by one
+        if end == prompt:  # the template always ends in a prompt, even after turns
             if more:
                 shared = common_suffix(written, end)
                 written = written[: len(written) - len(shared) + len(first_tag(shared))]
@@ -128,7 +128,7 @@ class Probe:
 
 
 def assistant(text: str, calls: tuple[SampleCall, ...], reasoning: str, dialect: Dialect) -> dict[str, Any]:
-    """An assistant's message in OpenAI's form, in that dialect."""
+    """An assistant's message in OpenAI's form, in the dialect."""
     message: dict[str, Any] = {"role": "assistant", "content": text or (dialect.empty if calls else "")}
     if calls:
         message["tool_calls"] = [
@@ -158,7 +158,7 @@ def result(call: SampleCall, content: str = RESULT) -> dict[str, Any]:
 
 
 def sample_tools() -> list[dict[str, Any]]:
-    """Two tools whose arguments are the samples, in OpenAI's form."""
+    """Two tools in OpenAI's form, with the samples as arguments."""
     properties = {
         KEYS[0]: {"type": "string", "description": "one"},
         KEYS[1]: {"type": "string", "description": "two"},

@@ -1,7 +1,7 @@
 """The proof of a form: random turns, rendered by the template, must be read back equal.
 
-Before that each kind of value is tried by itself: what a template writes so that it cannot be read back (a null as an
-empty text, `True` for `true`, a text that closes its own tag) is named with an example and left out of the turns.
+Before that, each kind of value is tried separately: values that a template writes in a way that cannot be read back (a
+null as an empty text, `True` for `true`, a text that closes its own tag) are reported with an example, and excluded.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _SCHEMA_OF = {kind: schema for kind, schema, _ in _KINDS}
 
 
 class Transcription(msgspec.Struct, frozen=True):
-    """A kind of value: whether the form can express it; `read` is the value read for `example` where it cannot."""
+    """A kind of value: whether the form can express it; if not, `read` is the value that was read for `example`."""
 
     kind: str
     expressible: bool = msgspec.field(name="carried")
@@ -77,9 +77,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """The proof of a form: of `turns` rendered turns `equal` were read equal, `strict` without any departure.
+    """The proof of a form: of `turns` rendered turns, `equal` were read back equal, `strict` without any departure.
 
-    `counts` are the turns by their content. `refused` were not rendered: the template raises an error.
+    `counts` are the turns by content. `refused` turns were not rendered, because the template raised an error.
     `left_out` are types of arguments with which the template cannot describe a tool.
     """
 
@@ -99,7 +99,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Plan(NamedTuple):
-    """A turn to render; `kind` is its content in words, as in `Proof.counts`."""
+    """A turn to render; `kind` describes its content, as in `Proof.counts`."""
 
     text: str
     calls: tuple[SampleCall, ...]
@@ -108,7 +108,7 @@ class _Plan(NamedTuple):
 
 
 def prove(renderer: Renders, derived: Derived, form: TurnForm, *, turns: int = 100, seed: int = 0) -> Proof:
-    """The proof of a form by so many random turns. A template that writes no calls has none to prove it by."""
+    """The proof of a form by that many random turns. A template that does not write calls has no turns for a proof."""
     if "calls" in derived.drops or not form.calls:
         return Proof()
     return _Prover(renderer, derived.dialect, form, derived.drops, seed).prove(turns)
@@ -128,7 +128,7 @@ class _Prover:
         self.values: list[Transcription] = []
 
     def _accepted(self) -> list[dict[str, Any]]:
-        """Random tools, with every type of argument, or with as many as the template can describe."""
+        """Random tools with every type of argument that the template can describe."""
         for without in ((), ("array",), ("array", "object", "nullable"), tuple(_SCHEMAS)[1:]):
             kinds = [kind for kind in _SCHEMAS if kind not in without]
             document = self._registry(kinds)
@@ -220,7 +220,7 @@ class _Prover:
         return " ".join(self.random.choices(("so", "then", "Paris", "x-1", "über", "why?", "3.5"), k=5))
 
     def _read(self, plan: _Plan) -> tuple[str, Turn] | None:
-        """The turn as the template writes it, and as it is read; None where the template raises an error."""
+        """The turn as written by the template, and as read back; None if the template raises an error."""
         thinking = True if plan.reasoning else None
         written = self.probe.turn(plan.text, plan.calls, plan.reasoning, thinking=thinking)
         if written is None:
@@ -231,13 +231,13 @@ class _Prover:
         bare = replace(self.form, begun={})
         turn = read_turn(body, bare, self.tools)
         if plan.reasoning and turn.reasoning != plan.reasoning:
-            # the history leaves out what the prompt writes
+            # the history omits the text that the prompt writes
             turn = read_turn(body, self.form, self.tools, True)
         return body, turn
 
 
 def _open(document: Any) -> Any:
-    """The tools with lists and objects of anything: values of every type are tried in them."""
+    """The tools with unconstrained lists and objects, so that values of every type can be tried in them."""
     if isinstance(document, list):
         return [_open(each) for each in document]
     if not isinstance(document, dict):
@@ -248,7 +248,7 @@ def _open(document: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equality in which 1, 1.0 and true are three things."""
+    """Equality that distinguishes 1, 1.0 and true."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -1,7 +1,7 @@
-"""A turn, read by a form: what is reasoning, what is text for the user, and which tools are called.
+"""Read a turn by a form: its reasoning, its text for the user, and its calls.
 
-The reading is lenient, as servers read: markers that are missing or written with other white space are passed over.
-Every departure from the form is noted, so the strict verdict is that there was none.
+The reading is lenient, like that of servers: missing markers and different white space are tolerated. Every departure
+from the form is noted; without any, the turn is strict.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from glyphscope.turns.starts import Start, marker_pattern, openings_alone, start
 from glyphscope.turns.tools import TurnTools
 
 _NAME_AHEAD = 400
-"""Characters from a call's beginning in which its tool's name is: longer than any name with what is before it."""
+"""Characters from a call's beginning that contain its tool's name: longer than any name with the text before it."""
 
 
 class TurnCall(msgspec.Struct, frozen=True):
     """A call in a turn, from character `start` to `end` (exclusive) of the text.
 
-    `arguments` None: they are written in no notation that is known; `broken_at` is the character.
+    `arguments` is None if they are not in a known notation; `broken_at` is the character.
     """
 
     name: str
@@ -39,10 +39,10 @@ class TurnCall(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A turn that was read. `left_at` is the first character at which the text leaves the form, with the reason, and
-    with the text that should be there, where it is one text.
+    """A turn that was read. `left_at` is the first character at which the text leaves the form, with the reason and, if
+    there is only one, the expected text.
 
-    `complete`: nothing was left open at the end. `strict`: the text is as the form has it. The spans are the places
+    `complete`: nothing was left open at the end. `strict`: the text follows the form exactly. The spans are the places
     (start, end exclusive) of text and of reasoning.
     """
 
@@ -61,7 +61,7 @@ class Turn(msgspec.Struct, frozen=True):
 def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None = None) -> Turn:
     """Read the model's text after a prompt that was rendered with that state of thinking.
 
-    Linear in the text. Calls are not validated here: see `call_violations`.
+    Takes time linear in the text. Calls are not validated here; see `call_violations`.
     """
     begun = form.begun.get(state_of(thinking), "")
     return _Reader(text, begun, form, tools, thinking).read()
@@ -69,7 +69,7 @@ def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None
 
 @dataclass
 class _Reader:
-    """Reads from marker to marker. Places are those in `whole`: what the prompt has `begun`, then the `text`."""
+    """Reads from marker to marker. Places refer to `whole`: the part that the prompt has `begun`, then the `text`."""
 
     text: str
     begun: str
@@ -112,7 +112,7 @@ class _Reader:
                 end = self._marker(start, found, at)
                 if end is not None:
                     break
-            if end is None:  # it is not a marker here
+            if end is None:  # not a marker at this place
                 searched = found.start() + 1
                 continue
             at = searched = end
@@ -120,7 +120,7 @@ class _Reader:
         return self._turn()
 
     def _marker(self, start: Start, found: re.Match[str], at: int) -> int | None:
-        """Reads on from a marker; None where it is a part of the text."""
+        """Continue from a marker; None if it is part of the text."""
         if start.kind == "call":
             return self._calls(start, found, at)
         if start.kind == "open":
@@ -133,7 +133,7 @@ class _Reader:
             return self._stray(found, at)
         if not start.whole:
             if self.whole[at : found.start()].strip():
-                return None  # a text speaks of it
+                return None  # a text mentions it
             self.scan.note(found.start(), "no marker belongs here")
         self._add_text(at, found.start())
         self.wrapped = self.wrapped or start.kind == "wrap"
@@ -152,7 +152,7 @@ class _Reader:
             self.content.append(piece)
 
     def _half_marker(self, at: int) -> int:
-        """Where the text ends in the middle of a marker, or its end."""
+        """The beginning of an incomplete marker at the end of the text, or the end of the text."""
         openings = self._openings()
         longest = max(map(len, openings), default=0)
         for place in range(max(at, self.scan.end - longest), self.scan.end - 1):
@@ -185,7 +185,7 @@ class _Reader:
         return end
 
     def _stray(self, found: re.Match[str], at: int) -> int | None:
-        """A closing marker right after a call that has ended without it."""
+        """A closing marker directly after a call that has already ended."""
         if not self.calls or at != self.after_call or self.whole[at : found.start()].strip():
             return None
         self.scan.note(found.start(), "the call was closed before")
@@ -209,7 +209,7 @@ class _Reader:
             self.scan.note(message_at, "the reasoning is not closed")
             return message_at
         if close is None and found.start() < len(self.begun) and self.thinking is False:
-            return start  # the prompt opens it whatever was asked for, and nothing was thought
+            return start  # the prompt always opens it, and there is no reasoning
         call_at = self._call_in_reasoning(start, close.start() if close else self.scan.end, close is None)
         if call_at is not None:
             self._add_reasoning(start, call_at)
@@ -225,7 +225,7 @@ class _Reader:
         return close.end()
 
     def _message_in_reasoning(self, start: int, end: int) -> int | None:
-        """The place where text for the user begins between its markers, which end open reasoning."""
+        """The beginning of text for the user between its markers, which end open reasoning."""
         openings = [text for wrap in self.form.wraps if (text := wrap.open.strip()) and text.startswith("<|")]
         texts = [*openings, *(skip.strip() for skip in self.form.skips if skip.strip().startswith("<|"))]
         found = [at for text in texts if (at := self.whole.find(text, start, end)) >= 0]
@@ -237,7 +237,7 @@ class _Reader:
             self.reasoning_spans.append((start, end))
 
     def _call_in_reasoning(self, start: int, end: int, unclosed: bool) -> int | None:
-        """Where a call ends the reasoning: one that can be read, in a form that allows it or without a closing."""
+        """Where a readable call ends the reasoning, in a form that allows this or if there is no closing."""
         reasoning = self.form.reasoning
         assert reasoning is not None
         if not reasoning.call_ends and not unclosed:
@@ -254,7 +254,7 @@ class _Reader:
             at = found.end()
 
     def _call_may_begin(self, marker: Start, at: int, cut_off: bool) -> bool:
-        """Whether a call of a known tool is written there, complete or, with `cut_off`, begun."""
+        """Whether there is a call of a known tool at this place, complete or, with `cut_off`, begun."""
         if marker.kind != "call" or marker.form is None or marker.form.unmarked:
             return False
         notes = len(self.scan.notes)
@@ -267,12 +267,12 @@ class _Reader:
         return known and (cut_off or not calls[-1].cut)
 
     def _lone_close(self, found: re.Match[str], at: int) -> int | None:
-        """A closing marker without an opening one: what came before it was reasoning."""
+        """A closing marker without an opening one: the text before it was reasoning."""
         if found.start() < len(self.begun):
             self._add_text(at, found.start())
             return found.end()
         closed = self.form.reasoning is not None and self.form.reasoning.prompt.get(self.state) == "closes"
-        last = closed and self.scan.ended(found.end())  # or there would be no answer
+        last = closed and self.scan.ended(found.end())  # otherwise there would be no answer
         if self.calls or self.reasoning or self.wrapped or last:
             self._add_text(at, found.start())
             self.scan.note(found.start(), "nothing was open that this closes")
@@ -346,7 +346,7 @@ class _Reader:
         return any(spelling.format(name) in ahead for name in self.tools.names for spelling in spellings)
 
     def _between(self, form: CallForm, at: int, start: int) -> None:
-        """Notes white space between two calls that is not the form's separator."""
+        """Note white space between two calls that differs from the form's separator."""
         if not self.calls or at != self.after_call:
             return
         written = self.whole[at:start]
@@ -401,7 +401,7 @@ class _Reader:
 
 
 def _joined(pieces: list[str]) -> str:
-    """The texts around markers joined, on separate lines where there is no white space between them."""
+    """The texts around markers joined, on separate lines if there is no white space between them."""
     out: list[str] = []
     for piece in pieces:
         if out and piece and not (out[-1][-1].isspace() or piece[0].isspace()):

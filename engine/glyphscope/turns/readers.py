@@ -1,7 +1,7 @@
-"""Readings of an answer: by its form strictly, by servers leniently, and by the notations of other models.
+"""Readings of an answer: strictly by its form, leniently like servers, and by the notations of other models.
 
-The other forms are data of the assets (`forms/known.json`), derived from the chat templates that llama.cpp ships;
-`packaging/known_forms.py` remakes the file.
+The other forms are assets (`forms/known.json`), derived from the chat templates in llama.cpp;
+`packaging/known_forms.py` regenerates the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KNOWN = "forms/known.json"
 
 
 class KnownForm(msgspec.Struct, frozen=True):
-    """A notation of the assets: its name is how a call begins, `sources` are templates that have it."""
+    """A notation of the assets; its name is the beginning of a call, `sources` are the templates that use it."""
 
     name: str
     sources: tuple[str, ...]
@@ -41,7 +41,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class ReadCall(msgspec.Struct, frozen=True):
-    """A call that a reader finds, and whether it is valid by its tool's schema."""
+    """A call that a reader finds, and whether it is valid according to its tool's schema."""
 
     name: str
     arguments: dict[str, Any] | None
@@ -51,9 +51,9 @@ class ReadCall(msgspec.Struct, frozen=True):
 class Reading(msgspec.Struct, frozen=True):
     """One reading of an answer.
 
-    `reads`: it accepts the answer; a lenient or other notation does so if it finds calls, or there are none to find.
-    `left_at` is the first character that is not as this form writes it, with the reason; None where there is none.
-    `left_expected` is the text that should be there, where it is one text.
+    `reads`: it accepts the answer; a lenient or other notation does if it finds calls, or if no reading finds any.
+    `left_at` is the first character that deviates from this form, with the reason; None if there is none.
+    `left_expected` is the expected text there, if there is only one.
     """
 
     reader: str
@@ -82,14 +82,14 @@ def readings(
     thinking: bool | None = None,
     others: Mapping[str, TurnForm] | None = None,
 ) -> tuple[Reading, ...]:
-    """The strict reading of the form, a lenient one, and that of each other form. `others` None: those of the assets.
+    """The strict and the lenient reading by the form, and readings by `others`; None: the forms of the assets.
 
-    `text` is what the model wrote after a prompt that was rendered with that state of thinking. Linear in the text.
+    `text` is the model's output after a prompt rendered with that state of thinking. Takes linear time.
     """
     tools = TurnTools(registry)
     turn = read_turn(text, form, tools, thinking)
     strict = _reading("this form, strictly", "strict", turn, tools, takes=turn.strict)
-    if not turn.strict:  # a strict parser has nothing: all of it is text, or an error
+    if not turn.strict:  # a strict parser finds nothing: all of it is text, or an error
         strict = replace(strict, calls=(), content=text, reasoning="")
     out = [strict, _reading("servers, leniently", "lenient", turn, tools, takes=bool(turn.calls))]
     if others is None:
@@ -101,18 +101,18 @@ def readings(
         found = _read_as(each.form, text, begun, tools)
         reading = _reading(each.name, "other", found, tools, takes=bool(found.calls))
         out.append(replace(reading, sources=each.sources))
-    if not any(each.calls for each in out):  # an answer without calls: there is nothing to miss
+    if not any(each.calls for each in out):  # an answer without calls: no reading misses one
         out = [replace(each, reads=True) if each.kind != "strict" else each for each in out]
     return tuple(out)
 
 
 def own_notation(form: TurnForm) -> TurnForm:
-    """The form without the notations that only a lenient reading takes, and without what its prompt begins."""
+    """The form without the notations that only a lenient reading accepts, and without the prompt's part of a turn."""
     return replace(form, calls=tuple(call for call in form.calls if call.strict), begun={}, corrections=())
 
 
 def same_calls(one: TurnForm, other: TurnForm) -> bool:
-    """Whether the first form of calls is the same, apart from white space."""
+    """Whether the first way of writing calls is the same, apart from white space."""
     return _first_call(one) == _first_call(other)
 
 
@@ -121,7 +121,7 @@ def _first_call(form: TurnForm) -> str:
 
 
 def _read_as(form: TurnForm, text: str, begun: str, tools: TurnTools) -> Turn:
-    """The whole turn, with what the prompt had begun of it, by another form; places are those of the text."""
+    """The whole turn, including the part begun by the prompt, read by another form; places refer to the text."""
     turn = read_turn(begun + text, own_notation(form), tools)
     if turn.left_at is None:
         return turn
@@ -147,9 +147,9 @@ def _reading(reader: str, kind: ReaderKind, turn: Turn, tools: TurnTools, *, tak
 
 
 class Departed(msgspec.Struct, frozen=True):
-    """The token with which an answer left the form, and the most probable one within it; probabilities are raw.
+    """The token with which an answer left the form, and the most probable token within it; probabilities are raw.
 
-    `right` is "" where no alternative of the token is known to be right: `right_probability` is None then.
+    `right` is "" if no alternative of the token is known to be right; `right_probability` is None then.
     """
 
     index: int
@@ -160,7 +160,7 @@ class Departed(msgspec.Struct, frozen=True):
 
 
 def departed(reading: Reading, steps: Sequence[TokenStep]) -> Departed | None:
-    """The probability of a token within the form where these tokens left it; None where it is not known."""
+    """The probability of a token within the form at the place where these tokens left it; None if unknown."""
     if reading.left_at is None:
         return None
     size = reading.left_at  # of the token's characters before the departure

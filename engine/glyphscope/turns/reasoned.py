@@ -1,6 +1,6 @@
 """Reasoning before a call in one of Glyphscope's notations: it is separated, and another validator reads the rest.
 
-That validator is fed white space in the reasoning's place, so that its places are those of the whole text.
+That validator is fed white space in place of the reasoning, so that its positions refer to the whole text.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ PlainValidator: TypeAlias = CallValidator | TurnValidator | WordsValidator
 
 
 class ReasonedValidator:
-    """Feed it an answer in any chunking: reasoning between the form's markers, then the text for `validator`.
+    """Reads an answer in pieces of any size: reasoning between the form's markers, then the text for `validator`.
 
-    Reasoning that the prompt opened begins with the text; where it leaves that to the model, only an opening marker at
-    the text's beginning opens it, and with the form's `again` any on a separate line; a closing marker alone, before
-    any call, ends reasoning that a server's prompt may have opened. Reasoning that is never closed leaves no text for
-    the validator. The markers around a message do not belong to the call.
+    Reasoning that the prompt opened begins with the text. If the prompt leaves that to the model, only an opening
+    marker at the text's beginning opens it or, with the form's `again`, any on a separate line. A lone closing marker
+    before any call ends reasoning that a server's prompt may have opened. Reasoning that is never closed leaves no text
+    for the validator. The markers around a message do not belong to the call.
     """
 
     def __init__(self, validator: PlainValidator, form: TurnForm, state: State) -> None:
-        """`form` has reasoning."""
+        """`form` must have reasoning."""
         assert form.reasoning is not None
         self._validator = validator
         self._open, self._close = form.reasoning.open.strip(), form.reasoning.close.strip()
@@ -49,7 +49,7 @@ class ReasonedValidator:
         self._after = -1  # where the validator's text begins; -1 until then
         self._token = -1
         self._later: list[int] = []  # the lengths of further reasoning in the text
-        self._parted = False  # reasoning came first, so the call is a part of the answer
+        self._parted = False  # reasoning preceded, so the call is a part of the answer
         self._call_start: int | None = None  # of the open part
 
     @property
@@ -96,7 +96,7 @@ class ReasonedValidator:
         return text.strip()
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
-        """The verdicts that the next piece of the text decided."""
+        """The verdicts decided by the next piece of the text."""
         self._pending += text if isinstance(text, str) else self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
         out: list[RunEvent] = []
@@ -137,7 +137,7 @@ class ReasonedValidator:
         return out
 
     def _to_marker(self) -> int:
-        """How many characters come before a marker of reasoning, or what may become one."""
+        """The number of characters before a marker of reasoning, or before the possible beginning of one."""
         markers = (self._close, self._open, self._again) if self._unopened else (self._again,)
         return min(_before(self._pending, marker) for marker in markers)
 
@@ -164,7 +164,7 @@ class ReasonedValidator:
         return out
 
     def _read_on(self, limit: int) -> list[RunEvent]:
-        """Validate up to the next brace, with which the call may be complete, of at most `limit` characters."""
+        """Validate up to the next brace, which may complete the call, but at most `limit` characters."""
         end = self._pending.find("}", 0, limit) + 1 or limit
         piece, self._pending = self._pending[:end], self._pending[end:]
         start = self._read
@@ -174,7 +174,7 @@ class ReasonedValidator:
         return [*opened, *events, *(self._close_call() if self._validator.complete else ())]
 
     def _open_call(self, start: int) -> list[RunEvent]:
-        """Open the call's part after reasoning; the validators of whole turns report parts themselves."""
+        """Open the part of the call after reasoning; validators of whole turns report parts themselves."""
         own_parts = isinstance(self._validator, TurnValidator | WordsValidator | FreeTextValidator)
         if own_parts or not self._parted or self._call_start is not None or self._validator.complete:
             return []
@@ -250,11 +250,11 @@ def _begins_call(event: RunEvent) -> bool:
 
 
 def _before(text: str, marker: str) -> int:
-    """How many characters come before a marker or its beginning; all of them for no marker."""
+    """The number of characters before a marker or its beginning; all of them if there is no marker."""
     found = text.find(marker) if marker else len(text)
     return found if found >= 0 else len(text) - begun_length(text, marker)
 
 
 def _markers(*texts: str) -> tuple[str, ...]:
-    """The texts without white space around them, the longest first."""
+    """The texts without surrounding white space, longest first."""
     return tuple(sorted({text.strip() for text in texts if text.strip()}, key=len, reverse=True))

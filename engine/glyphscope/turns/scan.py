@@ -1,4 +1,4 @@
-"""A text that is read by a form: markers are matched exactly, else loosely, and every departure is noted."""
+"""A text read by a form: markers are matched exactly, otherwise loosely, and every departure is noted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glyphscope.turns.markup import after_space, loose
 
 
 class Departure(NamedTuple):
-    """Where a text leaves the form, and why; `expected` is the text that should be there, where it is one text."""
+    """Where and why a text leaves the form; `expected` is the text that should be there, if there is only one."""
 
     at: int
     why: str
@@ -19,7 +19,7 @@ class Departure(NamedTuple):
 
 
 class MissingPart(Exception):
-    """The text is not what the form has at `at`."""
+    """The text does not match the form at `at`."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)
@@ -37,7 +37,7 @@ def pattern_of(literal: str) -> re.Pattern[str]:
 
 
 class Scan:
-    """The text with its notes. Searches are remembered, so that repeated ones cost no second look at the text."""
+    """The text with its notes. Searches are cached, so that repeated ones do not read the text again."""
 
     def __init__(self, text: str, ends: tuple[str, ...] = ()) -> None:
         """`ends` are the texts that end a turn."""
@@ -59,7 +59,7 @@ class Scan:
         return after_space(self.text, at)
 
     def find(self, what: str, at: int) -> int:
-        """Where a text is next, -1 for nowhere."""
+        """The next occurrence of a text, -1 if there is none."""
         searched, found = self._found.get(what, (0, -2))
         if found == -2 or searched > at or 0 <= found < at:
             found = self.text.find(what, at)
@@ -67,11 +67,11 @@ class Scan:
         return found
 
     def ended(self, at: int) -> bool:
-        """Whether nothing but white space follows."""
+        """Whether only white space follows."""
         return self.space(at) >= self.end
 
     def breaks_off(self, literal: str, at: int) -> bool:
-        """Whether the text ends in the middle of this marker, or before it."""
+        """Whether the text ends inside this marker, or before it."""
         start = self.space(at)
         rest = self.text[start : start + len(literal) + 1]
         core = literal.strip()
@@ -80,7 +80,7 @@ class Scan:
         )
 
     def match(self, literal: str, at: int, *, raw: bool = False) -> int | None:
-        """Where the marker that is written at a place ends, None if it is not. `raw`: a raw text follows it."""
+        """The end of the marker at a place; None if it is not there. `raw`: a raw text follows it."""
         if self.text.startswith(literal, at):
             return at + len(literal)
         core = literal.strip()
@@ -98,7 +98,7 @@ class Scan:
         return self.space(found.end())
 
     def piece(self, piece: Piece, at: int) -> int | None:
-        """The same for a piece with several texts: the first that is there exactly, the first loosely, or none."""
+        """`match` for a piece with several texts: the first exact match, the first loose match, or None."""
         for text in sorted(piece.texts, key=len, reverse=True):
             if text and self.text.startswith(text, at):
                 return at + len(text)

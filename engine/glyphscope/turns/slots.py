@@ -1,4 +1,4 @@
-"""A form as people read it: its slots with their values, and the pairs of renderings that each is known from."""
+"""A form for users: its slots with their values, each with the pairs of renderings from which it is known."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _IDS = {
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """One part of a form. `value` is its text, with words in capitals for what differs from call to call.
+    """One part of a form. `value` is its text, with words in capital letters for the parts that differ between calls.
 
     `markers` are the fixed texts in it; `pairs` are keys of pairs (`turns.pairs`) that show it, `rows` the rows of the
-    table of corrections that changed it. `note` says the rest in words.
+    table of corrections that changed it. `note` describes the rest in words.
     """
 
     key: str
@@ -45,9 +45,9 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class ThinkingState(msgspec.Struct, frozen=True):
-    """How a prompt ends with thinking on, off or undefined; `added` is what follows the header, a part of the turn.
+    """The end of a prompt with thinking on, off or undefined; `added` is the text after the header, part of the turn.
 
-    `part`: what that does to reasoning, "" for a form without. `like` is an earlier state with the same end.
+    `part`: its effect on reasoning, "" for a form without reasoning. `like` is an earlier state with the same end.
     """
 
     state: str
@@ -69,9 +69,9 @@ def thinking_states(form: TurnForm) -> tuple[ThinkingState, ...]:
 
 
 def slots_of(form: TurnForm, shown: Collection[str]) -> tuple[Slot, ...]:
-    """Every slot of a form that has something to say, in the order in which a turn is written.
+    """Every informative slot of a form, in the order in which a turn is written.
 
-    `shown` are the keys of the pairs that show a difference: the others are not what a slot is known from.
+    `shown` are the keys of the pairs that show a difference; slots do not refer to other pairs.
     """
     return tuple(
         replace(slot, pairs=tuple(key for key in slot.pairs if key in shown)) for slot in _slots(form)
@@ -104,7 +104,7 @@ def _slots(form: TurnForm) -> list[Slot]:
 
 
 def written(form: CallForm) -> str:
-    """A call with its section: fixed texts as they are, words in capitals for the rest."""
+    """A call with its section: fixed texts unchanged, words in capital letters for the rest."""
     one = "".join(_piece(piece, form) for piece in form.pieces)
     more = f"{form.separator}…" if form.separator or form.section_close else ""
     return f"{form.section_open}{one}{more}{form.section_close}"
@@ -120,7 +120,7 @@ def call_markers(form: CallForm) -> tuple[str, ...]:
 
 
 def form_markers(form: TurnForm) -> tuple[str, ...]:
-    """Every marker of a form, a line each and without the white space around it, each once."""
+    """Every marker of a form once, in lines without surrounding white space."""
     calls = [text for call in form.calls if call.strict for text in call_markers(call)]
     texts = (*form.reasoning_markers, *form.wrap_markers, *calls, *form.ends)
     found = (line.strip() for text in texts for line in text.split("\n"))
@@ -151,7 +151,7 @@ def _reasoning(form: TurnForm) -> Slot:
 
 
 def _call_slots(form: TurnForm, call: CallForm) -> list[Slot]:
-    """The first way of writing calls, whole and in its parts."""
+    """The first way of writing calls, as a whole and in parts."""
     changed = tuple(dict.fromkeys((*_rows(form, "call"), *_rows(form, "calls", only_first=True))))
     opens = call.opening
     closes = "".join(call.call_closes[:1]) + call.section_close
@@ -229,7 +229,7 @@ def _pieces_of(form: CallForm) -> str:
 
 
 def _rows(form: TurnForm, field: str, *, only_first: bool = False) -> tuple[str, ...]:
-    """The rows that changed this part of the form; `only_first`: those that gave a form its first way of calls."""
+    """The rows that changed this part of the form; `only_first`: those that added its first way of writing calls."""
     table = {row.name: row for row in corrections()}
     names = [each.row for each in form.corrections if each.row in table]
     return tuple(name for name in names if _changes(table[name], field, form, only_first))

@@ -1,4 +1,4 @@
-"""Where a call is written in a rendering: the smallest stretch with its name and its arguments."""
+"""The span of a call in a rendering: the smallest part that contains its name and its arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPENING = re.compile(r'[{"]')
 
 
 class Span(NamedTuple):
-    """Where one call is written: `start` to `end`, from its name or object to the end of its arguments."""
+    """The span of one call, `start` to `end`: from its name or object to the end of its arguments."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class Span(NamedTuple):
 
 
 def find_span(text: str, call: SampleCall) -> Span | None:
-    """Where a call is written in a rendering: as a JSON object, or from its name to the end of its arguments."""
+    """The span of a call in a rendering: a JSON object, or from its name to the end of its arguments."""
     at = text.find(call.name)
     found = _object_span(text, at, call)
     if found is not None:
@@ -44,7 +44,7 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
 
 
 def _object_span(text: str, name_at: int, call: SampleCall) -> Span | None:
-    """The smallest JSON object around the name that is a call, and the one around that where it wraps it."""
+    """The smallest JSON object around the name that is a call, or the object around that if it wraps the call."""
     for start in range(name_at, -1, -1):
         if text[start] != "{":
             continue

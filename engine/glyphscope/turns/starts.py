@@ -1,4 +1,4 @@
-"""The markers of a form for reading a whole turn: one pattern of all of them, and the texts that calls begin with.
+"""The markers of a form for reading a whole turn: one pattern for all of them, and the beginnings of calls.
 
 `validator_markers` has the same markers for reading character by character.
 """
@@ -16,7 +16,7 @@ from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose, tokens
 
 CALL_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
-"""The first keys of a JSON object that is a call, where there is no marker."""
+"""The possible first keys of a JSON object that is a call, if there is no marker."""
 _BARE_OBJECT = rf"\{{\s*[\"'](?:{'|'.join(CALL_KEYS)})[\"']\s*:"
 
 
@@ -24,8 +24,8 @@ _BARE_OBJECT = rf"\{{\s*[\"'](?:{'|'.join(CALL_KEYS)})[\"']\s*:"
 class Start:
     """The meaning of a marker: `kind` is call, open, close (of reasoning), wrap, end, skip or stray (a late closing).
 
-    `form` is that of the call; `whole` is False for a marker whose first part is missing, or that is misplaced. `text`
-    is the marker of the call as the form has it.
+    `form` is the form of the call; `whole` is False for a marker whose first part is missing, or that is misplaced.
+    `text` is the call's marker in the form.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Start:
 
 
 class Opening(NamedTuple):
-    """A text that calls of a form begin with; `whole`: the whole opening, not only its last markers."""
+    """A text with which calls of a form begin; `whole`: the whole opening, not only its last markers."""
 
     text: str
     whole: bool
@@ -43,9 +43,9 @@ class Opening(NamedTuple):
 
 @lru_cache(maxsize=64)
 def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
-    """Every marker of a form as one pattern, whose group `m{i}` is a text that means one of the `i`-th starts.
+    """Every marker of a form in one pattern; a text in its group `m{i}` means one of the `i`-th starts.
 
-    The starts of a text are in the order in which they are tried. `key` is the form as JSON, which has a hash.
+    The starts of a text are in the order in which they are tried. `key` is the form as JSON, which is hashable.
     """
     form = msgspec.json.decode(key, type=TurnForm)
     found: list[tuple[str, Start]] = []
@@ -60,7 +60,7 @@ def marker_pattern(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
         found += _call_starts(call)
         found += [(loose(tag), Start("stray")) for tag in closing_tags(call) if tag not in used]
     by_pattern: dict[str, list[Start]] = {}
-    # a text that closes, or is incomplete, is tried last: it may be another marker as well
+    # a text that closes, or is incomplete, is tried last, because it may also be another marker
     for pattern, start in sorted(found, key=lambda each: _is_closing(each[1]) + (not each[1].whole)):
         if pattern:  # white space alone marks nothing
             by_pattern.setdefault(pattern, []).append(start)
@@ -77,7 +77,7 @@ def _is_closing(start: Start) -> bool:
 
 @lru_cache(maxsize=64)
 def openings_alone(key: bytes) -> re.Pattern[str]:
-    """Markup right before a call in another notation: a tag that opens calls of the form, or a fence."""
+    """Markup directly before a call in another notation: a tag that opens calls of the form, or a fence."""
     form = msgspec.json.decode(key, type=TurnForm)
     tags = {token for call in form.calls for token in tokens(call.opening) if is_tag(token)}
     return re.compile("(?:" + "|".join((r"```\w*", *map(re.escape, sorted(tags)))) + r")\s*\Z")
@@ -105,9 +105,9 @@ def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
 
 
 def starts(form: CallForm) -> list[Opening]:
-    """The texts that calls of a form begin with, longest first.
+    """The texts with which calls of a form begin, longest first.
 
-    Models leave out the first markers: what follows them is enough where it is a marker itself.
+    Models omit the first markers: the text after them suffices if it is a marker itself.
     """
     out: list[Opening] = []
     for opening in form.call_opens:
@@ -127,11 +127,11 @@ def starts(form: CallForm) -> list[Opening]:
 
 
 def closing_tags(form: CallForm) -> list[str]:
-    """The tags that a call and its section end with: what one that comes later than it should looks like."""
+    """The tags with which a call and its section end; a late closing looks like one of these."""
     ends = [tokens(text.rstrip())[-1:] for text in (*form.call_closes[:1], form.section_close)]
     return [token for end in ends for token in end if is_tag(token)]
 
 
 def _is_marker(text: str) -> bool:
-    """Whether a text is enough of a marker to be one alone."""
+    """Whether a text suffices as a marker by itself."""
     return len(text.strip()) >= 6 and any(sign in text for sign in "<[")

@@ -1,4 +1,4 @@
-"""The tools of a request as a reader of turns needs them: their names, and the types that their arguments may have."""
+"""The tools of a request for readers of turns: their names, and the possible types of their arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CACHED = 10_000
 
 @dataclass(frozen=True)
 class ArgumentTypes:
-    """The types of one argument: `kinds` are bits of `notation.scalars`; 0 for an argument that nothing names."""
+    """The types of one argument: `kinds` are bits of `notation.scalars`; 0 if the schema does not name it."""
 
     kinds: int
     places: tuple[tuple[Place, ...], ...] = ()
@@ -29,21 +29,21 @@ class ArgumentTypes:
 
     @property
     def string(self) -> bool:
-        """Whether a string may be written; so it is where nothing is known."""
+        """Whether a string is allowed; True if nothing is known."""
         return self.kinds == 0 or bool(self.kinds & STRING)
 
     def is_list(self, name: str, item: str) -> bool:
-        """Whether members that begin with that name are a list's, whose items have the name `item`."""
+        """Whether members beginning with that name form a list, whose items have the name `item`."""
         return name == item and not (self.kinds & OBJECT and not self.kinds & ARRAY)
 
     @property
     def list_allowed(self) -> bool:
-        """Whether a list may be written; so it is where nothing is known."""
+        """Whether a list is allowed; True if nothing is known."""
         return self.kinds == 0 or bool(self.kinds & ARRAY)
 
     @property
     def empty(self) -> list[Any] | dict[str, Any] | None:
-        """The list or object that a text without characters is, None where it may be something else."""
+        """The list or object that an empty text denotes; None if it may be something else."""
         if self.kinds & STRING or bool(self.kinds & ARRAY) == bool(self.kinds & OBJECT):
             return None
         return [] if self.kinds & ARRAY else {}
@@ -89,7 +89,7 @@ class TurnTools:
         self.registry = registry
         self.names = frozenset(tool.name for tool in registry)
         self.longest_first = sorted(self.names, key=len, reverse=True)
-        # found once by name; the caches have an end, as names come from a model
+        # looked up once per name; the caches are bounded, because a model writes the names
         self.schemas = lru_cache(_CACHED)(self._schemas)
         self.properties = lru_cache(_CACHED)(self._properties)
         self.types = lru_cache(_CACHED)(self._types)

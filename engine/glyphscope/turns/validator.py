@@ -1,12 +1,12 @@
-"""The streaming validator of a turn in a model's own notation: reasoning, text, calls, and every field of them.
+"""The streaming validator of a turn in a model's own notation: reasoning, text, calls, and all fields of calls.
 
-The strict form decides what is a violation, at the first character after which no valid turn can follow; reading
-continues where it safely can, so that the rest is shown. At the end of the text, `read_turn` decides what the turn
-contains.
+The strict form decides which characters are violations: the first after which no valid turn can follow. Reading
+continues if that is safe, so that the rest is shown. At the end of the text, `read_turn` determines the contents of the
+turn.
 
 Text and reasoning are read up to the next marker, which a `Finder` finds; from a call's marker on, `Calls` reads. Text
-that is not the marker or the call that it seemed to be is read again (`_Piece`). An apparent call where text is allowed
-is a trial: its events wait until it names a known tool; if it does not, they are dropped, and it is text.
+that turns out not to be a marker or a call is read again (`_Piece`). An apparent call where text is allowed is a trial:
+its events wait until it names a known tool; otherwise they are dropped, and it is text.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
 
 _SLICE = 4096
-"""Characters that are read at a time: violations are counted, and the limit of them applied, after each slice."""
+"""The number of characters read at a time; violations are counted and limited after each slice."""
 _NOT_SPACE = re.compile(r"\S")
 _MOST_BEFORE, _MOST_GAP = 16, 100
-"""Characters that are kept: before a call, to compare a marker's white space; between two, the separator."""
+"""The number of characters kept: before a call, to compare a marker's white space; between calls, the separator."""
 
 Mode: TypeAlias = Literal["text", "reasoning", "calls"]
 
 
 class _Piece(NamedTuple):
-    """A text to read, and the index of its first character in the turn; negative in the part that the prompt has."""
+    """A text to read, and the index of its first character in the turn; negative in the prompt's part."""
 
     text: str
     at: int
 
 
 class _Opening(NamedTuple):
-    """The marker that calls begin with, from character `at` on.
+    """The marker with which calls begin, from character `at` on.
 
-    `mode` is the one before it; at `left` it could no longer be a marker of the form (-1: it can); `blank` characters
+    `mode` is the mode before it; at `left`, it could no longer be a marker of the form (-1: it can); `blank` characters
     of white space before it belong to it; `foreign`: it is not a marker of the form.
     """
 
@@ -75,18 +75,18 @@ class _Opening(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """An apparent call: its text from the marker on, and where events go once it is decided."""
+    """An apparent call: its text from the marker on, and the destination of events once it is decided."""
 
     text: list[str]
     out: list[RunEvent]
 
 
 class FormValidator:
-    """Feed it the turn after the prompt in any chunking; it returns events, with `call_index` in those of calls.
+    """Judges the turn after the prompt, fed in pieces of any size; returns events, with `call_index` in those of calls.
 
-    `thinking` is the state with which the prompt was rendered. `choice` is `required`, `auto` (text alone is an answer
-    too), `none` (text only) or the name of the tool to call; `most_calls` None means no limit. `free_text`: there may
-    be text before the calls under `required` too.
+    `thinking` is the state with which the prompt was rendered. `choice` is `required`, `auto` (text alone is also an
+    answer), `none` (text only) or the name of the tool to call; `most_calls` None means no limit. `free_text`: there
+    may be text before the calls even with `required`.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class FormValidator:
         self._beginnings = beginnings_of(form)
         self._call_opening = opening_words(form)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._token = -1  # the number of the token that is read
+        self._token = -1  # the number of the token being read
         self._counted = 0  # events of this feed whose violations are recorded
         self._pieces: list[str] = []  # all of the text
         self._records: list[Record] = []
@@ -132,17 +132,17 @@ class FormValidator:
         self._text_end = 0  # the end of the last character other than white space
         self._unread = False  # the text follows arguments that cannot be read to their end
         self._has_text = self._has_reasoning = False
-        self._text_reported = False  # text where none is allowed was reported
-        self._broken = False  # the last call left the form: text after it is not a violation too
-        self._after_call = -1  # where the last call ended, -1 once text followed
+        self._text_reported = False  # text where none is allowed was already reported
+        self._broken = False  # the last call left the form: text after it is not another violation
+        self._after_call = -1  # the end of the last call, -1 once text followed
         self._gap = ""  # the white space since then
         self._before = ""  # the last characters of text
         self._last_form: CallForm | None = None
-        self._ended = False  # a marker ended the turn
+        self._ended = False  # a marker has ended the turn
         self._finished = self._stopped = False  # `finish` was called; a limit was reached
-        self._open_to = -1  # text before that character could still have been a longer marker
-        self._validated_to = -1  # text before it was part of a call that failed, and is read again
-        self._unasked = False  # reasoning that the prompt opened with thinking off: text, unless it is closed
+        self._open_to = -1  # text before this character could still have become a longer marker
+        self._validated_to = -1  # text before this character was part of a failed call, and is read again
+        self._unasked = False  # the prompt opened reasoning with thinking off: text, unless it is closed
         self._whole = False  # the last allowed call is complete
         begun = form.begun.get(state_of(thinking), "")
         self._run(begun, -len(begun))
@@ -152,7 +152,7 @@ class FormValidator:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing may follow, or the text has ended with nothing left open, and has what `choice` requires."""
+        """Whether nothing may follow, or the text has ended with nothing left open and with what `choice` requires."""
         if self._final is not None:
             return self.turn is not None and self.turn.complete and self._enough
         if self._whole:
@@ -171,7 +171,7 @@ class FormValidator:
 
     @property
     def tool(self) -> str | None:
-        """The first call's tool, once it is known."""
+        """The first call's tool, once known."""
         if self._final is not None:
             return self._final[0].tool if self._final else None
         first = self._records[0].validator if self._records else None
@@ -185,7 +185,7 @@ class FormValidator:
 
     @property
     def calls(self) -> tuple[TurnCall, ...]:
-        """The calls so far; at the end of the text as `read_turn` reads them."""
+        """The calls so far; at the end of the text, those of `read_turn`."""
         if self._final is not None:
             return self._final
         return tuple(each.call(n, self.violations, self.chars) for n, each in enumerate(self._records))
@@ -203,7 +203,7 @@ class FormValidator:
     # feeding
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
-        """Validate the next piece, of any size; bytes may end inside a character. Returns the events it decided."""
+        """Validate the next piece, of any size; bytes may end inside a character. Returns the resulting events."""
         if isinstance(text, bytes):
             text = self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
@@ -250,7 +250,7 @@ class FormValidator:
             self._trial = self._trial._replace(out=out)
 
     def _count(self, out: list[RunEvent]) -> None:
-        """Record the violations among the new events, up to the limit; drop the others, and stop."""
+        """Record the violations among the new events up to the limit; beyond it, drop them and stop."""
         room = max(self._limits.errors - len(self.violations), 0)
         found = [event for event in out[self._counted :] if isinstance(event, Violation)]
         for violation in found[:room]:
@@ -279,7 +279,7 @@ class FormValidator:
     # from marker to marker
 
     def _run(self, text: str, base: int) -> None:
-        """Read a piece, and whatever of it is to be read again."""
+        """Read a piece, and the parts of it that must be read again."""
         stack = [_Piece(text, base)]
         while stack and not self._stopped:
             text, base = stack.pop()
@@ -337,7 +337,7 @@ class FormValidator:
     # text and reasoning
 
     def _take_text(self, text: str, at: int, left: int) -> None:
-        """Take text without markers; `left` is the character at which it could no longer be a marker of the form."""
+        """Take text without markers; at the character `left` it could no longer be a marker of the form."""
         if self._unread:
             return
         if at < 0:
@@ -375,7 +375,7 @@ class FormValidator:
         return self._form.text_after if self._records else self._free_text
 
     def _close_segment(self, kind: SegmentKind | None = None) -> None:
-        """End the open text or reasoning; `kind` is what it turned out to be, if that is something else."""
+        """End the open text or reasoning; `kind` is its actual kind, if that turned out to be different."""
         if self._segment is None:
             return
         own, start = self._segment
@@ -383,7 +383,7 @@ class FormValidator:
         self._out.append(SegmentClosed(kind=kind or own, start=start, end=max(start, self._text_end)))
 
     def _mark(self, found: FoundMarker) -> bool:
-        """Take a marker other than a call's; False where it is text."""
+        """Take a marker other than a call's; False if it is text."""
         kind, last = found.marker.kind, max(found.end - 1, self._open_to)
         self._unread = False
         reasoning = self._form.reasoning
@@ -415,7 +415,7 @@ class FormValidator:
 
     @property
     def _possible(self) -> tuple[Marker, ...]:
-        """The possible markers; those of calls no longer belong to the form after the most allowed calls."""
+        """The possible markers; after the maximum number of calls, markers of calls no longer belong to the form."""
         if self._room is None or len(self._records) < self._room:
             return self._markers
         return tuple(m._replace(strict=False) if m.kind == "call" else m for m in self._markers)
@@ -461,7 +461,7 @@ class FormValidator:
         again.append(_Piece(written, found.start))
 
     def _certain(self, at: int, calls: Calls) -> None:
-        """From here on this is a call, no longer a trial."""
+        """From here on, this is a call, no longer a trial."""
         opening, self._trial = self._opening, None
         self._close_segment("text" if self._unasked else None)
         self._has_reasoning = self._has_reasoning or (opening.mode == "reasoning" and not self._unasked)
@@ -473,7 +473,7 @@ class FormValidator:
             self._report_call(at)
 
     def _report_call(self, at: int) -> None:
-        """Report a call beyond the limit: at its marker, or where text is allowed at the character that shows it."""
+        """Report a call beyond the limit: at its marker or, if text is allowed, at the character that proves it."""
         if not self._text_may_come:
             at = self._opening.left if self._opening.left >= 0 else self._opening.at
         if self._room == 0:
@@ -585,7 +585,7 @@ class FormValidator:
             self._records[-1].end = -1
 
     def _read_turn(self) -> None:
-        """Take the result of `read_turn`, and report the violations that only the whole text shows."""
+        """Take the result of `read_turn`, and report violations that only the whole text shows."""
         self.turn = turn = read_turn("".join(self._pieces), self._form, self._tools, self._thinking)
         self._has_text = self._has_text or bool(turn.content)
         self._final, events = final_calls(turn, self.calls, self._tools, self._names, self._token)

@@ -1,4 +1,4 @@
-"""Reads arguments in JSON, Python or dictionaries while they are written, and passes them to the call's validator."""
+"""Read arguments in JSON, Python or dictionaries while they are written, and pass them to the call's validator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Driver:
     returns the index after the last character read.
 
     `done`: the part is complete; `again` is the text that was read beyond it, from character `again_at` on.
-    `broken`: the text cannot be read from the last character on, which was reported to the validator.
+    `broken`: the text cannot be read any further; the last character was reported to the validator.
     """
 
     def __init__(self, validator: OneCallValidator) -> None:
@@ -54,7 +54,7 @@ class _Json(Driver):
 
 
 class _Unquoted:
-    """JSON in a JSON string: `read` returns its structure, at the characters of the whole text."""
+    """JSON in a JSON string: `read` returns its structure, with positions in the whole text."""
 
     def __init__(self, at: int, max_depth: int) -> None:
         self._reader = JsonReader(calls=False, max_depth=max_depth)
@@ -70,7 +70,7 @@ class _Unquoted:
 
 
 class JsonArguments(_Json):
-    """Arguments as a JSON object, or as a string that has one."""
+    """Arguments as a JSON object, or as a string that contains one."""
 
     def __init__(self, validator: OneCallValidator, at: int, form: ArgumentsForm, max_depth: int) -> None:
         super().__init__(validator, at, max_depth)
@@ -88,7 +88,7 @@ class JsonArguments(_Json):
 
 
 class JsonCall(_Json):
-    """A call as a JSON object, in one of the ways of `CallObject`."""
+    """A call as a JSON object, in one of the forms of `CallObject`."""
 
     def __init__(
         self, validator: OneCallValidator, at: int, shape: CallObject, form: ArgumentsForm, max_depth: int
@@ -97,7 +97,7 @@ class JsonCall(_Json):
         self._shape = shape
         self._depth = 0
         self._key: list[str] = []  # the last key, in pieces
-        self._own = 1 if not shape.wrapper else 2  # the depth of the call's own members
+        self._own = 1 if not shape.wrapper else 2  # the depth of the call's members
         self._inside = not shape.wrapper  # within the wrapper
         self._max_depth = max_depth
         self._as_string = form.as_string
@@ -146,7 +146,7 @@ class JsonCall(_Json):
             self._inside = False
 
     def _outside(self, event: Structural) -> None:
-        """The structure around the wrapped call."""
+        """Read the structure around the wrapped call."""
         if event[0] in (s.SYNTAX, s.TOO_DEEP):
             self.validator.drive([event])
         elif event[0] == s.DOCUMENT_END and not self.validator.depth and not self.validator.complete:
@@ -190,7 +190,7 @@ class JsonCall(_Json):
 
 
 class Members(Driver):
-    """Arguments as Python's keywords or as a dictionary, up to the closing bracket, which is not read."""
+    """Arguments as Python keywords or as a dictionary, up to the closing bracket, which is not read."""
 
     def __init__(self, validator: OneCallValidator, at: int, form: ArgumentsForm, max_depth: int) -> None:
         super().__init__(validator)

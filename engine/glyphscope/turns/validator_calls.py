@@ -1,7 +1,7 @@
 """The calls of a turn while they are written: all paths by which the form can continue, character by character.
 
-A path ends where the text does not fit it; where the last strict one ends, the text leaves the form. Where arguments
-begin, one path is left, and a driver (`validator_arguments`, `validator_tagged`) reads them.
+A path ends at the first character that does not fit; when the last strict path ends, the text leaves the form. When
+arguments begin, only one path is left, and a driver (`validator_arguments`, `validator_tagged`) reads them.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from glyphscope.turns.validator_tagged import Parameter
 from glyphscope.validation.streaming_validator import Limits
 
 _NO_CALL = ("UNKNOWN_TOOL", "MISSING_TOOL", "SYNTAX")
-"""Violations after which what seemed to be a call in a text is not one."""
+"""Violations that show that an apparent call in a text is not a call."""
 _NAME_AHEAD, _NAME_READ = -1, -2
-"""In place of the character at which the name began: it has not begun yet, or it is complete."""
+"""In place of the character at which the name began: it has not begun, or it is complete."""
 
 
 class Beginning(NamedTuple):
-    """A way in which calls begin: a form, its pieces from the first marker on, and whether the form itself has it."""
+    """A way in which calls begin: a form, its pieces from the first marker on, and whether it is the exact form."""
 
     form: CallForm
     ops: tuple[Op, ...]
     strict: bool
 
     def fits(self, first: str) -> bool:
-        """Whether calls that begin with this character may begin so."""
+        """Whether calls that begin in this way may begin with this character."""
         options = next((op.options for op in self.ops if op.kind != "call"), ())
         return not options or any(text[:1] in ("", first) for text in options)
 
 
 class Calls:
-    """A section of calls, or one call, from the first marker's beginning, character `at`, on.
+    """Reads a section of calls, or one call, from the beginning of the first marker (character `at`) on.
 
-    `state` is "open", or why the reading ended: "done"; "failed", where the text cannot be read any further; "left",
-    where no further call follows. `again` is then the text that was read beyond the end, from character `again_at` on.
+    `state` is "open", or why the reading ended: "done"; "failed" if the text cannot be read any further; "left" if no
+    further call follows. `again` is then the text that was read beyond the end, from character `again_at` on.
     Its calls are the `records` from index `earlier` on; `on_call` adds one. A call is `certain` once its tool is known,
     or its object has begun.
     """
@@ -84,13 +84,13 @@ class Calls:
         self._pending_at = at
         self._opened = self._closed = False  # the arguments' object
         self._name_at = _NAME_AHEAD
-        self._spelled = 0  # characters of the name that the validator has
+        self._spelled = 0  # characters of the name that were passed to the validator
         self.left_form = False
         """Whether the text has left the form in the open call."""
-        self._between = False  # two calls, or the last one and the section's end
+        self._between = False  # between two calls, or between the last call and the section's end
         self._may_leave = False  # the section may end without a closing marker
-        self._in_section = False  # its opening was written
-        self._floor = -1  # no violation is reported before that character
+        self._in_section = False  # the section's opening was read
+        self._floor = -1  # no violation is reported before this character
 
     @property
     def in_call(self) -> bool:
@@ -104,26 +104,26 @@ class Calls:
 
     @property
     def last_validator(self) -> OneCallValidator | None:
-        """The validator of the last call, which may have ended."""
+        """The validator of the last call, whether or not that has ended."""
         return self._records[-1].validator if len(self._records) > self.earlier else None
 
     @property
     def is_none(self) -> bool:
-        """Whether what seemed to be a call is not one of a known tool, or cannot be read."""
+        """Whether an apparent call does not name a known tool, or cannot be read."""
         wrong = self.last_validator.violations if self.last_validator else ()
         return self.state == "failed" or self.left_form or any(v.code in _NO_CALL for v in wrong)
 
     @property
     def form(self) -> CallForm | None:
-        """The form of the calls, as long as one is possible."""
+        """The form of the calls, as long as any is possible."""
         return self._paths[0].form if self._paths else None
 
     def raise_floor(self, at: int) -> None:
-        """Report no violation before that character."""
+        """Report no violations before that character."""
         self._floor = max(self._floor, at)
 
     def attach(self, out: list[RunEvent], token: int) -> None:
-        """Events go there from now on."""
+        """Append all further events to `out`."""
         self.out, self.token = out, token
         if (validator := self.last_validator) is not None:
             validator.attach(out, token)
@@ -163,7 +163,7 @@ class Calls:
         self._pending.append(char)
         before = self._paths
         parameter = next((path for path in before if path.begun), None)
-        if parameter is not None:  # its opening begins other markers too
+        if parameter is not None:  # its opening also begins other markers
             before = [path for path in before if not path.begun]
         after = [path for old in before for path in self._steps.step(old, char, at)]
         if parameter is not None and not any(path.strict for path in after):
@@ -177,7 +177,7 @@ class Calls:
         if not left and not loose:
             left = [path for path in after if path.unknown_name][:1]
             if left:
-                self.left_form = True  # the validator says why
+                self.left_form = True  # the validator reports why
         if not left and any(path.strict for path in before) and not (self._between and self._may_leave):
             self._leave(before, loose, at)
         self._paths = left + loose
@@ -275,14 +275,14 @@ class Calls:
             self.certain = True
 
     def _name_before(self, path: Path) -> int:
-        """The character at which the name began, once it is the only possible one."""
+        """The character at which the name began, once there is only one possibility."""
         pending = "".join(self._pending)
         return self._pending_at + max(pending.rfind(path.name), 0)
 
     # arguments
 
     def _drive(self, char: str, at: int) -> bool:
-        """Give the arguments to a driver where they begin. Returns whether one reads from here on."""
+        """Pass the arguments to a driver where they begin. Returns whether a driver reads from here on."""
         path = next((path for path in self._paths if path.begun), None)
         if path is None:
             return False
@@ -330,7 +330,7 @@ class Calls:
         self._closed = True
 
     def _driven(self, at: int) -> None:
-        """Continue after the driver's part, if that is complete or broken."""
+        """Continue after the driver's part if it is complete or broken."""
         driver = self._driver
         assert driver is not None
         if driver.broken:
@@ -361,7 +361,7 @@ class Calls:
     # ends
 
     def _arrive(self, at: int) -> None:
-        """End the call, or the section, where a path is complete."""
+        """End the call, or the section, if a path is complete."""
         path = next((path for path in self._paths if path.kind in ("end", "closed")), None)
         if path is None:
             return
@@ -389,12 +389,12 @@ class Calls:
 
 
 def _at_opening(path: Path) -> bool:
-    """Whether the call's first marker is not read to its end yet."""
+    """Whether the call's first marker was not yet read to its end."""
     return path.kind == "text" and path.ops[path.op - 1].kind == "call"
 
 
 def beginnings_of(form: TurnForm) -> list[Beginning]:
-    """Every way in which calls of a form begin, the strict ones first."""
+    """Every way in which calls of a form begin, strict ones first."""
     found = []
     for call in form.calls:
         found.append(Beginning(call, beginning_of(call, None, section=True), call.strict))

@@ -1,7 +1,7 @@
-"""The incremental reader of values as models write them, for the validator: JSON, Python's literals, and bare keys.
+"""The incremental reader of values as models write them, for the validator: JSON, Python literals, and bare keys.
 
-It accepts what `literals.Literals` accepts, mixed as there. Python's words are as long as JSON's, and are passed on as
-those letter by letter.
+It accepts the same mixture as `literals.Literals`. Python's words are as long as JSON's, and are passed on as JSON's,
+letter by letter.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _LOW = range(0xDC00, 0xE000)
 
 
 class LiteralReader:
-    """One value from character `at` on, or with `closer` an object's members up to that bracket, which is not read.
+    """Reads a value from character `at` on or, with `closer`, an object's members up to that bracket, exclusive.
 
-    `done`: the value, or the members, are complete. `broken`: the reader has rejected a character, with SYNTAX or
-    TOO_DEEP as its last event, and reads no further. `quote` is a text around strings besides quotation marks.
+    `done`: the value, or the members, are complete. `broken`: the reader rejected a character, with SYNTAX or TOO_DEEP
+    as its last event, and reads no further. `quote` is a text around strings, in addition to quotation marks.
     """
 
     def __init__(self, at: int, *, quote: str = "", closer: str = "", max_depth: int = 200) -> None:
@@ -61,7 +61,7 @@ class LiteralReader:
         return at
 
     def finish(self, out: list[Structural]) -> None:
-        """The text ends: a number or a word is complete."""
+        """The text ends, which completes a number or a word."""
         if self._state == self._scalar and not self._stack:
             self._base += self._end_scalar(0, out)
 
@@ -208,7 +208,7 @@ class LiteralReader:
         return at + 1
 
     def _lone(self, at: int, out: list[Structural]) -> None:
-        """A lone surrogate becomes U+FFFD."""
+        """Replace a lone surrogate with U+FFFD."""
         self._high = 0
         self._text(self._escape_start, self._base + at, "\ufffd", out)
 
@@ -322,7 +322,7 @@ class LiteralReader:
 
 
 def _translated(word: str) -> str | None:
-    """This beginning of a number or word in JSON; None where none begins so."""
+    """The JSON form of this beginning of a number or word; None if no number or word begins with it."""
     if number_prefix(word):
         return word
     for written, meant in _WORDS.items():

@@ -1,4 +1,4 @@
-"""Finds markers in a text while it is written: where one may begin, which are still possible, which is complete."""
+"""Find markers in a text while it is written: where one may begin, which are still possible, which is complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glyphscope.turns.starts import CALL_KEYS, closing_tags, marker_like, starts
 
 @lru_cache(maxsize=4096)
 def gaps(literal: str) -> frozenset[int]:
-    """The indexes of a marker before which more white space is allowed, as `markup.loose` allows it."""
+    """The indexes of a marker before which more white space is allowed, as in `markup.loose`."""
     found, at = {0, len(literal)}, 0
     for gap, token in loose_tokens(literal):
         before, at = at, literal.index(token, at)
@@ -35,8 +35,8 @@ def signs_of(literal: str) -> tuple[Sign, ...]:
 
 class Marker(NamedTuple):
     """A text with a function: `kind` is call, open or close (of reasoning), wrap, end, skip or stray; for a parameter's
-    parts link, head or lost. `strict`: the form allows it. `form` is the index of a call's form; `whole`: `text` is all
-    of its opening.
+    parts, link, head or lost. `strict`: the form allows it. `form` is the index of a call's form; `whole`: `text` is
+    the whole opening.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Marker(NamedTuple):
 
 
 def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
-    """The markers of a form: those that end a turn or are between its parts, and every beginning of a call."""
+    """The markers of a form: those that end a turn or separate its parts, and every beginning of a call."""
     found = [Marker("wrap", signs_of(text)) for text in form.wrap_markers]
     if form.reasoning is not None:
         found.append(Marker("open", signs_of(form.reasoning.open)))
@@ -56,18 +56,18 @@ def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
     found += [Marker("skip", signs_of(text)) for text in (form.header, *form.skips)]
     for place, call in enumerate(form.calls):
         found += _calls(call, place, names)
-    if form.reasoning is not None:  # a marker that is another one too is that
+    if form.reasoning is not None:  # a marker that is also another one counts as that
         found.append(Marker("close", signs_of(form.reasoning.close)))
     return tuple(dict.fromkeys(marker for marker in found if marker.signs))
 
 
 def strays_of(call: CallForm) -> tuple[Marker, ...]:
-    """The tags that a call and its section end with, after the call has ended already."""
+    """The tags with which a call and its section end, as stray markers after the end of the call."""
     return tuple(Marker("stray", signs_of(tag)) for tag in closing_tags(call))
 
 
 def reasoning_ends(markers: tuple[Marker, ...], form: TurnForm, *, by_call: bool) -> tuple[Marker, ...]:
-    """Those that end it: what closes it first, as that may be another marker too, and calls where `by_call`."""
+    """The markers that end reasoning: first its closing, which may also be another marker, and, if `by_call`, calls."""
     close = next(marker for marker in markers if marker.kind == "close")
     calls = (m for m in markers if m.kind == "call" and not form.calls[m.form].unmarked)
     return (close, *(calls if by_call else ()))
@@ -85,7 +85,7 @@ def _calls(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker]:
 
 
 def _unmarked(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker]:
-    """Calls that only their own text shows: the keys of one, or the name of a tool of the request."""
+    """Calls that are recognised only by their text: their keys, or the name of a tool of the request."""
     if call.object is not None:
         opening = signs_of(call.section_open)
         opening = (*opening, Sign("{", bool(opening)), Sign('"', True))
@@ -107,7 +107,7 @@ def _unmarked(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker
 
 @lru_cache(maxsize=1024)
 def first_of(markers: tuple[Marker, ...]) -> tuple[re.Pattern[str], dict[str, list[Marker]]]:
-    """Where one of the markers may begin, and which ones begin with each character."""
+    """A pattern for the beginning of any marker, and the markers that begin with each character."""
     found: dict[str, list[Marker]] = {}
     for marker in markers:
         found.setdefault(marker.signs[0].char, []).append(marker)
@@ -127,8 +127,8 @@ class FoundMarker(NamedTuple):
 class Finder:
     """Finds the next marker of a text, fed character by character.
 
-    `buffer` withholds what may be one, from character `start` on; at `left` it could no longer be a strict one (-1: it
-    still can, or never could). `first` matches the characters with which a marker may begin.
+    `buffer` withholds a possible marker, from character `start` on; at `left`, it could no longer be a strict one (-1:
+    it still can, or never could). `first` matches the characters with which a marker may begin.
     """
 
     def __init__(self, markers: tuple[Marker, ...]) -> None:
@@ -137,12 +137,12 @@ class Finder:
         self.buffer: list[str] = []
         self.start = 0
         self.left = -1
-        self._alive: list[tuple[int, Marker, int]] = []  # start, marker, how many of its signs were read
+        self._alive: list[tuple[int, Marker, int]] = []  # start, marker, number of signs read
         self._found: FoundMarker | None = None  # complete, while a longer or earlier one is possible
 
     @property
     def earliest(self) -> int:
-        """Where the first of the markers began that are still possible; else the beginning of the buffer."""
+        """The beginning of the earliest marker that is still possible; without one, the beginning of the buffer."""
         return min((start for start, _, _ in self._alive), default=self.start)
 
     @property
@@ -180,7 +180,7 @@ class Finder:
         return self._decided()
 
     def _strict_left(self, markers: Iterable[tuple[Any, ...]]) -> bool:
-        """Whether one of the markers, each after its start, is strict and began with the buffer's first character."""
+        """Whether any of the (start, marker, …) tuples is strict and begins with the buffer's first character."""
         return any(start == self.start and marker.strict for start, marker, *_ in markers)
 
     def _decided(self) -> FoundMarker | None:
@@ -191,7 +191,7 @@ class Finder:
         return found
 
     def pending(self) -> FoundMarker | None:
-        """At the end of the text: the complete marker, which a longer one can no longer replace."""
+        """At the end of the text: the complete marker, which can no longer become a longer one."""
         found, self._found, self._alive = self._found, None, []
         return found
 

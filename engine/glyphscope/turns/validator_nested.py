@@ -1,7 +1,7 @@
-"""Values of tagged parameters whose members are tags too, read while they are written.
+"""Values of tagged parameters whose members are also tags, read while they are written.
 
-A container begins with the tag of its first member, and is a list where that is the form's tag of items. Everything
-else is a text, read by the schema like a parameter's.
+A container begins with the tag of its first member, and is a list if that is the form's tag for items. Anything else is
+a text, read by the schema like a parameter's value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[\w.\-]")
 
 @dataclass
 class _Container:
-    """An open list or object under a key; `listed`, which of the two, is None until its first member's tag."""
+    """An open list (`listed`) or object under a key; `listed` is None until the tag of its first member."""
 
     key: str
     types: ArgumentTypes
@@ -30,9 +30,9 @@ class _Container:
 
 
 class Nested:
-    """Reads the value of the parameter `key`, whose first member's tag, `first`, was read, up to its closing.
+    """Reads the value of the parameter `key` up to its closing, after the tag of its first member, `first`.
 
-    `done` and `broken` are as in `Driver`. The validator has begun the value.
+    `done` and `broken` are as in `Driver`. The validator has already begun the value.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Nested:
         self._validator, self._limits, self._item = validator, limits, form.item
         self._opening, self._closing = form.opening, form.closing
         self._open: list[_Container] = []
-        self._types = types  # of the value that comes next, or is open
+        self._types = types  # of the next or open value
         self._pending, self._pending_at = "", at
         self._value: ValueText | None = None  # the open value, if it is a text
-        self._name = key  # of the member that is open
-        self._at_value = False  # in a member, not between two
+        self._name = key  # of the open member
+        self._at_value = False  # inside a member, not between two
         self._start = at  # of the member's value
         self._begin_container()
         self._begin_member(first, at)

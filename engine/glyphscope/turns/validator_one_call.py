@@ -1,8 +1,8 @@
-"""The validator of one call of a turn, whatever notation its pieces are in.
+"""The validator of one call of a turn, in any notation.
 
-It validates as `CallValidator` does in Glyphscope's own notations; only its input differs: `validator_calls` opens the
-call, spells the tool's name and opens the arguments, and a driver (`validator_arguments`, `validator_tagged`) passes
-their structure. The paths of its violations point into the arguments.
+It validates like `CallValidator` in Glyphscope's notations; only its input differs: `validator_calls` opens the call,
+spells the tool's name and opens the arguments, and a driver (`validator_arguments`, `validator_tagged`) passes on their
+structure. The paths of its violations point into the arguments.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.streaming_validator import Limits, StreamingValidator
 
 _EXTRAS = ("id", "type", "index", "tool_call_id")
-"""Members that a call as a JSON object may have beside its name and arguments."""
+"""Members that a call as a JSON object may have in addition to its name and arguments."""
 
 
 class Hypothesis(StreamingValidator):
-    """Validates a value on its own, as one way of reading a text: `possible` as long as it has no violation."""
+    """Validates a value separately, as one way of reading a text: `possible` as long as it has no violation."""
 
     def __init__(self, candidates: list[Candidate], limits: Limits) -> None:
         roots = [Candidate(c.schemas, c.spec) for c in candidates]
@@ -37,7 +37,7 @@ class Hypothesis(StreamingValidator):
 
 
 class _Numbered(list[RunEvent]):
-    """A list that appends events, with the number of their call, to another list."""
+    """A list that passes appended events, with the number of their call, to another list."""
 
     def __init__(self, out: list[RunEvent], index: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class _Numbered(list[RunEvent]):
 
 
 class OneCallValidator(CallValidator):
-    """One call, the `index`-th; `keys` are those of its name, arguments and id, where it is a JSON object."""
+    """The `index`-th call; `keys` are the keys of its name, arguments and id if it is a JSON object."""
 
     def __init__(
         self, registry: ToolRegistry, index: int, limits: Limits, keys: tuple[str, str, str]
@@ -62,7 +62,7 @@ class OneCallValidator(CallValidator):
         self._value_begun = False
 
     def attach(self, out: list[RunEvent], token: int) -> None:
-        """Events go there from now on."""
+        """Append all further events to `out`."""
         self._out, self._token = _Numbered(out, self.index) if self.index else out, token
 
     @property
@@ -70,7 +70,7 @@ class OneCallValidator(CallValidator):
         """The candidates of the value that has begun."""
         return self._candidates.left
 
-    # the call around the arguments, where it is not a JSON object
+    # the call around the arguments, if it is not a JSON object
 
     @property
     def _own_level(self) -> CallLevel:
@@ -92,7 +92,7 @@ class OneCallValidator(CallValidator):
             self._string_text(at, at + len(text), text)
 
     def close_name(self, at: int) -> None:
-        """The name is complete, as the character `at` shows."""
+        """The name is complete, as shown by the character `at`."""
         if not self._stopped:
             self._string_end(at, at, "")
 
@@ -102,13 +102,13 @@ class OneCallValidator(CallValidator):
             self._own_level.end_key(self._keys.arguments or "")
 
     def close_call(self, at: int) -> None:
-        """The arguments were closed: jsonschema validates them whole, at that character."""
+        """The arguments were closed at that character: jsonschema validates them as a whole."""
         if not self._stopped and self._levels:
             self._container_close(at, at + 1, "")
             self._document_end(at + 1, at + 1, "")
 
     def begin_value(self, at: int) -> None:
-        """A member's value begins, of a kind that is not known yet."""
+        """A member's value begins; its kind is not yet known."""
         if not self._stopped:
             self._begin(at)
             self._value_begun = True
@@ -122,13 +122,13 @@ class OneCallValidator(CallValidator):
     def reject_value(self, at: int) -> None:
         """The text that has begun cannot become a value of an allowed kind."""
         self._value_begun = False
-        # with only ANYTHING left, a violation was reported before
+        # if only ANYTHING is left, a violation was already reported
         constrained = any(one.spec is not ANYTHING for one in self._candidates.left)
         if constrained and not self._stopped:
             self._report(self._candidates.keep_kind(0), at)
 
     def end_value(self, value: Any, end: int, at: int) -> None:
-        """The value that has begun is complete, without having been validated."""
+        """The value that has begun is complete, but was not validated."""
         self._value_begun = False
         if not self._stopped:
             self._end(value, end, at)
@@ -155,5 +155,5 @@ class OneCallValidator(CallValidator):
         return [FieldChanged(path=field.path, end=end, status=field.status, call_index=self.index)]
 
     def violate(self, code: Code, message: str, at: int, viable: str) -> None:
-        """A violation that the form decides, not a schema."""
+        """A violation of the form, not of a schema."""
         self._violate(Reason(code, message, "", viable), at, "")

@@ -1,4 +1,4 @@
-"""The ways in which a form's calls can continue: their pieces as operations, and a path through them for each way."""
+"""The ways in which calls of a form can continue: their pieces as operations, and a path through them for each way."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _LONGEST_WORD = 200
 
 @dataclass(frozen=True)
 class Op:
-    """One piece of a call. `options` are the texts that a text may be, or a parameter's opening. Pieces without text:
-    a `call` begins, is complete (`end`), and its section is (`closed`).
+    """One piece of a call. `options` are the possible texts of a text, or a parameter's opening. Pieces without text: a
+    `call` begins, it is complete (`end`), or its section is complete (`closed`).
     """
 
     kind: OpKind
@@ -30,11 +30,11 @@ class Op:
 
 
 class Path(msgspec.Struct, frozen=True):
-    """A way to continue: at the piece `ops[op]`, with `read` characters of its `text`, or of a word.
+    """A way to continue: at the piece `ops[op]`, with `read` characters of its `text`, or of a word, already read.
 
-    `strict`: it has not left the form. `unknown_name`: no tool is called `name`. `named`: the name is complete.
+    `strict`: it has not left the form. `unknown_name`: there is no tool `name`. `named`: the name is complete.
     `beyond`: no further parameter can follow. `begun`: the piece that a driver reads has begun. `call_at`: the
-    character at which the call begins. `surplus`: the call is beyond the limit.
+    character at which the call begins. `surplus`: the call exceeds the limit.
     """
 
     form: CallForm
@@ -57,7 +57,7 @@ class Path(msgspec.Struct, frozen=True):
 
 
 def beginning_of(form: CallForm, opening: str | None, *, section: bool) -> tuple[Op, ...]:
-    """The pieces of a first call from its marker, or its section's, on, without white space before it."""
+    """The pieces of a first call from its (or its section's) marker on, without white space before it."""
     ops = ops_of(form, opening)
     if section and form.section_open:
         return (Op("text", (form.section_open.lstrip(),)), *ops)
@@ -66,7 +66,7 @@ def beginning_of(form: CallForm, opening: str | None, *, section: bool) -> tuple
 
 
 def ops_of(form: CallForm, opening: str | None = None) -> tuple[Op, ...]:
-    """One call's pieces; `opening` replaces the texts of the first."""
+    """The pieces of one call; `opening` replaces the texts of the first piece."""
     out = [Op("call")]
     for place, piece in enumerate(form.pieces):
         if piece.kind == "text":
@@ -88,7 +88,7 @@ class Steps:
         self._known = known | set(names)
 
     def step(self, path: Path, char: str, at: int) -> list[Path]:
-        """The paths after a character, which is character `at` of the turn; none where it does not fit."""
+        """The paths after a character, which is character `at` of the turn; empty if it does not fit."""
         kind = path.kind
         if kind in ("text", "parameter"):
             return self._text(path, char, at)
@@ -152,7 +152,7 @@ class Steps:
         return [each for one in following for each in self.step(one, char, at)]
 
     def enter(self, path: Path, at: int) -> list[Path]:
-        """The paths after the present piece; the next one begins at character `at`."""
+        """The paths after the current piece; the next piece begins at character `at`."""
         place = path.op + 1
         op = path.ops[place]
         new = replace(path, op=place, read=0, text="", begun=False)
@@ -173,7 +173,7 @@ class Steps:
         return [new, *empty]
 
     def _empty(self, path: Path) -> list[Path]:
-        """After a name, the form's text of a call without arguments is another way to continue."""
+        """After a name, the form's text for a call without arguments is another way to continue."""
         text = path.form.empty
         if not text or path.op < 0 or path.kind != "name":
             return []
@@ -181,7 +181,7 @@ class Steps:
         return [replace(path, ops=ops, op=path.op + 1, read=0, text=text, beyond=True)]
 
     def again(self, path: Path, at: int) -> list[Path]:
-        """The paths after a parameter: another one, or the pieces after the last."""
+        """The paths after a parameter: another parameter, or the pieces after the last one."""
         text = path.form.arguments.separator + path.form.arguments.opening
         beyond = self.enter(replace(path, beyond=True), at)
         return [replace(path, text=text, read=0, begun=False), *beyond]

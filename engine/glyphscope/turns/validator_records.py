@@ -15,21 +15,21 @@ from glyphscope.turns.violations import call_violations
 from glyphscope.validation.turn import TurnCall
 
 MOST_CALLS = 1000
-"""The most calls that are read in one turn."""
+"""The maximum number of calls that are read in one turn."""
 _OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
-"""Violations that belong to no call."""
+"""Violations that do not belong to a call."""
 
 
 @dataclass
 class Record:
-    """A call while it is read, at characters `start` to `end` (exclusive, -1 as long as it is open)."""
+    """A call while it is read, at characters `start` to `end` (exclusive; -1 while it is open)."""
 
     start: int
     end: int = -1
     validator: OneCallValidator | None = None
 
     def call(self, index: int, violations: Sequence[Violation], chars: int) -> TurnCall:
-        """The call with its violations among all of the turn's; `chars` characters were read so far."""
+        """The call with its violations, from all violations of the turn; `chars` characters were read so far."""
         own = tuple(v for v in violations if v.call_index == index and v.code not in _OF_THE_TURN)
         tool = None if self.validator is None else self.validator.tool
         arguments = None if self.validator is None else self.validator.arguments
@@ -40,7 +40,7 @@ class Record:
 def final_calls(
     turn: Turn, streamed: Sequence[TurnCall], tools: TurnTools, allowed: Collection[str], token: int
 ) -> tuple[tuple[TurnCall, ...], list[RunEvent]]:
-    """The calls of the complete turn, and the events of those that it shows differently from `streamed`.
+    """The calls of the complete turn, and the events for those that differ from `streamed`.
 
     A call that was read in the same way while it was written keeps its violations.
     """
@@ -75,6 +75,6 @@ def _violations(call: ReadTurnCall, tools: TurnTools, index: int, token: int) ->
 
 
 def opening_words(form: TurnForm) -> str:
-    """How the form's calls begin, in words."""
+    """The beginning of the form's calls, in words."""
     own = next((call for call in form.calls if call.strict), None)
     return "a call" if own is None or not own.opening.strip() else repr(own.opening)

@@ -2,10 +2,10 @@
 
 A value's text ends at the first closing marker after which the form continues, so a possible end is withheld until
 that is decided. The schema decides how the text is read, as in `arguments_tagged`: as a raw string, as a value in JSON
-or Python, or, where both are allowed, as whichever of the two remains possible.
+or Python or, if both are allowed, as the one that remains possible.
 
 The states, in order: `_read_key`, which ends with the link (the marker between key and value); `_read_tail`, the link's
-white space; `_read_escape`, or `_read_first_tag` and `_read_nested`, where the form has these; `_read_value`. A state
+white space; `_read_escape`, or `_read_first_tag` and `_read_nested`, if the form has these; `_read_value`. A state
 reads `text` at index `at`, the turn's character `base + at`, and returns the next index.
 """
 
@@ -29,7 +29,7 @@ _LONGEST_KEY = 200
 
 
 class Parameter(Driver):
-    """One parameter of a call, from the character after its opening to its end."""
+    """Reads one parameter of a call, from the character after its opening to its end."""
 
     def __init__(
         self, validator: OneCallValidator, at: int, call: CallForm, tool: str, tools: TurnTools, limits: Limits
@@ -46,9 +46,9 @@ class Parameter(Driver):
         self._key: list[str] = []
         self._tail = ""  # the missing part of the link's white space
         self._state = self._read_key
-        self._value: ValueText  # from the first character of its text on
+        self._value: ValueText  # set when its text begins
         self._types = ArgumentTypes(0)
-        self._link = ""  # the link that was written
+        self._link = ""  # the link that was read
         self._escaped = self._closed = ""  # the texts around an escaped value
         self._closing = ""  # the text that closes the parameter
         self._read = ""  # withheld: the possible beginning of an escape or of a member's tag
@@ -169,14 +169,14 @@ class Parameter(Driver):
         return at
 
     def _choose(self, at: int, closing: str) -> None:
-        """Begin the text, as a string where both the link and the argument's types say so."""
+        """Begin the text, as a string if both the link and the argument's types say so."""
         kinds = {kind for kind, link in self.form.typed.items() if link == self._link}
         self._begin_text(at, closing, as_string=kinds == {"string"} and self._types.string)
 
     # its end
 
     def _lost_markers(self) -> tuple[Marker, ...]:
-        """Openings of the tool's parameters on a separate line: one in a value means that its closing is missing."""
+        """Openings of the tool's parameters on a separate line; one inside a value means that it lacks its closing."""
         opening = self.form.opening.strip()
         if not opening or self.form.item:
             return ()
@@ -190,7 +190,7 @@ class Parameter(Driver):
         )
 
     def _begin_text(self, at: int, closing: str, *, as_string: bool) -> None:
-        """The value's text begins: from here on its closing marker is searched for."""
+        """The value's text begins; from here on, its closing marker is searched."""
         empty = bool(self.form.item)
         types, limits = self._types, self._limits
         self._value = ValueText(self.validator, types, at, limits, as_string=as_string, empty=empty)
@@ -202,15 +202,15 @@ class Parameter(Driver):
         self._first = at
         self._lost_closing = Finder(self._lost_markers())
         self._looked_at = -1  # the last character that it has read
-        self._pending: list[Piece] = []  # text that is withheld while it may have found one
+        self._pending: list[Piece] = []  # text withheld while a lost closing is possible
         self._buffer = ""  # withheld: the possible closing marker, and the text after it
         self._buffer_at = at
         self._core_end = -1  # the marker's end in the buffer
-        self._follow: Finder | None = None  # of what may follow the marker, once that is written
+        self._follow: Finder | None = None  # finds the part after the closing marker, once that was read
         self._state = self._read_value
 
     def _again(self, text: str, at: int) -> None:
-        """Read characters again that turned out to be no marker."""
+        """Read characters again that turned out not to be a marker."""
         place = 0
         while place < len(text) and not (self.done or self.broken):
             place = self._state(text, place, at)
@@ -228,7 +228,7 @@ class Parameter(Driver):
         return self._read_text(text, at, base)
 
     def _close_lost(self, found: FoundMarker, at: int) -> None:
-        """End the value, which was not closed, where another parameter of the tool begins."""
+        """End the unclosed value where another parameter of the tool begins."""
         finder = self._lost_closing
         opening = "".join(finder.buffer)[found.start + 1 - finder.start :]
         place = found.start + 1
@@ -271,10 +271,10 @@ class Parameter(Driver):
         )
 
     def _break(self, broke: int, at: int) -> int:
-        """Release the beginning of text that was withheld as a closing, and read the rest again: it may begin one."""
+        """Release the beginning of text withheld as a closing, and read the rest, which may begin a closing, again."""
         if self._follow is not None and self._value.may_end:
             self.validator.raise_floor(broke)
-            self._ended(broke, noting=False)  # such a value has no marker in it: the text after it is wrong
+            self._ended(broke, noting=False)  # such a value contains no marker: the text after it is wrong
             return at
         pending, start = self._buffer, self._buffer_at
         self._buffer, self._follow = "", None
@@ -319,7 +319,7 @@ class Parameter(Driver):
         self._value.text(piece)
 
     def _ended(self, end: int, *, noting: bool = True) -> None:
-        """The value's text is complete, as the text up to `end` shows. `noting`: report errors in its closing."""
+        """The value's text is complete, as shown by the text up to `end`. `noting`: report errors in its closing."""
         pending = self._buffer
         lead = self._lead if pending.startswith(self._lead) else ""
         start = self._buffer_at
@@ -337,6 +337,6 @@ class Parameter(Driver):
         self.done = True
 
     def finish(self) -> None:
-        """The text ends: a value that was closed is complete."""
+        """The text ends, which completes a closed value."""
         if self._state == self._read_value and self._follow is not None:
             self._ended(self._buffer_at + len(self._buffer))

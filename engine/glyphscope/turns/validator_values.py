@@ -40,7 +40,7 @@ class RawValue:
 
 
 class TypedValue:
-    """A text read as a value in JSON or Python; `invalid_at` is the character that rules one out, -1 until then."""
+    """A text read as a value in JSON or Python; `invalid_at` is the character that rules that out, -1 until then."""
 
     def __init__(self, validator: OneCallValidator | Hypothesis, at: int, max_depth: int) -> None:
         self._validator = validator
@@ -53,7 +53,7 @@ class TypedValue:
         if self.invalid_at >= 0:
             return
         events: list[Structural] = []
-        broke = piece.broke if self._reader.may_end else -1  # else no marker could have come here
+        broke = piece.broke if self._reader.may_end else -1  # otherwise a marker is not possible here
         at = self._reader.feed(piece.text, 0, events)
         self._drive(events)
         rest = piece.text[at:]
@@ -62,7 +62,7 @@ class TypedValue:
             self.invalid_at = max(piece.at + at, broke)
 
     def _drive(self, events: list[Structural]) -> None:
-        """Pass on the structure without syntax errors: an invalid value is a violation of its type."""
+        """Pass on the structure without syntax errors, because an invalid value is a violation of its type."""
         self._validator.drive([event for event in events if event[0] not in (s.SYNTAX, s.TOO_DEEP)])
 
     @property
@@ -89,7 +89,7 @@ class TypedValue:
 
 
 class EitherValue:
-    """A text that may be a string or another value: validated as both, while both are possible."""
+    """A text that may be a string or another value: validated as both while both are possible."""
 
     def __init__(self, validator: OneCallValidator, at: int, limits: Limits) -> None:
         self._validator, self._at, self._depth = validator, at, limits.depth
@@ -100,7 +100,7 @@ class EitherValue:
         self._as_typed = TypedValue(self._typed, at, limits.depth)
 
     def text(self, piece: Piece) -> RawValue | TypedValue | None:
-        """Returns the reading that is left, once it is the only one."""
+        """Add a piece of the text. Returns the remaining reading once only one is possible."""
         self._pieces.append(piece)
         self._as_string.text(piece)
         self._as_typed.text(piece)
@@ -120,7 +120,7 @@ class EitherValue:
         return value
 
     def ended(self, start: int, end: int, marker: str) -> RawValue | TypedValue:
-        """The reading that applies, not ended yet."""
+        """The reading that applies; it has not been ended yet."""
         self._as_typed.end(start, end, marker)
         self._as_string.end(start, end, marker)
         if self._as_typed.whole and self._typed_left:
@@ -130,10 +130,10 @@ class EitherValue:
 
 
 class ValueText:
-    """The value of a parameter, or of a tag in one, read by its types.
+    """The value of a parameter, or of a tag inside one, read by its types.
 
-    `as_string`: the marker before it declares a string. `empty`: no text at all may be an empty list or object.
-    A text that cannot be a value of these types is reported at the character that shows it.
+    `as_string`: the marker before it declares a string. `empty`: an empty text may be an empty list or object.
+    A text that cannot be a value of these types is reported at the first character that rules it out.
     """
 
     def __init__(

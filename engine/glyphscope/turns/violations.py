@@ -1,4 +1,4 @@
-"""The violations of a call that was read whole: unknown tools, and the errors by its tool's schema."""
+"""The violations of a call that was read as a whole: an unknown tool, and errors by its tool's schema."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.tools import code_of
 
 MOST_VIOLATIONS = 20
-"""Violations that are listed of one call."""
+"""The maximum number of violations listed for one call."""
 
 
 class CallViolation(msgspec.Struct, frozen=True):
     """A broken rule. `path` is a JSON Pointer into the arguments, `rule` one into the tool's schema.
 
-    `char` is the character of the text where the call begins, or breaks off.
+    `char` is the character of the text at which the call begins, or breaks off.
     """
 
     code: Code
@@ -31,7 +31,7 @@ class CallViolation(msgspec.Struct, frozen=True):
 
 
 def call_violations(call: TurnCall, tools: TurnTools) -> list[CallViolation]:
-    """Everything that is wrong with a call; empty for a valid one."""
+    """All violations of a call; empty for a valid one."""
     tool = tools.registry.get(call.name)
     found: list[CallViolation] = []
     if tool is None:
