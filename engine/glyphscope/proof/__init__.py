@@ -1,1 +1,1 @@
-"""Proofs of enforcement: examples just beyond each constraint, read by the real engines."""
+"""Proofs of enforcement: examples just outside each constraint, read by the real engines."""

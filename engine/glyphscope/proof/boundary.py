@@ -1,8 +1,8 @@
-"""Boundary examples: arguments that break one constraint of a tool's schema, and are valid otherwise.
+"""Boundary examples: arguments that break one constraint of a tool's schema and are otherwise valid.
 
 Each example is verified: the schema rejects it (jsonschema, with the validator's patterns and formats), and the same
-schema without that one keyword accepts it. So an engine that rejects it enforces that constraint. Where no value breaks
-a keyword alone (`type` beside an `enum`), an example breaks others too (`only` is False).
+schema without that one keyword accepts it. So an engine that rejects it enforces that constraint. If no value breaks a
+keyword alone (`type` beside an `enum`), an example also breaks others (`only` is False).
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from glyphscope.text.figures import duration
 from glyphscope.validation.checker import Checker
 
 _EXAMPLES, _OWN, _ENOUGH = 8, 5, 3
-"""The most examples of one constraint; those made from itself where alternatives share its place, as the others break
-its neighbours; and those of a schema that takes long, after which no further valid arguments are tried either.
+"""The maximum number of examples of a constraint; of examples made from the constraint itself if alternatives share its
+place, as the others break its neighbours; and of examples for a slow schema, which then tries no more valid arguments.
 """
 _TRIES = 80
-"""Values that are tried with the same valid arguments."""
+"""The number of values tried with the same valid arguments."""
 _FROM_NEIGHBOURS, _NEIGHBOURS = 12, 20
-"""Values that are tried of each constraint at the same place, and the most such constraints."""
+"""The number of values tried for each constraint at the same place, and the maximum number of such constraints."""
 _BRANCHES = 8
-"""Alternatives of a `oneOf` that are combined in pairs."""
+"""The number of alternatives of a `oneOf` that are combined in pairs."""
 _CACHED_VERDICTS = 20_000
 _SECONDS = 20.0
-"""The time limit for one tool, enough for 2,000 constraints; the others are reported as not tried."""
+"""The time limit for one tool, enough for 2,000 constraints; further ones are reported as not tried."""
 _CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
-"""Keywords beside which `additionalProperties` would not see all properties: `unevaluatedProperties` closes these."""
+"""With these keywords, `additionalProperties` would not see all properties; `unevaluatedProperties` does."""
 _MEMBERS = ("properties", "patternProperties", "prefixItems")
 _CONTAINS = ("contains", "minContains", "maxContains")
 _DEPENDS_ON = dict.fromkeys(("items", "additionalProperties", "unevaluatedProperties"), _MEMBERS)
 _DEPENDS_ON |= dict.fromkeys(_CONTAINS, _CONTAINS)
-"""The keywords that decide with a keyword whether it rejects a value."""
+"""For each keyword, the keywords that also determine whether it rejects a value."""
 _NOTHING = object()
 
 
@@ -52,8 +52,8 @@ _NOTHING = object()
 class Boundary:
     """`arguments` break `keyword`, whose JSON Pointer in the tool's parameters is `pointer`; `valid` do not.
 
-    They differ at `path`; `what` says how, in words. `only`: no other constraint rejects them. `choices`: the pointers
-    of each `anyOf` and `oneOf` with the keyword in an alternative, the innermost last.
+    They differ at `path`; `what` describes how. `only`: no other constraint rejects them. `choices`: the pointers of
+    each `anyOf` and `oneOf` that contains the keyword in an alternative, innermost last.
     """
 
     pointer: str
@@ -68,7 +68,7 @@ class Boundary:
 
 @dataclass(frozen=True)
 class Unreached:
-    """A constraint for which no example was found, and why."""
+    """A constraint without an example, and the reason."""
 
     pointer: str
     keyword: str
@@ -77,7 +77,7 @@ class Unreached:
 
 @dataclass
 class Boundaries:
-    """The result for one tool: every constraint is in one of the two."""
+    """The result for one tool: every constraint is in one of the two tuples."""
 
     examples: tuple[Boundary, ...] = ()
     unreached: tuple[Unreached, ...] = ()
@@ -86,8 +86,8 @@ class Boundaries:
 def boundary_examples(tool: Tool, *, closed: bool = True) -> Boundaries:
     """The examples of each constraint of the tool's schema.
 
-    `closed`: an argument that the schema does not name breaks `/additionalProperties`, even where that is not written,
-    as in a registry that rejects unknown arguments. Results are cached.
+    `closed`: an argument that the schema does not name breaks `/additionalProperties`, even if that is not written, as
+    in a registry that rejects unknown arguments. Results are cached.
     """
     return _examples(json.dumps(tool.parameters), closed)
 
@@ -99,7 +99,7 @@ def _examples(parameters: str, closed: bool) -> Boundaries:
 
 
 def closed_schema(root: dict[str, Any]) -> dict[str, Any]:
-    """The schema, which rejects unknown arguments unless it says otherwise itself."""
+    """The schema, made to reject unknown arguments unless it specifies that itself."""
     if "additionalProperties" in root or "unevaluatedProperties" in root:
         return root
     keyword = "unevaluatedProperties" if _CLOSING & root.keys() else "additionalProperties"
@@ -107,7 +107,7 @@ def closed_schema(root: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Replacement(NamedTuple):
-    """The value to put at `path`, and in words how it breaks the constraint."""
+    """The value to put at `path`, and how it breaks the constraint, in words."""
 
     path: Path
     value: Any
@@ -116,7 +116,7 @@ class _Replacement(NamedTuple):
 
 @dataclass
 class _Found:
-    """The examples found for one constraint; `why` there are none, or none that break it alone."""
+    """The examples found for one constraint; `why` explains if there are none, or none that break it alone."""
 
     keyword: str
     examples: list[Boundary] = field(default_factory=list)
@@ -132,8 +132,8 @@ class _Finder:
         self._own = example_arguments(root)
         self._valid: dict[str, bool] = {}  # by arguments as JSON
         self._all: list[Constraint] = []
-        self._by_steps: dict[Path, list[Constraint]] = {}  # by their place in the arguments
-        self._hurry = 0.0  # the time from which on fewer examples are made
+        self._by_steps: dict[Path, list[Constraint]] = {}  # by place in the arguments
+        self._hurry = 0.0  # the time after which fewer examples are made
 
     def find(self) -> Boundaries:
         found: dict[str, _Found] = {}
@@ -164,10 +164,10 @@ class _Finder:
         )
 
     def _break(self, constraint: Constraint) -> tuple[list[Boundary], str]:
-        """Examples of the constraint; or why there are none, or none that break it alone."""
+        """Examples of the constraint, or the reason why there are none, or none that break it alone."""
         if constraint.why_not:
             return [], constraint.why_not
-        # a copy of `tee`'s iterator repeats the arguments that another has made, without making them again
+        # a copy of `tee`'s iterator repeats the arguments made by another copy, without making them again
         (bases,) = itertools.tee(self._bases_of(constraint), 1)
         if next(copy(bases), _NOTHING) is _NOTHING:
             return [], "no valid arguments were found that have a value there"
@@ -176,7 +176,7 @@ class _Finder:
         strict: list[Boundary] = []  # break the constraint alone
         weak: list[Boundary] = []
         shared = any(location.chosen for location in constraint.route)
-        # a large schema takes milliseconds per value: better a few examples of each constraint than all of some
+        # a large schema takes milliseconds per value: a few examples of each constraint are better than all of some
         enough = _EXAMPLES if time.monotonic() < self._hurry else _ENOUGH
         for candidates, most in (
             (self._candidates, min(enough, _OWN) if shared else enough),
@@ -184,7 +184,7 @@ class _Finder:
         ):
             for base in copy(bases):
                 if len(strict) >= _ENOUGH and candidates == self._candidates:
-                    break  # the further valid arguments are longer, and would show no more
+                    break  # further valid arguments are longer and would not show more
                 for candidate in _distinct(candidates(constraint, base)):
                     if len(strict) >= most:
                         break
@@ -200,8 +200,8 @@ class _Finder:
         return weak[:3], "no value was found that breaks it: other constraints may leave it nothing to reject"
 
     def _bases_of(self, constraint: Constraint) -> Iterator[Any]:
-        """Valid arguments with a value at the constraint's place; for the whole arguments, the tool's example too."""
-        # at the schema `false` no value can be
+        """Valid arguments with a value at the constraint's place; for the whole arguments, also the tool's example."""
+        # no value is possible at the schema `false`
         route = constraint.route[:-1] if constraint.keyword == FALSE else constraint.route
         base = None
         for base in instances(self._root, route, self._is_valid):
@@ -270,7 +270,7 @@ class _Finder:
                     yield from (Candidate({**value, **one}, words) for one in made)
 
     def _pool(self, constraint: Constraint, base: Any) -> Iterator[_Replacement]:
-        """Changes that break the other constraints of the place: shared alternatives need each other's values."""
+        """Changes that break the other constraints at the place: shared alternatives need each other's values."""
         if constraint.keyword == FALSE or constraint.of_name:
             return
         steps, value = constraint.steps, value_at(base, constraint.steps)
@@ -294,7 +294,7 @@ class _Finder:
         candidate: _Replacement,
         without: Callable[[Any], bool],
     ) -> Boundary | None:
-        """The verified example; `without` says whether the schema without the constraint accepts arguments."""
+        """The verified example; `without` decides whether the schema without the constraint accepts arguments."""
         steps, value, what = candidate
         arguments = with_value(base, steps, value)
         if self._is_valid(arguments):
@@ -306,7 +306,7 @@ class _Finder:
         return Boundary(constraint.pointer, constraint.keyword, arguments, base, steps, what, only, choices)
 
     def _breaks_itself(self, constraint: Constraint, value: Any) -> bool:
-        """Whether the keyword alone, with those it depends on, rejects the value."""
+        """Whether the keyword, together with those it depends on, rejects the value."""
         if constraint.keyword == FALSE or constraint.of_name:
             return False
         keywords = (constraint.keyword, *_DEPENDS_ON.get(constraint.keyword, ()))
@@ -328,12 +328,12 @@ class _Finder:
 def _valid(checker: Checker, value: Any, schema: Any) -> bool:
     try:
         return checker.valid(value, schema)
-    except Exception:  # jsonschema raises what its parts raise: re.error, RecursionError, referencing's
+    except Exception:  # jsonschema also raises re.error, RecursionError and referencing's errors
         return False
 
 
 def _distinct(candidates: Iterator[_Replacement]) -> Iterator[_Replacement]:
-    """The first `_TRIES` distinct ones."""
+    """The first `_TRIES` distinct candidates."""
     seen: set[str] = set()
     for candidate in candidates:
         key = repr(candidate[:2])
@@ -349,6 +349,6 @@ def _relaxed(root: dict[str, Any], constraint: Constraint) -> Any:
     if constraint.keyword == FALSE:
         return with_value(root, constraint.holder, True)
     rest = {key: part for key, part in constraint.schema.items() if key != constraint.keyword}
-    if constraint.value is False:  # other keywords, such as unevaluatedItems, must still find it
+    if constraint.value is False:  # other keywords, such as unevaluatedItems, still depend on it
         rest[constraint.keyword] = True
     return with_value(root, constraint.holder, rest)

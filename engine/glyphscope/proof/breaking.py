@@ -1,4 +1,4 @@
-"""Values just past a constraint: for each keyword those that an engine is most likely to accept wrongly."""
+"""Values just outside a constraint: for each keyword, those that an engine is most likely to accept wrongly."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 from glyphscope.grammar.generate.example import matching_text
 
 _LONG, _LONGEST = 3_000, 100_000
-"""Characters or items up to which several examples are made, and up to which a single one is."""
+"""The maximum length, in characters or items, for which several examples are made, and for which one is made."""
 
 
 class Candidate(NamedTuple):
-    """A value, and in words how it breaks the constraint."""
+    """A value, and how it breaks the constraint, in words."""
 
     value: Any
     what: str
@@ -45,9 +45,9 @@ _PLAIN: dict[str, Any] = {
 
 
 def broken(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    """Values that the keyword, whose value in the schema is `expected`, may reject, made from a valid `value`.
+    """Values, made from a valid `value`, that the keyword with the schema's value `expected` may reject.
 
-    The caller tests which ones it does reject.
+    The caller tests which of them it rejects.
     """
     match keyword:
         case "type":
@@ -78,7 +78,7 @@ def broken(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> C
 
 
 def broken_texts(keyword: str, expected: Any, text: str, schema: dict[str, Any]) -> Candidates:
-    """Strings that are too short or long, or not of the pattern or format."""
+    """Strings that are too short or too long, or do not match the pattern or format."""
     pattern = schema.get("pattern") if isinstance(schema.get("pattern"), str) else None
     if keyword == "minLength":
         short = math.ceil(expected) - 1
@@ -86,7 +86,7 @@ def broken_texts(keyword: str, expected: Any, text: str, schema: dict[str, Any])
             yield Candidate(text[:short], "one character too short")
             yield Candidate("a" * short, "one character too short")
             yield Candidate("", "empty")
-            # one character, and two of UTF-16's units
+            # one character, but two UTF-16 code units
             yield Candidate("😀" * short, "one character too short, counted in characters")
             if pattern and (fit := matching_text(pattern)):
                 yield from (Candidate(fit[:n], "too short") for n in range(len(fit), -1, -1))
@@ -161,7 +161,7 @@ def _near(item: Any) -> Candidates:
 
 
 def _unlike(listed: list[Any]) -> list[Any]:
-    """At most two of each type: an engine treats further ones alike."""
+    """Unlisted values, at most two of each type, because an engine treats further ones alike."""
     by_type: dict[type, list[Any]] = {}
     for item in listed:
         by_type.setdefault(type(item), []).append(item)
@@ -169,7 +169,7 @@ def _unlike(listed: list[Any]) -> list[Any]:
 
 
 def _past(bound: Any, sign: int, keyword: str) -> Candidates:
-    """Numbers past a bound: below it with `sign` -1, above it with 1. Computed in decimals, so exact."""
+    """Numbers beyond a bound: below it with `sign` -1, above it with 1. Computed exactly, in decimals."""
     exact = Decimal(str(bound))
     side = "below the minimum" if sign < 0 else "above the maximum"
     if keyword.startswith("exclusive"):
@@ -282,7 +282,7 @@ def _more_members(keyword: str, expected: Any, value: Any, schema: dict[str, Any
 
 
 def with_name(value: Any, name: str, filler: Any) -> dict[str, Any]:
-    """The object with one member more."""
+    """The object with one more member."""
     return {**(value if isinstance(value, dict) else {}), name: filler}
 
 

@@ -1,4 +1,4 @@
-"""The engines of a proof: each says which texts it would let a model generate."""
+"""The engines of a proof: each decides which texts it would let a model generate."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from glyphscope.proof.boundary import closed_schema
 from glyphscope.registry import Tool, ToolRegistry
 
 EngineName: TypeAlias = Literal["mask", "gbnf", "converter", "schema"]
-"""Our grammar under llguidance, our grammar under llama.cpp; for comparison llama-cpp-python's converter under
-llama.cpp, and llguidance's own JSON Schema compiler."""
+"""Our grammar in llguidance, our grammar in llama.cpp; for comparison, llama-cpp-python's converter with llama.cpp, and
+llguidance's JSON Schema compiler."""
 
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 OURS: tuple[EngineName, ...] = ("mask", "gbnf")
 
 Answer: TypeAlias = bool | str
-"""Whether the engine accepts a text; or why it failed on it."""
+"""Whether the engine accepts a text, or why it failed on the text."""
 
 Cancelled: TypeAlias = Callable[[], bool]
 
 _BATCH, _BATCH_CHARACTERS = 200, 200_000
-"""The most texts in one request, and their characters: about a second of the probe."""
+"""The maximum number of texts in one request, and of their characters: about a second of the probe."""
 MOST_DEATHS = 3
-"""Crashes and timeouts of an engine under one grammar; after these it is not used again."""
+"""After this many crashes and timeouts with one grammar, an engine is not used again."""
 
 
 class Calls(NamedTuple):
-    """The calls whose constraints are proved. `order` is that of their arguments in our grammars."""
+    """The calls whose constraints are proved. `order` is the order of arguments in our grammars."""
 
     registry: ToolRegistry
     notation: Notation
@@ -52,15 +52,15 @@ class Calls(NamedTuple):
         return self.registry.unknown_arguments == "refuse"
 
     def grammar(self, tool: Tool | None = None) -> Grammar:
-        """Our grammar of all tools' calls, or of one tool's. Raises GrammarError."""
+        """Our grammar of the calls of all tools, or of one tool. Raises GrammarError."""
         registry = self.registry if tool is None else replace(self.registry, tools=(tool,))
         return build_call_grammar(registry, self.notation, self.shape, GrammarOptions(order=self.order))
 
 
 class Engine:
-    """One engine with the grammars of a registry's calls. Raises GlyphscopeError where it has none for these calls.
+    """One engine with the grammars of a registry's calls. Raises GlyphscopeError if it has no grammar for these calls.
 
-    Those in `OURS` get one grammar of all tools; if it cannot be built, one of each tool. Those for comparison get the
+    Engines in `OURS` get one grammar of all tools or, if it cannot be built, one per tool. Those for comparison get the
     JSON Schema of one tool's calls. Once `cancelled` returns True, no more texts are read.
     """
 
@@ -79,7 +79,7 @@ class Engine:
         self._readers: dict[str, BatchedReader | GlyphscopeError] = {}  # by tool; "" for all tools
 
     def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
-        """The engine's answer to each text. Raises GlyphscopeError where it has no grammar for the tool."""
+        """The engine's answer to each text. Raises GlyphscopeError if it has no grammar for the tool."""
         reader = self._reader(None) if self._engine in OURS else self._reader(tool)
         if isinstance(reader, GlyphscopeError):
             reader = self._reader(tool)
@@ -93,14 +93,14 @@ class Engine:
             try:
                 reader = BatchedReader(self._read_by(tool), self._cancelled)
                 if self._engine != "schema":
-                    reader.read([""])  # some engines reject a grammar, or crash, only once they read a text
+                    reader.read([""])  # some engines reject a grammar, or crash, only when they read a text
                 self._readers[name] = reader
             except GlyphscopeError as error:
                 self._readers[name] = error
         return self._readers[name]
 
     def _read_by(self, tool: Tool | None) -> Callable[[Sequence[str]], Sequence[Answer]]:
-        """A function that reads texts under the grammar of that tool; None: of all tools. Raises GlyphscopeError."""
+        """A function that reads texts with the grammar of that tool (None: of all tools). Raises GlyphscopeError."""
         if self._engine == "mask":
             return MaskReader(lark=to_lark(self._calls.grammar(tool))).read
         schema = {} if tool is None else call_schema(tool, self._calls.shape, closed=self._calls.closed)
@@ -119,7 +119,7 @@ def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, A
 
 
 class BatchedReader:
-    """Reads texts in batches; after a crash, the texts of the batch one by one, to find the one that caused it."""
+    """Reads texts in batches; after a crash, reads the batch's texts one by one, to find the one that caused it."""
 
     def __init__(self, ask: Callable[[Sequence[str]], Sequence[Answer]], cancelled: Cancelled) -> None:
         self._ask, self._cancelled = ask, cancelled
@@ -127,7 +127,7 @@ class BatchedReader:
 
     def read(self, texts: Sequence[str]) -> list[Answer]:
         answers: dict[str, Answer] = {}
-        for batch in _batches(sorted(texts, key=len)):  # long texts are the hard ones: they come together
+        for batch in _batches(sorted(texts, key=len)):  # long texts are hard, so they are batched together
             answers.update(zip(batch, self._batch(batch), strict=True))
         return [answers[text] for text in texts]
 
@@ -140,7 +140,7 @@ class BatchedReader:
             return list(self._ask(texts))
         except (ModelDied, CompilerDied) as error:
             if not self._deaths and texts == [""]:
-                raise  # the grammar itself crashes it
+                raise  # the grammar itself crashes the engine
             self._deaths.append(error.message)
             if len(texts) == 1:
                 return [error.message]
@@ -148,7 +148,7 @@ class BatchedReader:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """The texts in batches; one that is longer than a batch is alone."""
+    """The texts in batches; a text that is longer than a batch is a separate batch."""
     batch: list[str] = []
     size = 0
     for text in texts:

@@ -1,4 +1,4 @@
-"""Valid arguments that have a value at a place, and the same arguments with another value there."""
+"""Valid arguments with a value at a given place, and the same arguments with another value there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glyphscope.proof.places import Route, merged
 from glyphscope.registry.pointer import Path
 
 _WITH_OPTIONAL = ((False, False), (False, True), (True, True))
-"""The order of attempts: whether optional members are written along the route, and at its end."""
+"""The attempts, in order: whether optional members are included along the route, and at its end."""
 
 
 def instances(root: dict[str, Any], route: Route, valid: Callable[[Any], bool]) -> Iterator[Any]:
@@ -29,7 +29,7 @@ def instances(root: dict[str, Any], route: Route, valid: Callable[[Any], bool]) 
             invalid.append(made)
     steps = tuple(location.step for location in route if location.step is not None)
     if not found:
-        # such as alternatives that exclude each other: another value at the route's end may satisfy them
+        # for example, for alternatives that exclude each other, another value at the route's end may be valid
         for made in invalid[:2]:
             others = _other_values(value_at(made, steps))
             fitting = next((o for o in (with_value(made, steps, v) for v in others) if valid(o)), None)
@@ -60,7 +60,7 @@ def reaches(arguments: Any, route: Route) -> bool:
 
 
 def value_at(arguments: Any, steps: Path) -> Any:
-    """The value there. Raises LookupError or TypeError where there is none."""
+    """The value at the steps. Raises LookupError or TypeError if there is none."""
     for step in steps:
         if isinstance(arguments, str):  # its characters are not items
             raise TypeError(step)
@@ -69,7 +69,7 @@ def value_at(arguments: Any, steps: Path) -> Any:
 
 
 def with_value(arguments: Any, steps: Path, value: Any) -> Any:
-    """A copy of the arguments with that value at the steps; nothing else differs."""
+    """A copy of the arguments that differs only in the value at the steps."""
     if not steps:
         return value
     changed = copy.copy(arguments)
@@ -97,12 +97,12 @@ def _made(root: dict[str, Any], route: Route, index: int, along: bool, at_end: b
     if isinstance(value, dict) and isinstance(step, str):
         return _in_order({**value, step: inner}, schema)
     if isinstance(value, list) and isinstance(step, int):
-        # the other items stay, as `example_value` makes them differ where they must
+        # the other items are kept, as `example_value` makes them differ if they must
         return [*value[:step], inner, *value[step + 1 :]]
     return value
 
 
 def _in_order(value: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """The members in the schema's order, then the others."""
+    """The members that the schema lists, in its order, then the others."""
     names = [*schema.get("properties", ()), *schema.get("required", ())]
     return {name: value[name] for name in dict.fromkeys([*names, *value]) if name in value}

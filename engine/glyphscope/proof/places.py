@@ -1,4 +1,4 @@
-"""Every constraint of a schema, with the route through a value to the place that it constrains."""
+"""All constraints of a schema, each with the route through a value to the constrained place."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAX_CONSTRAINTS = 5_000
 _MAX_PLACES = 20_000
 _MAX_STEPS = 12
 _ROUTES = 2
-"""The most routes that are followed to one schema, as no valid value may have the first."""
+"""The maximum number of routes followed to one schema; the first may not exist in any valid value."""
 
 FALSE = "false"
-"""Stands for a keyword where the schema is `false`."""
+"""In place of a keyword, if the schema is `false`."""
 
 _ALWAYS = frozenset(
     {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
@@ -30,17 +30,17 @@ _UNLESS: dict[str, tuple[Any, ...]] = {
     "minLength": (0,), "minItems": (0,), "minProperties": (0,), "minContains": (0, 1),
     "required": ([],), "dependentRequired": ({},), "uniqueItems": (False,),
 }  # fmt: skip
-"""Those that can unless they have one of these values."""
+"""The keywords that can reject a value unless they have one of these values."""
 _IF_FALSE = frozenset(
     {"additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems", "propertyNames"}
 )
-"""Those that can if they are false; as schemas they have constraints."""
+"""The keywords that can reject a value if they are false; as schemas, they contain constraints."""
 
 
 class Location(NamedTuple):
     """A place in a value: the key or index that leads to it, and the schemas that apply there together.
 
-    `chosen` are the keywords (`anyOf`, `oneOf`) of which one alternative is among the schemas.
+    `chosen` are the keywords (`anyOf`, `oneOf`) of which an alternative is one of the schemas.
     """
 
     step: str | int | None
@@ -56,8 +56,8 @@ Route: TypeAlias = tuple[Location, ...]
 class Constraint:
     """`keyword: value` in `schema`, which is at `holder` and applies at the end of `route`.
 
-    `of_name`: it applies to the names of the object's members there. `why_not`: why no value can be there. `choices`:
-    the paths of each `anyOf` and `oneOf` in an alternative of which it is, the innermost last.
+    `of_name`: it applies to the names of the object's members there. `why_not`: why no value is possible there.
+    `choices`: the paths of each `anyOf` and `oneOf` that contains it in an alternative, innermost last.
     """
 
     holder: Path
@@ -91,7 +91,7 @@ class _Place:
 
 
 def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
-    """Each keyword that can reject a value, the outermost first; once for each route to it, at most `_ROUTES`."""
+    """Each keyword that can reject a value, outermost first, once for each route to it, but at most `_ROUTES` times."""
     waiting = deque([_Place((), root, (Location(None, (root,)),))])
     visits: dict[Path, int] = {}
     for _ in range(_MAX_PLACES):
@@ -197,7 +197,7 @@ def _into(root: dict[str, Any], place: _Place, steps: Path, schema: Any, step: s
 
 
 def merged(root: dict[str, Any], location: Location) -> dict[str, Any]:
-    """All schemas of a location as one, without the keywords of which an alternative was chosen."""
+    """All schemas of a location merged, without the keywords of which an alternative was chosen."""
     whole = merged_schema(root, *location.schemas)
     return {keyword: value for keyword, value in whole.items() if keyword not in location.chosen}
 

@@ -29,18 +29,18 @@ from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation.call import CallValidator
 
 _SPELLED = 3
-"""Examples of each constraint that are written in every spelling; the others only as Glyphscope writes values."""
+"""The number of examples per constraint that are written in every spelling; the others have only Glyphscope's."""
 
 Status: TypeAlias = Literal["enforced", "checked", "unsupported"]
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """The behaviour of one engine under one constraint.
+    """The behaviour of one engine with one constraint.
 
-    `enforced`: it rejected all of the `examples` (a number) texts that break it, and accepted one that does not.
-    `checked`: it accepted `witness`, which the validator rejects; `what` says how it breaks the constraint.
-    `unsupported`: the validator accepts it too, or nothing was shown; `why` explains. `alone`: the texts break no other
-    constraint. `unproved`: there is no example, or the engine failed on one.
+    `enforced`: it rejected all texts (their number is `examples`) that break it, and accepted one that does not.
+    `checked`: it accepted `witness`, which the validator rejects; `what` describes how it breaks the constraint.
+    `unsupported`: the validator also accepts it, or nothing was shown; `why` explains. `alone`: the texts do not break
+    other constraints. `unproved`: there is no example, or the engine failed on one.
     """
 
     tool: str
@@ -57,9 +57,9 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All proofs of a registry. `counts` has the number of each status by engine.
+    """All proofs of a registry. `counts` has the number of proofs with each status, by engine.
 
-    `ordered` names by engine the objects whose members come only in the schema's order, though any was requested.
+    `ordered` names, by engine, the objects with members only in the schema's order, though any order was requested.
     """
 
     registry: str
@@ -77,7 +77,7 @@ _Reasons: TypeAlias = dict[tuple[str, str], str]
 """Why our grammar does not enforce a constraint, by tool and JSON Pointer."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of finished tools, and of all."""
+"""Called with the number of finished tools and the number of all tools."""
 
 
 def prove(
@@ -90,9 +90,9 @@ def prove(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Report:
-    """The proofs of every allowed tool; once `cancelled` returns True, those that were made so far.
+    """The proofs for every allowed tool; once `cancelled` returns True, only those made so far.
 
-    With `order` any, our grammars are those of any order, and they read each example in two orders.
+    With `order` any, our grammars allow any order, and they read each example in two orders.
     """
     stopped = [False]
 
@@ -121,7 +121,7 @@ def prove(
 
 
 def count(proofs: Sequence[Proof], engines: Sequence[EngineName]) -> dict[str, dict[str, int]]:
-    """How many proofs have each status, by engine."""
+    """The number of proofs with each status, by engine."""
     counted = Counter((proof.engine, proof.status) for proof in proofs)
     statuses: tuple[Status, ...] = ("enforced", "checked", "unsupported")
     return {engine: {status: counted[engine, status] for status in statuses} for engine in engines}
@@ -151,7 +151,7 @@ def iterate_proofs(
                 if cancelled():
                     return
                 made = list(case.proofs(name, engine))
-                if cancelled():  # then its proofs may lack answers
+                if cancelled():  # its proofs may then lack answers
                     return
                 yield from made
             if progress is not None:
@@ -161,7 +161,7 @@ def iterate_proofs(
 def _opened(
     engines: Sequence[EngineName], calls: Calls, stack: ExitStack, cancelled: Cancelled
 ) -> dict[EngineName, Engine | GlyphscopeError]:
-    """The engines by name, or why one cannot be used."""
+    """The engines by name, or the reason why one cannot be used."""
     probe: GrammarProbe | None = None
     if {"gbnf", "converter"} & set(engines):
         try:
@@ -178,7 +178,7 @@ def _opened(
 
 
 class _Claims(NamedTuple):
-    """Our grammar's own report: why it does not enforce some constraints, and where it keeps the schema's order."""
+    """Our grammar's report: why it does not enforce some constraints, and where it keeps the schema's order."""
 
     reasons: _Reasons
     ordered: tuple[Ordered, ...]
@@ -201,7 +201,7 @@ def _claims(engine: EngineName, calls: Calls) -> _Claims:
 
 
 class _WrittenExample(NamedTuple):
-    """An example as texts: those that break the constraint, and the valid ones in the same order of members."""
+    """An example as texts: those that break the constraint, and the valid ones, with the same order of members."""
 
     boundary: Boundary
     broken: tuple[str, ...]
@@ -290,7 +290,7 @@ class _Case:
         return msgspec.structs.replace(proof, status="enforced")
 
     def _leak(self, proof: Proof, leaks: list[tuple[str, _WrittenExample]]) -> Proof:
-        """The proof with the shortest broken text that the engine accepted, if possible one that is valid."""
+        """The proof with the shortest broken text that the engine accepted, preferably one that is valid."""
         undecided = [(text, one) for text, one in leaks if self._valid(text)]
         text, one = min(undecided or leaks, key=lambda leak: len(leak[0]))
         return msgspec.structs.replace(
@@ -303,7 +303,7 @@ class _Case:
         )  # fmt: skip
 
     def _reported_reason(self, engine: EngineName, boundary: Boundary) -> str:
-        """Why our grammar does not enforce the constraint, or a schema around it, as the builder reported."""
+        """The builder's reason why our grammar does not enforce the constraint, or a schema around it."""
         reasons = self._unenforced.get(engine, {})
         for start in (boundary.pointer, *reversed(boundary.choices)):
             place = start

@@ -1,4 +1,4 @@
-"""Writes an example as texts of a call: in a notation and a shape, its deciding value in several spellings."""
+"""Write an example as texts of a call, in a notation and a shape, with its deciding value in several spellings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Order: TypeAlias = Callable[[Any], Any]
 """Reorders the members of each object, as engines require different orders."""
 
 _MARK = "\ue000\ue001"
-"""Private characters in place of the deciding value, until its spellings replace them."""
+"""Private-use characters in place of the deciding value, until its spellings replace them."""
 
 
 def texts(
     tool: str, arguments: Any, path: Path | None, notation: Notation, shape: Shape, order: Order
 ) -> Iterator[str]:
-    """The call, then with each other spelling of the value at `path`; none where the shape cannot express it."""
+    """The call, then the call with each other spelling of the value at `path`; empty if the shape cannot express it."""
     try:
         yield _call(tool, order(arguments), notation, shape)
         if path is None:
@@ -89,17 +89,17 @@ def _utf16(text: str) -> list[int]:
 
 
 def as_written(arguments: Any) -> Any:
-    """The schema's order: that of our grammars, and of llguidance."""
+    """The schema's order, which our grammars and llguidance use."""
     return arguments
 
 
 def reversed_members(arguments: Any) -> Any:
-    """The last member first, in every object: a grammar of the schema's order rejects it."""
+    """Reverse the members of every object: a grammar with the schema's order rejects that."""
     return _reordered(arguments, reversed)
 
 
 def required_first(required: frozenset[str]) -> Order:
-    """Required properties before optional ones, as llama.cpp's converter orders them."""
+    """Required properties before optional ones, the order of llama.cpp's converter."""
     return lambda value: _reordered(value, partial(sorted, key=lambda name: name not in required))
 
 
@@ -110,7 +110,7 @@ def _reordered(value: Any, order: Callable[[dict[str, Any]], Iterable[str]]) -> 
 
 
 def required_names(schema: Any) -> frozenset[str]:
-    """Every name that `schema`, or a schema in it, requires."""
+    """All names that `schema`, or a schema inside it, requires."""
     names: set[str] = set()
     waiting = [schema]
     while waiting:

@@ -1,6 +1,6 @@
 """Permissions: rules that approve calls, and consent to commands from a file.
 
-Pure functions: asking the user and saving answers is up to the caller.
+Pure functions: the caller asks the user and saves answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ApprovalError(GlyphscopeError):
 
 
 def decide(rules: Iterable[ApprovalRule], tool: str, source: str, identity: str) -> Approval:
-    """The decision about a call: the first matching rule counts, and a call without one needs approval."""
+    """The decision about a call: the first matching rule counts; without one, the call needs approval."""
     for rule in rules:
         if _fits(rule.tool, tool) and _fits(rule.source, source) and rule.identity in ("", identity):
             return rule.action
@@ -34,13 +34,13 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def without_permissions(rules: Iterable[ApprovalRule]) -> tuple[ApprovalRule, ...]:
-    """The rules without permissions, for rules from a file: only a person may grant them."""
+    """The rules without permissions, for rules from a file: only a user may grant permissions."""
     return tuple(rule for rule in rules if rule.action != "allow")
 
 
 def parse_approvals(texts: Iterable[str]) -> tuple[ApprovalRule, ...]:
-    """The rules of `--approve`, the first that fits counts: `allow` (everything), `TOOL=allow`, `SOURCE/TOOL=deny`,
-    `SOURCE/*=ask`. Raises ApprovalError.
+    """The rules of `--approve`, of which the first matching one counts: `allow` (everything), `TOOL=allow`,
+    `SOURCE/TOOL=deny`, `SOURCE/*=ask`. Raises ApprovalError.
     """
     return tuple(_parse(text) for text in texts)
 
@@ -70,8 +70,8 @@ def _parse(text: str) -> ApprovalRule:
 class ConsentQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """The facts to show before a command from a file runs: `command` is the exact command line.
 
-    `variables` are names only: values may be secrets. `digest` is the key of the saved answer; it changes with any
-    part of the configuration, also with those that are not shown.
+    `variables` are names only, as values may be secrets. `digest` is the key of the saved answer; it changes with any
+    part of the configuration, including parts that are not shown.
     """
 
     server: str
@@ -82,7 +82,7 @@ class ConsentQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def consent_question(config: ServerConfig, consented: Collection[str] = ()) -> ConsentQuestion | None:
-    """The question before an imported server is started; None where it has no command, or after consent."""
+    """The question before an imported server is started; None if it has no command, or after consent."""
     if config.transport != "stdio" or config.digest in consented:
         return None
     return ConsentQuestion(

@@ -1,6 +1,6 @@
-"""Arguments against a tool's schema, once more where the tool is: a call may come without having been judged.
+"""Check arguments against a tool's schema again at the tool, because a call may not have been judged before.
 
-What is wrong is reported in words for a model; verdicts by character are `validation`'s.
+Errors are reported in words for a model; `validation` makes verdicts by character.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def argument_problems(tool: Tool, arguments: Any) -> str:
 
 
 def _sentences(error: ValidationError, named: dict[str, Any]) -> list[str]:
-    if error.validator == "required":  # an error for each name that is missing, which all know of each other
+    if error.validator == "required":  # one error per missing name, each listing all names
         before = [str(step) for step in error.absolute_path]
         missing = [name for name in error.validator_value if name not in error.instance]
         return [

@@ -11,7 +11,7 @@ from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
-"""Called with the progress of a call: done, total (None where it is not known), and words."""
+"""Called with the progress of a call: done, total (None if unknown), and words."""
 
 Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "unknown"]
 
@@ -20,10 +20,10 @@ Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "unkn
 class Outcome:
     """The outcome of a call. `fault` is empty after success.
 
-    `tool` is the tool's own error: the model gets it, and may correct its call. `protocol` is the server's; `timeout`
-    and `cancelled` are ours, `unknown` a tool that the source does not have. `message` is in words for all of them.
-    `roles` are those of a prompt's messages, one for each piece; `findings` is where a resource or a prompt is not as
-    declared. `waited` are the seconds in which an MCP server waited for the user's answer to its request.
+    `tool` is an error of the tool: the model gets it and may correct its call. `protocol` is an error of the server;
+    `timeout` and `cancelled` are ours; `unknown` is a tool that the source does not have. `message` explains all of
+    them. `roles` are the roles of a prompt's messages, one per piece; `findings` are deviations of a resource or prompt
+    from its declaration. `waited` are the seconds in which an MCP server waited for the user's answer to its request.
     """
 
     content: tuple[ToolContent, ...] = ()
@@ -41,12 +41,12 @@ class Outcome:
 
 
 def is_asking(source: object) -> bool:
-    """Whether a source waits for a person's answer to its request, as an MCP server may."""
+    """Whether a source is waiting for the user's answer to its request, as an MCP server may."""
     return bool(getattr(source, "questions", ()))
 
 
 class CallOptions(TypedDict):
-    """How long a call is waited for: so many `seconds`, and until `cancel` is set. `progress` gets its reports."""
+    """The limits of waiting for a call: at most `seconds`, and until `cancel` is set. `progress` gets its reports."""
 
     seconds: float
     cancel: threading.Event
@@ -54,28 +54,28 @@ class CallOptions(TypedDict):
 
 
 class ToolSource(Protocol):
-    """Demo tools, or a connected MCP server. Every method may be called from any thread."""
+    """The demo tools or a connected MCP server. Every method may be called from any thread."""
 
     @property
     def name(self) -> str:
-        """Under which the request's `sources` know it."""
+        """Its name in the request's `sources`."""
 
     @property
     def identity(self) -> str:
-        """The identity that a permission is bound to: a command line, an address, or the name of a bundled source."""
+        """The identity to which permissions are bound: a command line, an address, or the name of a bundled source."""
 
     def tools(self) -> tuple[Tool, ...]:
-        """The present tools; they may change while the source is open."""
+        """The current tools; they may change while the source is open."""
 
     def claims(self, tool: str) -> dict[str, Any]:
-        """The annotations that the tool declares (MCP); empty where it has none."""
+        """The annotations that the tool declares (MCP); empty if it has none."""
 
     def call(self, tool: str, arguments: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
-        """Executes it and waits, at most `seconds` and until `cancel` is set.
+        """Execute the tool and wait, at most `seconds` and until `cancel` is set.
 
         Never raises for errors of a tool, a server or the arguments: these are outcomes. Any other exception is a bug
         and ends the run.
         """
 
     def close(self) -> None:
-        """Ends its processes, connections and threads. May be called again."""
+        """End its processes, connections and threads. May be called repeatedly."""

@@ -1,4 +1,4 @@
-"""Why a text became impossible, and what was still possible, in words: to change what a violation says, start here."""
+"""Why a text became impossible, and what was still possible, in words: to change a violation's message, start here."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _MOST_SHAPES = 200_000  # rules compared in all rounds together, in about two se
 
 
 class Differences(NamedTuple):
-    """A text of the first grammar only, and one of the second only; None where none was found.
+    """A text that only the first grammar accepts, and one that only the second accepts; None if none was found.
 
     `exhausted`: the search was complete, so two Nones prove that both languages are the same. `bound` describes how far
     the search went.

@@ -79,7 +79,7 @@ def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
         try:
             if isinstance(candidate, dict) and _Validator(schema).is_valid(candidate):
                 return candidate
-        except Exception:  # jsonschema passes on re.error, RecursionError and referencing's errors
+        except Exception:  # jsonschema also raises re.error, RecursionError and referencing's errors
             continue
     return None
 

@@ -1,4 +1,4 @@
-"""Arithmetic by a small parser, without `eval`: exact where possible, and bounded for any input.
+"""Arithmetic with a small parser, without `eval`: exact if possible, and bounded for any input.
 
     sum     = product (("+" | "-") product)*
     product = unary (("*" | "/" | "//" | "%") unary)*
@@ -6,8 +6,8 @@
     power   = atom ("**" unary)?
     atom    = number | constant | function "(" sum ("," sum)* ")" | "(" sum ")"
 
-Precedence and the signs of `//` and `%` are Python's. `^ × ÷ · −` are read as `** * / * -`. Literal numbers
-are fractions, so 0.1 + 0.2 is 0.3; a root, a logarithm, an angle or a broken exponent makes a float of them.
+Precedence and the signs of `//` and `%` are the same as in Python. `^ × ÷ · −` are read as `** * / * -`. Literal
+numbers are fractions, so 0.1 + 0.2 is 0.3; roots, logarithms, angles and fractional exponents convert them to floats.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from glyphscope.tools.demo.functions import CONSTANTS, FUNCTIONS, Number, bounde
 
 MAX_CHARACTERS = 1000
 MAX_DEPTH = 40
-"""Brackets, signs and exponents inside each other: each costs a few Python frames."""
+"""The maximum nesting of brackets, signs and exponents; each costs a few Python frames."""
 
 _DIGITS = 15
-"""Significant digits of a result that is not exact: what every float has."""
+"""The significant digits of an inexact result, which every float has."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
@@ -48,7 +48,7 @@ _Token: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Calculation:
-    """A result in digits; `value` is the number where JSON keeps it; `exact` unless something was rounded."""
+    """A result in digits; `value` is the number if JSON preserves it; `exact` unless something was rounded."""
 
     text: str
     value: int | float | str
@@ -56,9 +56,9 @@ class Calculation:
 
 
 def calculate(expression: str, precision: int | None = None) -> Calculation:
-    """The value of `expression`; with `precision` (0 to 15) exactly that many decimal places, halves away from zero.
+    """The value of `expression`; with `precision` (0 to 15), exactly that many decimal places, halves away from zero.
 
-    Raises ToolError: no expression, a division by zero, no real result, or larger than the bounds.
+    Raises ToolError for an invalid expression, a division by zero, no real result, or a result beyond the bounds.
     """
     result = evaluate(expression)
     try:
@@ -68,7 +68,7 @@ def calculate(expression: str, precision: int | None = None) -> Calculation:
 
 
 def evaluate(expression: str) -> Number:
-    """The value itself: a fraction as long as everything in it was exact. Raises ToolError as `calculate`."""
+    """The value itself: a fraction as long as all operations are exact. Raises ToolError like `calculate`."""
     if len(expression) > MAX_CHARACTERS:
         raise ToolError(
             f"The expression has {len(expression):,} characters; at most {MAX_CHARACTERS:,} are read."
@@ -77,7 +77,7 @@ def evaluate(expression: str) -> Number:
 
 
 class _Parser:
-    """One pass over the tokens; every value is computed as soon as it is read."""
+    """Parses the tokens in one pass; every value is computed as soon as it is read."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -211,7 +211,7 @@ def _number(text: str) -> Number:
 
 
 def _decimal(result: Number) -> Calculation:
-    """All digits where they end, within reason; 15 significant ones otherwise."""
+    """All digits if their number is finite and not too large; otherwise 15 significant digits."""
     if isinstance(result, float):
         text = _plain(result)
         return Calculation(text, _json_number(text, result), False)
@@ -235,7 +235,7 @@ def _rounded(result: Number, precision: int) -> Calculation:
 
 
 def _fixed(value: Fraction, places: int) -> str:
-    """The digits of `value` with so many decimal places; halves go away from zero, as taught at school."""
+    """The digits of `value` with that many decimal places; halves are rounded away from zero, as taught at school."""
     scaled = abs(value) * 10**places
     whole = (2 * scaled.numerator + scaled.denominator) // (2 * scaled.denominator)
     digits = str(whole).rjust(places + 1, "0")
@@ -244,7 +244,7 @@ def _fixed(value: Fraction, places: int) -> str:
 
 
 def _places(denominator: int) -> int | None:
-    """How many decimal places 1/denominator has; None where they never end."""
+    """The number of decimal places of 1/denominator; None if it is infinite."""
     twos = (denominator & -denominator).bit_length() - 1
     rest, fives = denominator >> twos, 0
     while rest % 5 == 0:
@@ -258,7 +258,7 @@ def _plain(value: float) -> str:
 
 
 def _json_number(text: str, value: Number) -> int | float | str:
-    """Numbers that JSON readers keep exactly, integers to 2**53 and floats; others become a text of digits."""
+    """A number that JSON readers preserve exactly (integers up to 2**53 and floats); others become a text of digits."""
     if isinstance(value, float):
         return float(text)
     if value.denominator != 1:

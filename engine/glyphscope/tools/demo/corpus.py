@@ -1,7 +1,7 @@
-"""The offline corpus that search and browse work on: short bundled documents.
+"""The offline corpus of search and browse: short bundled documents.
 
-Ranking is BM25 (Robertson and Zaragoza 2009: k1 1.2, b 0.75) over the words of title and text; a word of the title
-counts as often as three of the text.
+Ranking is BM25 (Robertson and Zaragoza 2009: k1 1.2, b 0.75) over the words of title and text; a word in the title
+counts as much as three in the text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _COMMON = (
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A page: `date` is ISO 8601, or empty; `invented` where what it reports happened nowhere, as news and weather."""
+    """A page: `date` is ISO 8601 or empty; `invented` if its contents, such as news and weather, are fictitious."""
 
     url: str
     title: str
@@ -45,7 +45,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """A result: the page, how well it fits (higher is better), and the part of it that fits best."""
+    """A result: the page, its score (higher is better), and its best matching part."""
 
     document: Document
     score: float
@@ -53,7 +53,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Corpus:
-    """An immutable index of documents, for use by any thread."""
+    """An immutable, thread-safe index of documents."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.documents = tuple(documents)
@@ -68,7 +68,7 @@ class Corpus:
         self._in = Counter(word for counts in self._counts for word in counts)
 
     def search(self, query: str, most: int = DEFAULT_RESULTS, sources: Sequence[str] = ()) -> list[Hit]:
-        """The best pages, the best first; only those of `sources` where some are named. Raises ToolError."""
+        """The best pages, best first; only from `sources`, if any are given. Raises ToolError."""
         if len(query) > MAX_QUERY:
             raise ToolError(
                 f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched for."
@@ -89,7 +89,7 @@ class Corpus:
         return sorted(hits, key=lambda hit: (-hit.score, hit.document.url))[:most]
 
     def page(self, url: str) -> Document:
-        """The page at the address. Raises ToolError for any other page: there is no network."""
+        """The page at the address. Raises ToolError for unknown pages, as there is no network."""
         found = self._by_page.get(_page(url))
         if found is None:
             shown = shorten(url, 80)
@@ -106,7 +106,7 @@ class Corpus:
         return found
 
     def _indexes(self) -> Iterator[Document]:
-        """The site's first page, also where people expect it, and one of each source: what a browser begins with."""
+        """Starting points for browsing: the site's home page, at all usual addresses, and one page per source."""
         home = "The offline corpus has these parts:\n" + "\n".join(
             f"{_SITE}/{source}" for source in self.sources
         )
@@ -139,7 +139,7 @@ def bundled_corpus() -> Corpus:
 
 
 def _words(text: str) -> list[str]:
-    """Lower-case words without accents, and without a plural's ending."""
+    """Lower-case words without accents and plural endings."""
     plain = unicodedata.normalize("NFKD", text.lower())
     plain = "".join(c for c in plain if not unicodedata.combining(c))
     return [_stem(word) for word in _WORD.findall(plain)]
@@ -154,7 +154,7 @@ def _stem(word: str) -> str:
 
 
 def _snippet(text: str, words: Sequence[str]) -> str:
-    """The sentence with most of the words, cut to a line or two."""
+    """The sentence with the most of these words, cut to a line or two."""
     sentences = re.split(r"(?<=[.!?])\s+", text)
     queried = set(words)
     best = max(sentences, key=lambda sentence: len(queried.intersection(_words(sentence))))

@@ -1,4 +1,4 @@
-"""The functions and constants of `calculate`, and the bounds on every number between."""
+"""The functions and constants of `calculate`, and the bounds on all intermediate numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Number: TypeAlias = Fraction | float
 Function: TypeAlias = Callable[[str, Sequence[Number]], Number]
 
 MAX_BITS = 4096
-"""Of a numerator or a denominator: 1,233 digits, and no step takes longer than microseconds."""
+"""The maximum size of a numerator or denominator: 1,233 digits; so each step takes only microseconds."""
 
 CONSTANTS: dict[str, Number] = {"pi": math.pi, "e": math.e, "tau": math.tau}
 
@@ -27,7 +27,7 @@ def bounded(operate: Callable[..., Number], *values: Number) -> Number:
         raise ToolError("This divides by zero.") from None
     except OverflowError:
         raise _too_large() from None
-    except (ValueError, TypeError):  # TypeError: a complex number was made, or one met what is not for it
+    except (ValueError, TypeError):  # TypeError: a complex result, or an operation without complex numbers
         raise ToolError("This has no real result: a root or a logarithm of a number that has none.") from None
 
 
@@ -43,7 +43,7 @@ def _bounded(value: Any) -> Number:
 
 
 def power(base: Number, exponent: Number) -> Number:
-    """`base ** exponent`, exact where both are and the exponent is whole. Nothing large is begun. Raises ToolError."""
+    """`base ** exponent`, exact if both are exact and the exponent is an integer; never too large. Raises ToolError."""
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
         if base in (1, -1):
             return base if exponent.numerator % 2 else Fraction(1)
@@ -71,7 +71,7 @@ def _exact(
     most: int = 1,
     convert: Callable[[str, Number], Any] = lambda _name, value: value,
 ) -> Function:
-    """Takes `least` to `most` numbers, each as `convert` makes it of the function's name and the number."""
+    """A function of `least` to `most` numbers, each converted by `convert` from the function's name and the number."""
 
     def call(name: str, values: Sequence[Number]) -> Number:
         _count(name, values, least, most)
@@ -112,7 +112,7 @@ def _factorial(number: int) -> int:
 
 
 def _round(value: Number, places: Number = Fraction(0)) -> Number:
-    """To so many decimal places, halves away from zero, as the result of a calculation."""
+    """Round to that many decimal places, halves away from zero, like the result of a calculation."""
     digits = _whole("round", places)
     if abs(digits) > 30:
         raise ToolError("round takes at most 30 decimal places.")

@@ -1,4 +1,4 @@
-"""The outbox: what send_email was asked to send. Nothing leaves this machine; a person can look at it."""
+"""The outbox: the mails of send_email. Nothing leaves this machine; users can look at the mails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_MAILS = 1000
 MAX_RECIPIENTS = 50
 MAX_BODY = 200_000
 MAX_SUBJECT = 998
-"""Characters of a subject: a line of a mail (RFC 5322)."""
+"""The maximum length of a subject, in characters: a line of a mail (RFC 5322)."""
 
 _ADDRESS = re.compile(
     r"[^\s@<>,;:\"()\[\]\\]{1,64}@[^\s@<>,;:\"()\[\]\\.]{1,63}(?:\.[^\s@<>,;:\"()\[\]\\.]{1,63}){1,8}"
@@ -24,7 +24,7 @@ _ADDRESS = re.compile(
 
 
 class Mail(msgspec.Struct, frozen=True, kw_only=True):
-    """A message in the outbox, numbered from 1; `at` is when it was put there (ISO 8601, UTC)."""
+    """A message in the outbox, numbered from 1; `at` is the time at which it was put there (ISO 8601, UTC)."""
 
     number: int
     to: str
@@ -35,14 +35,14 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outbox:
-    """Mails in the order in which they came; from any thread."""
+    """Mails in the order of their arrival. Thread-safe."""
 
     def __init__(self) -> None:
         self.mails: tuple[Mail, ...] = ()
         self._lock = threading.Lock()
 
     def put(self, to: str, subject: str, body: str, cc: Sequence[str] = ()) -> Mail:
-        """Raises ToolError for an invalid address, a subject of several lines, or too much of anything."""
+        """Add a mail. Raises ToolError for an invalid address, a subject of several lines, or too much of anything."""
         if len(cc) >= MAX_RECIPIENTS:
             raise ToolError(f"The e-mail has too many recipients; at most {MAX_RECIPIENTS} are allowed.")
         for argument, address in (("to", to), *(("cc", address) for address in cc)):

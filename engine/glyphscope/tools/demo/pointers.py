@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901) as a model writes them: followed with words for every wrong step."""
+"""JSON Pointers (RFC 6901) as written by a model, with an explanation for every wrong step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def steps_of(pointer: str) -> tuple[str, ...]:
 
 
 def follow(document: Any, steps: Sequence[str]) -> Any:
-    """The value at the end of the steps. Raises ToolError that says what there is instead."""
+    """The value at the end of the steps. Raises ToolError with the existing alternatives."""
     value = document
     for number, step in enumerate(steps):
         value = child(value, step, steps[:number])
@@ -47,7 +47,7 @@ def follow(document: Any, steps: Sequence[str]) -> Any:
 
 
 def child(value: Any, step: str, before: Sequence[str]) -> Any:
-    """One step further from what is at `before`."""
+    """The value one step below `value`, which is at `before`."""
     if isinstance(value, dict):
         if step not in value:
             raise ToolError(
@@ -63,7 +63,7 @@ def child(value: Any, step: str, before: Sequence[str]) -> Any:
 
 
 def index(value: list[Any], step: str, before: Sequence[str]) -> int:
-    """The place in a list that exists. Raises ToolError."""
+    """The index of an existing item of a list. Raises ToolError."""
     if not re.fullmatch("0|[1-9][0-9]{0,8}", step):
         raise ToolError(
             f'{written(before)} is a list: "{shorten(step, 80)}" is not a place in it.',
@@ -76,7 +76,7 @@ def index(value: list[Any], step: str, before: Sequence[str]) -> int:
 
 
 def written(steps: Sequence[str]) -> str:
-    """The pointer for a message; the whole document is named in words."""
+    """The pointer for a message; the whole document is given in words."""
     text = to_pointer(steps)
     return shorten(text, 80) if text else "the workspace"
 

@@ -1,7 +1,7 @@
-"""A scratch folder: files are read and written in it, and nowhere else, whatever a path says.
+"""A scratch folder: files are read and written only inside it, whatever the path.
 
-A path is checked by its text first, then followed on disk: a link that leads out of the folder is rejected, and so is
-anything but a regular file (reading a pipe would block for ever). Files are written atomically.
+A path is first checked by its text, then followed on disk: links that lead out of the folder are rejected, and so is
+anything but a regular file (reading a pipe would block forever). Files are written atomically.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ _LISTED = 10
 
 
 class ScratchFile(msgspec.Struct, frozen=True):
-    """A file of the folder: its path in it, with forward slashes, and its size in bytes."""
+    """A file in the folder: its relative path with forward slashes, and its size in bytes."""
 
     path: str
     bytes: int
 
 
 class Scratch:
-    """The folder is made when the first file is written; by default it is a temporary one."""
+    """The folder is created when the first file is written; by default, it is a temporary folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
-        """Where the files are; None as long as there is no folder."""
+        """The folder of the files; None as long as there is none."""
         self._own = folder is None
         self._lock = threading.RLock()
 
     def files(self) -> tuple[ScratchFile, ...]:
-        """The plain files in it, in order of their paths; at most one more than may be written."""
+        """The regular files in the folder, ordered by path; at most one more than may be written."""
         found: list[ScratchFile] = []
         with self._lock:
             if self.folder is None:
@@ -59,7 +59,7 @@ class Scratch:
                     full = Path(place, name)
                     try:
                         known = full.lstat()
-                    except OSError:  # gone in between
+                    except OSError:  # deleted meanwhile
                         continue
                     if stat.S_ISREG(known.st_mode):
                         found.append(ScratchFile(full.relative_to(self.folder).as_posix(), known.st_size))
@@ -68,7 +68,7 @@ class Scratch:
         return tuple(sorted(found, key=lambda file: file.path))
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file. Raises ToolError: no such file, not a file, outside, too large."""
+        """The bytes of a file. Raises ToolError if it is missing, not a regular file, outside, or too large."""
         with self._lock:
             parts = _parts(path)
             full = self._inside(parts) if self.folder is not None else None
@@ -79,7 +79,7 @@ class Scratch:
             return _read(full, path)
 
     def write(self, path: str, data: bytes, mode: Literal["overwrite", "append"] = "overwrite") -> int:
-        """Writes or adds to a file, and makes the folders it needs: its new size. Raises ToolError, as `read`."""
+        """Write or append to a file, creating its folders. Returns its new size. Raises ToolError like `read`."""
         with self._lock:
             parts = _parts(path)
             if not parts:
@@ -103,7 +103,7 @@ class Scratch:
             return len(data)
 
     def close(self) -> None:
-        """Remove a temporary folder; a given one stays."""
+        """Remove a temporary folder; a given folder is kept."""
         with self._lock:
             if self._own and self.folder is not None:
                 shutil.rmtree(self.folder, ignore_errors=True)
@@ -118,7 +118,7 @@ class Scratch:
             raise ToolError(f"The scratch folder cannot be made: {error.strerror}.") from error
 
     def _inside(self, parts: tuple[str, ...]) -> Path:
-        """Where the path leads, links followed. Raises ToolError unless that is in the folder."""
+        """The target of the path, with links followed. Raises ToolError unless it is in the folder."""
         assert self.folder is not None
         try:
             root = self.folder.resolve()
@@ -149,7 +149,7 @@ class Scratch:
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    """The names in a relative path. Raises ToolError for one that cannot be inside, or be a path at all."""
+    """The names in a relative path. Raises ToolError for an invalid path, or one that leads outside."""
     if len(path) > MAX_PATH:
         raise ToolError(f"The path has {len(path):,} characters; at most {MAX_PATH:,} are read.")
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in path):

@@ -1,6 +1,6 @@
-"""The demo tools as a source: which there are, who executes each, and what the model gets.
+"""The demo tools as a source: the tools, the functions that execute them, and the results for the model.
 
-Every one is bounded to milliseconds, so a call is not interrupted; it is not begun when it was cancelled before.
+Every tool is bounded to milliseconds, so a call is not interrupted; it is not started if it was already cancelled.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _CLAIMS: dict[str, dict[str, Any]] = {
 
 
 class DemoTools:
-    """The tools of the default registry, of the workspace and of the verbs; what they did is there to be looked at.
+    """The tools of the default registry, of the workspace and of the verbs, with their effects for inspection.
 
-    `changed`, when given, is called with the place that changed, in the thread of the call and after the change; it
-    may look at everything here, and must not wait. One that is set later is called from the next change on.
+    `changed`, if given, is called with the changed place, in the thread of the call and after the change; it may read
+    everything here, but must not wait. If it is set later, it is called from the next change on.
     """
 
     name = identity = "demo"
@@ -52,10 +52,10 @@ class DemoTools:
         workspace: dict[str, Any] | None = None,
         changed: Callable[[Place], None] | None = None,
     ) -> None:
-        """`scratch` is made when a file is written, and stays; without it a temporary folder is, until `close`."""
+        """`scratch` is created when a file is written, and kept; without it, a temporary folder lasts until `close`."""
         self.changed = changed
         self.scratch = Scratch(scratch)
-        """The files: `scratch.files()` and `scratch.read(path)` for a view of them."""
+        """The files; views use `scratch.files()` and `scratch.read(path)`."""
         self._outbox = Outbox()
         self._workspace = Workspace(workspace)
         self._tools = {tool.name: tool for tool in demo_tools()}
@@ -74,7 +74,7 @@ class DemoTools:
 
     @property
     def outbox(self) -> tuple[Mail, ...]:
-        """The e-mails of send_email, the oldest first."""
+        """The e-mails of send_email, oldest first."""
         return self._outbox.mails
 
     @property
@@ -93,7 +93,7 @@ class DemoTools:
     def call(self, tool: str, arguments: Arguments, **options: Unpack[CallOptions]) -> Outcome:
         known = self._tools.get(tool)
         if known is None:
-            # without the names that there are: the run may not allow them, and the model gets this
+            # without the existing names: the run may not allow them, and the model reads this
             return Outcome(
                 fault="unknown", message=f"No executor for '{tool[:60]}': no demo tool has that name."
             )

@@ -1,8 +1,8 @@
-"""The workspace of state_get and state_patch: a JSON document in memory that keeps the types it has.
+"""The workspace of state_get and state_patch: a JSON document in memory with fixed types.
 
-A patch is a list of operations in the manner of RFC 6902: `set` (an object's key, new or not, or a place of a list),
-`delete`, and `append` to a list. All of them are done, or none. A field keeps its type, so that a wrong one is
-reported while it can still be fixed; null may become anything.
+A patch is a list of operations similar to RFC 6902: `set` (a new or existing key of an object, or an index of a list),
+`delete`, and `append` to a list. Either all of them are applied, or none. A field keeps its type, so that a wrong type
+is reported while it can still be fixed; null may become anything.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from glyphscope.text.shorten import shorten
 from glyphscope.tools.demo.pointers import child, follow, index, kind, steps_of, written
 
 MAX_BYTES = 200_000
-"""Of the workspace as JSON text, in UTF-8."""
+"""The maximum size of the workspace as JSON text in UTF-8."""
 
 MAX_OPERATIONS = 100
 MAX_LEVELS = 32
 
 
 class Workspace:
-    """One workspace, known by its `id`; from any thread."""
+    """One workspace, identified by its `id`. Thread-safe."""
 
     def __init__(self, document: dict[str, Any] | None = None) -> None:
-        """`document` has an `id` that is a text; without one it is the bundled workspace."""
+        """`document` must have a string `id`; without a document, this is the bundled workspace."""
         if document is None:
             document = json.loads(resources.read_text("workspace.json"))
         self._document: dict[str, Any] = copy.deepcopy(document)
@@ -38,19 +38,19 @@ class Workspace:
         self._lock = threading.Lock()
 
     def data(self) -> dict[str, Any]:
-        """A copy of the present document."""
+        """A copy of the current document."""
         with self._lock:
             return copy.deepcopy(self._document)
 
     def get(self, workspace_id: str, path: str = "") -> tuple[Any, int]:
-        """A copy of the value at the pointer, and the revision it is of. Raises ToolError."""
+        """A copy of the value at the pointer, and its revision. Raises ToolError."""
         self._check_id(workspace_id)
         steps = steps_of(path)
         with self._lock:
             return copy.deepcopy(follow(self._document, steps)), self._revision
 
     def patch(self, workspace_id: str, operations: Sequence[dict[str, Any]]) -> int:
-        """Applies all operations, or none: the new revision. Raises ToolError, with the operation's place."""
+        """Apply all operations or none. Returns the new revision. Raises ToolError with the operation's place."""
         self._check_id(workspace_id)
         if not operations:
             raise ToolError("ops is empty.", hint=f"Write one such as {_EXAMPLE}.")
@@ -135,7 +135,7 @@ def _append(document: dict[str, Any], steps: tuple[str, ...], value: Any) -> Non
 
 
 def _check_item(items: list[Any], steps: tuple[str, ...], value: Any) -> None:
-    """A list whose items are all of one type keeps it."""
+    """Check that a list whose items all have the same type keeps it."""
     kinds = {kind(item) for item in items if item is not None}
     if len(kinds) == 1 and value is not None and kind(value) not in kinds:
         raise ToolError(f"Each item of {written(steps)} is {kinds.pop()}, and the value is {kind(value)}.")
@@ -143,7 +143,7 @@ def _check_item(items: list[Any], steps: tuple[str, ...], value: Any) -> None:
 
 def _delete(document: dict[str, Any], steps: tuple[str, ...]) -> None:
     parent, last = follow(document, steps[:-1]), steps[-1]
-    child(parent, last, steps[:-1])  # raises what is missing
+    child(parent, last, steps[:-1])  # raises if it is missing
     if isinstance(parent, list):
         del parent[index(parent, last, steps[:-1])]
     else:
@@ -151,7 +151,7 @@ def _delete(document: dict[str, Any], steps: tuple[str, ...]) -> None:
 
 
 def _check_levels(value: Any, left: int) -> None:
-    """Raises ToolError where a value is nested too deep to be walked; it costs no recursion."""
+    """Raises ToolError if a value is nested too deeply to be walked; does not recurse."""
     level = [value]
     while level:
         if left < 0:

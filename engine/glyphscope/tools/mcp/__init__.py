@@ -1,6 +1,6 @@
-"""Servers of tools that speak the Model Context Protocol: their configuration, their processes, their calls.
+"""Servers of tools that use the Model Context Protocol: their configuration, processes and calls.
 
-Nothing here loads the official SDK, which is an extra, before a server is started.
+The official SDK, which is an extra, is not loaded before a server is started.
 """
 
 from glyphscope.tools.mcp.config import ServerConfig, command_server, read_servers

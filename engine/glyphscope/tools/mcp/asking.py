@@ -1,4 +1,4 @@
-"""Between the SDK's requests for sampling and elicitation and the people who answer them."""
+"""The connection between the SDK's requests for sampling and elicitation and the users who answer them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.questions import MAX_BYTES, MAX_OPEN, Answer, Question, QuestionKind
 
 USER_REJECTED = -1
-"""The code that MCP gives for a request for sampling that the user rejected."""
+"""MCP's error code for a sampling request that the user rejected."""
 
 
 class Asking:
-    """The open requests of one connection. `changed` is called in the loop's thread when there is one more or less."""
+    """The open requests of one connection. `changed` is called in the loop's thread when their number changes."""
 
     def __init__(self, server: str, changed: Callable[[], None]) -> None:
         self._server = server
@@ -39,7 +39,7 @@ class Asking:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """From any thread."""
+        """The open requests. May be called from any thread."""
         return tuple(question for question in self._open.copy().values() if question.is_open)
 
     async def sample(
@@ -67,7 +67,7 @@ class Asking:
         given = (answer.content or {}) if is_form and answer.action == "accept" else None
         try:
             return ElicitResult(action=answer.action, content=given)
-        except ValidationError:  # a nested value: the schema asked for what MCP does not allow
+        except ValidationError:  # a nested value, because the schema violates MCP
             return ErrorData(code=INVALID_REQUEST, message="MCP has no way to send a nested answer.")
 
     async def _ask(self, kind: QuestionKind, params: BaseModel) -> Answer | ErrorData:

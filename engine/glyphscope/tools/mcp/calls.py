@@ -1,4 +1,4 @@
-"""A request to a server, and the replies to it: what the server's thread and its callers in other threads exchange."""
+"""A request to a server and its replies, exchanged between the server's thread and its callers in other threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class About:
 
 @dataclass(frozen=True)
 class CallProgress:
-    """`done` of `total` steps, in any unit of the tool; None: it does not know how many."""
+    """`done` of `total` steps, in a unit of the tool's choice; `total` is None if unknown."""
 
     done: float
     total: float | None
@@ -32,7 +32,7 @@ class CallProgress:
 
 @dataclass(frozen=True)
 class CallResult:
-    """The result as the server sends it, plain JSON; that of a tool may be an error of the tool."""
+    """The result sent by the server, as plain JSON; the result of a tool may be an error of the tool."""
 
     result: dict[str, Any]
 
@@ -45,14 +45,14 @@ class CallFailure:
 
 
 def before_it_answered(why: str, stderr: str) -> str:
-    """The failure of a call whose server ended, as `why` says, with the last line of its standard error."""
+    """The failure message of a call whose server ended: the reason `why`, and the last line of its standard error."""
     last = stderr.rstrip().rpartition("\n")[2].strip()
     return f"{why.rstrip('.')} before it answered." + (f" Its last output: {last[:300]}" if last else "")
 
 
 @dataclass(eq=False)
 class Call:
-    """A request under way. `replies` ends with a `CallResult` or a `CallFailure`, unless its caller no longer waits
+    """A request in progress. `replies` ends with a `CallResult` or a `CallFailure`, unless its caller no longer waits
     (`abandoned`). `scope` cancels it in the server's loop.
     """
 

@@ -1,7 +1,7 @@
-"""The configured servers: the common JSON files, read into one form.
+"""The configured servers: read the common JSON files into one form.
 
 `{"mcpServers": {…}}` (Claude Desktop and many others), `{"servers": {…}}` (VS Code, also inside `"mcp"` in its
-settings), and one bare server. An error affects only its server, and is reported with its place.
+settings), and a single bare server. An error affects only its server, and is reported with its place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 4_000_000
-"""Larger files are rejected: no one has that many servers."""
+"""The maximum file size; larger files are rejected, as no one has that many servers."""
 MOST_ROOTS = 100
 
 Transport: TypeAlias = Literal["stdio", "http"]
@@ -40,8 +40,8 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How one server is started or reached. `env` is added to the few variables that every server gets.
 
-    `disabled` is the file's own word: it is listed, and not started. `roots` are the folders (absolute paths)
-    that are returned when the server lists its roots; they are information, and give it no right.
+    `disabled` (as in the file): it is listed but not started. `roots` are the folders (absolute paths) that are
+    returned when the server lists its roots; they are only information, not permissions.
     """
 
     name: str
@@ -60,19 +60,19 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> str:
-        """The command line exactly, or the address: what a standing permission is bound to. No `env`, no headers."""
+        """The exact command line, or the address, without `env` and headers: the key of a permanent permission."""
         return self.url or shlex.join((self.command, *self.args))
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts hidden in logs: the values of variables and headers; shorter ones would hide plain words."""
+        """Texts to hide in logs: the values of variables and headers, except short ones, which may be plain words."""
         values = {*self.env.values(), *self.headers.values()}
         values |= {value.partition(" ")[2] for value in self.headers.values()}  # `Bearer TOKEN`
         return tuple(sorted((v for v in values if len(v) >= 6), key=len, reverse=True))
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of everything that decides what runs, also of what is not shown: what consent is bound to."""
+        """SHA-256 (hex) of everything that determines what runs, even if it is not shown; consent is bound to it."""
         parts = [
             self.command,
             list(self.args),
@@ -85,7 +85,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The servers of a file that can be used, in its order, and what is wrong with the others."""
+    """The usable servers of a file, in its order, and the problems of the others."""
 
     servers: tuple[ServerConfig, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -106,12 +106,12 @@ def read_servers(source: FilePath | str | bytes) -> ServerFile:
 
 
 def server_entries(source: FilePath | str | bytes) -> dict[str, Any]:
-    """The servers as they are written, by name, to be kept: no `${NAME}` is replaced. Raises ServerError."""
+    """The servers as written, by name, for storing: `${NAME}` is not replaced. Raises ServerError."""
     return _entries(*_document(source))[1]
 
 
 def command_server(words: Sequence[str], name: str = "") -> ServerConfig:
-    """The server of a command line, or of an address; named after its program."""
+    """The server of a command line or an address, named after its program."""
     if not words:
         raise ServerError(
             "There is no command.", hint="Give the command that starts the server, or its address."
@@ -131,7 +131,7 @@ def command_server(words: Sequence[str], name: str = "") -> ServerConfig:
 def _short_name(words: Sequence[str]) -> str:
     """The name of an unnamed server: its host, its program, or the program that a launcher starts."""
     if "://" in words[0]:
-        with suppress(ValueError):  # of an invalid address, which is reported where it is read
+        with suppress(ValueError):  # an invalid address, which is reported when it is read
             return urlsplit(words[0]).hostname or "server"
     program = FilePath(words[0]).name
     if _LAUNCHER.fullmatch(program):
@@ -140,7 +140,7 @@ def _short_name(words: Sequence[str]) -> str:
 
 
 def _document(source: FilePath | str | bytes) -> tuple[Any, str]:
-    """The JSON document, and where it is. Raises ServerError."""
+    """The JSON document and its location. Raises ServerError."""
     where = str(source) if isinstance(source, FilePath) else ""
     text = (
         read_file(source, MAX_BYTES, "a file of servers", pipes=True, error=ServerError)
@@ -157,7 +157,7 @@ def _document(source: FilePath | str | bytes) -> tuple[Any, str]:
 
 
 def _entries(document: Any, where: str) -> tuple[Path, dict[str, Any]]:
-    """The servers, and where they are in the document."""
+    """The servers and their path in the document."""
     if isinstance(document, dict):
         inner = document.get("mcp")
         for path, holder in (((), document), (("mcp",), inner)):
@@ -185,7 +185,7 @@ def _guess(document: dict[str, Any]) -> str:
 
 
 class _Entry:
-    """Reads one server, and keeps what is wrong with it."""
+    """Reads one server and collects its problems."""
 
     def __init__(self, name: str, at: Path) -> None:
         self._name = name
@@ -279,7 +279,7 @@ class _Entry:
         return tuple(dict.fromkeys(found))
 
     def _plain(self, value: str, path: Path) -> str:
-        """A text that is shown before it runs, so it stays as it is written."""
+        """A text that is shown before it runs, and so is not changed."""
         if "\0" in value:
             self._report(path, "A command line has no NUL characters.")
         if found := _OTHER_VARIABLE.search(value):
@@ -304,7 +304,7 @@ class _Entry:
         return found
 
     def _filled(self, value: str, path: Path) -> str:
-        """The value with `${NAME}`, `${env:NAME}` and `${NAME:-default}` replaced from our own environment."""
+        """The value with `${NAME}`, `${env:NAME}` and `${NAME:-default}` replaced from this process's environment."""
 
         def replacement(found: re.Match[str]) -> str:
             default: str | None = found[2]

@@ -1,7 +1,7 @@
 """One run of a server, from its start to its end: the SDK's session in the event loop of the server's own thread.
 
 The SDK negotiates, numbers requests and routes answers. Lists and results are read as plain JSON instead of with the
-SDK's models, which reject a whole list for one invalid tool, and a whole answer for one invalid item.
+SDK's models, which reject a whole list because of one invalid tool, and a whole answer because of one invalid item.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ from glyphscope.tools.mcp.process import ServerProcess
 from glyphscope.tools.mcp.stdio import Pipes
 
 _LISTS_APART = 1.0
-"""Seconds between two requests of a list, for a server that reports changes all the time."""
+"""Minimum seconds between two requests for a list, for servers that constantly report changes."""
 _MOST_ROUNDS = 10
-"""The most requests for input in answer to one request."""
+"""The maximum number of requests for input in reply to one request."""
 _GOODBYE = 1.0
-"""Seconds for the end of an HTTP session."""
+"""Maximum seconds for ending an HTTP session."""
 _ENDED_HERE, _SESSION_GONE = "Connection closed", "Session terminated"
 """The SDK's messages for a connection that ended, and for a session that the server no longer knows."""
 _NO_REGISTRATION = (
@@ -80,7 +80,7 @@ for _name in ("mcp", "client", "httpx2"):  # without a handler, logging would wr
 class Connection:
     """One connection: `run` it in an event loop; `submit` calls to it from any thread.
 
-    The callbacks, `updated` with the URI of a resource, are called in the loop's thread. Without `asked`, the server is
+    The callbacks are called in the loop's thread, `updated` with the URI of a resource. Without `asked`, the server is
     not offered sampling and elicitation.
     """
 
@@ -116,51 +116,51 @@ class Connection:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._jobs: asyncio.Queue[Call | None] = asyncio.Queue()  # calls to make; None ends the connection
         self._life: anyio.CancelScope | None = None  # of the whole run
-        # set when that list is to be read again
+        # set when that list must be read again
         self._stale = {kind: asyncio.Event() for kind in ("tools", "resources", "prompts")}
         self._roots_changed = asyncio.Event()
         self._listening = Listening(self._reread)
         self._offers = Offers()
         self._is_ready = False
         self.is_modern = False
-        """Whether it speaks a version of 2026-07-28 or later: without `logging/setLevel` and `resources/subscribe`."""
+        """Whether it uses version 2026-07-28 or later, which lacks `logging/setLevel` and `resources/subscribe`."""
         self._lost = ""  # why the server ended by itself
         self.stopping = False
 
     # from any thread
 
     def submit(self, call: Call) -> None:
-        """Make a call; its answers come to `call.replies`. Raises RuntimeError once the loop has ended."""
+        """Make a call; its replies are put into `call.replies`. Raises RuntimeError once the loop has ended."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._jobs.put_nowait, call)
 
     def abandon(self, call: Call) -> None:
-        """Stop waiting for a call: the server is notified that it is cancelled."""
+        """Stop waiting for a call, and notify the server that it is cancelled."""
         self._in_loop(_abandon, call)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
-        """Change the folders that answer `roots/list`; the server is notified."""
+        """Change the folders returned for `roots/list`, and notify the server."""
         self._roots = roots
         self._in_loop(self._roots_changed.set)
 
     def listen_to(self, uris: tuple[str, ...]) -> None:
-        """Change the resources whose updates a server of 2026-07-28 and later is to report."""
+        """Change the resources whose updates a server of 2026-07-28 and later should report."""
         self._in_loop(self._listening.subscribe, uris)
 
     def stop(self) -> None:
-        """End the run, in less than 2 seconds."""
+        """End the run within 2 seconds."""
         self.stopping = True
         if self._life is not None:
             self._in_loop(self._stop)
 
     def _in_loop(self, do: Callable[..., object], *arguments: object) -> None:
-        """Schedule a function in the loop; nothing to do if that has ended."""
+        """Schedule a function in the loop; does nothing if the loop has ended."""
         if self._loop is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(do, *arguments)
 
     def kill(self) -> None:
-        """Kill the process, where its thread does not end it."""
+        """Kill the process, if its thread does not end it."""
         if self._process is not None:
             self._process.kill()
 
@@ -176,9 +176,9 @@ class Connection:
         self._jobs.put_nowait(None)
 
     async def run(self, seconds: float) -> None:
-        """Run until the server ends or is stopped. It has `seconds` to get ready.
+        """Run until the server ends or is stopped. It has `seconds` to become ready.
 
-        Raises ServerError for a server that does not get ready, and for one that ends by itself.
+        Raises ServerError if the server does not become ready, or ends by itself.
         """
         self._loop = asyncio.get_running_loop()
         if self._signs_in:
@@ -209,17 +209,17 @@ class Connection:
             yield streams
 
     def _ended(self) -> None:
-        """The process ended, or closed its output."""
+        """Handle the end of the process or of its output."""
         assert self._process is not None
         self._lose(f"The server {self._process.ending or 'closed its standard output'}.")
 
     def _lose(self, why: str) -> None:
-        """End the connection, as the server ended by itself; the first reason is reported."""
+        """End the connection because the server ended by itself; the first reason is reported."""
         self._lost = self._lost or why
         self._jobs.put_nowait(None)
 
     async def _serve_calls(self, streams: TransportStreams, seconds: float) -> None:
-        """Open the session, list the tools, then make calls until a None comes."""
+        """Open the session, list the tools, then make calls until None is received."""
         dispatcher = JSONRPCDispatcher(*streams)
         who = Implementation(name="glyphscope", version=version("glyphscope"))
         async with ClientSession(
@@ -279,7 +279,7 @@ class Connection:
             first = error.errors(include_url=False, include_input=False)[0]
             place = "/".join(map(str, first["loc"]))
             problem = f"The server's answer to `initialize` is not MCP: {place}: {first['msg']}."
-        except RuntimeError as error:  # raised by the SDK for a version that it does not know
+        except RuntimeError as error:  # raised by the SDK for an unknown version
             problem = f"{error}."
         if problem:
             raise self._error(problem)
@@ -296,7 +296,7 @@ class Connection:
     async def _negotiate(self, session: ClientSession) -> None:
         """`initialize`, the handshake of versions before 2026-07-28; if the server rejects it, `discover`.
 
-        In this order, as older servers may not answer, or exit, after another first message.
+        The order matters: after another first message, older servers may not answer, or may exit.
         """
         try:
             await session.initialize()
@@ -347,7 +347,7 @@ class Connection:
         self._listed(await self._list(ask))
 
     async def _list_kind(self, ask: Ask, kind: str) -> None:
-        """Read the lists of resources and of their templates, or that of prompts."""
+        """Read the lists of resources and of their templates, or the list of prompts."""
         problems: list[str] = []
         for name, method, key, what in LISTS[kind]:
             reader = OfferReader(what)
@@ -357,7 +357,7 @@ class Connection:
                 # templates are optional, and a server without them may not know the method
                 problem = "" if what == "template" and "-32601" in str(error) else f"{method}: {error}"
             problems += [*reader.problems, *([problem] if problem else [])]
-            if reader.offers or not problem:  # else keep the old list
+            if reader.offers or not problem:  # otherwise keep the old list
                 read: dict[str, Any] = {name: reader.offers}
                 self._offers = replace(self._offers, **read)
         others = (p for p in self._offers.problems if not p[0].startswith(kind))
@@ -396,7 +396,7 @@ class Connection:
     async def _complete(
         self, session: ClientSession, ask: Ask, call: Call, options: CallOptions
     ) -> dict[str, Any]:
-        """The result. Since 2026-07-28 a server may ask for input instead, and gets the request again with it."""
+        """The result. Since 2026-07-28, a server may ask for input instead; the request is then repeated with it."""
         params = call.params
         for _round in range(_MOST_ROUNDS):
             result = await ask(call.method, dict(params), {**options})
@@ -422,7 +422,7 @@ class Connection:
         raise MCPError(code=LOCAL_ERROR, message=f"The server asked for input {_MOST_ROUNDS} times.")
 
     def _words(self, error: MCPError) -> str:
-        """The message of an error, with its code if it is the server's own."""
+        """The message of an error, with its code if the server sent it."""
         if error.code == CONNECTION_CLOSED and self._lost:
             return before_it_answered(self._lost, self._stderr.text)
         message = self._log.hide(error.message).strip()[:1_000] or "an error without a message"
@@ -431,7 +431,7 @@ class Connection:
         return message if error.code == LOCAL_ERROR else f"{message} (code {error.code})"
 
     def _failure(self, error: BaseException) -> ServerError:
-        """The error of a run: of a group of exceptions, the ServerError in it, or the first."""
+        """The error of a run; for a group of exceptions, the ServerError in it, or the first exception."""
         while isinstance(error, BaseExceptionGroup):
             error = next((e for e in error.exceptions if isinstance(e, ServerError)), error.exceptions[0])
         if isinstance(error, ServerError):
@@ -446,17 +446,17 @@ class Connection:
 
     @property
     def needs_sign_in(self) -> bool:
-        """Whether the server rejected it because a sign-in is missing, which this program can make."""
+        """Whether the server rejected the connection because of a missing sign-in that this program supports."""
         has_header = any(name.lower() == "authorization" for name in self._config.headers)
         return self._refusals.last.startswith("HTTP 401") and not has_header
 
     @property
     def unsaved(self) -> str:
-        """Why the sign-in is not stored; "" if it is."""
+        """The reason why the sign-in is not stored; "" if it is stored."""
         return self._signing.unsaved if self._signing is not None else ""
 
     def _error(self, message: str, hint: str = "") -> ServerError:
-        """The sign-in's problem if it has one, else that message; without a `hint`, one by the connection's state."""
+        """The sign-in's problem, if any, else the message; without `hint`, a hint for the state of the connection."""
         if self._signing is not None and self._signing.problem is not None:
             return self._signing.problem
         return ServerError(
@@ -480,7 +480,7 @@ class Connection:
 
 
 async def _repeat(changed: asyncio.Event, act: Callable[[], Awaitable[None]]) -> None:
-    """Call `act` after each change, at most once in `_LISTS_APART` seconds."""
+    """Call `act` after each change, at most once per `_LISTS_APART` seconds."""
     while True:
         await changed.wait()
         changed.clear()

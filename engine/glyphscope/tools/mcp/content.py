@@ -1,4 +1,4 @@
-"""A server's answer to a call, read item by item: an invalid one does not affect the others."""
+"""A server's answer to a call, read item by item: an invalid item does not affect the others."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from glyphscope.tools.source import Outcome
 from glyphscope.validation.checker import Checker
 
 _LONGEST_MESSAGE = 300
-"""Characters of an error of a tool, or of its schema."""
+"""The maximum length of an error message of a tool or its schema, in characters."""
 _MOST_FINDINGS = 20
 _NO_REASON = "The tool reported an error without a message."
 
 
 class OutputSchema:
-    """The output schema of a tool, checked by the engine whose patterns cannot hang.
+    """The output schema of a tool, checked with an engine whose patterns cannot hang.
 
-    Raises ValueError, with the first error, for a schema that cannot be used.
+    Raises ValueError, with the first error, for an unusable schema.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -41,7 +41,7 @@ class OutputSchema:
         self._checker = Checker(normalise(copy))
 
     def problems(self, value: Any) -> tuple[str, ...]:
-        """Where `value` breaks it: JSON Pointer and reason, the first few."""
+        """The first few places where `value` violates the schema: JSON Pointer and reason."""
         try:
             errors = self._checker.errors(value, _MOST_FINDINGS)
         except RecursionError:
@@ -52,7 +52,7 @@ class OutputSchema:
 
 
 def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
-    """The outcome of a `tools/call` that was answered: `tool` where the answer says that the tool failed."""
+    """The outcome of an answered `tools/call`; its fault is `tool` if the answer reports that the tool failed."""
     if result.get("resultType", "complete") != "complete":
         return Outcome(
             fault="protocol",
@@ -78,7 +78,7 @@ def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
 
 
 def read_resource(result: dict[str, Any], uri: str) -> Outcome:
-    """The outcome of a `resources/read` of that URI, with what does not fit its own declaration as `findings`."""
+    """The outcome of a `resources/read` of that URI; deviations from its declaration are `findings`."""
     items = result.get("contents")
     if not isinstance(items, list):
         return Outcome(fault="protocol", message="The result's `contents` is not a list.")
@@ -90,7 +90,7 @@ def read_resource(result: dict[str, Any], uri: str) -> Outcome:
 
 
 def read_prompt(result: dict[str, Any]) -> Outcome:
-    """The outcome of a `prompts/get`: a piece for each message, and `roles` in the same order."""
+    """The outcome of a `prompts/get`: one piece per message, and `roles` in the same order."""
     messages = result.get("messages")
     if not isinstance(messages, list):
         return Outcome(fault="protocol", message="The result's `messages` is not a list.")
@@ -118,12 +118,12 @@ def _misdeclared(piece: ToolContent) -> str:
 
 
 def content_bytes(content: ToolContent) -> bytes:
-    """The bytes of a file of this piece: its binary data, else its text in UTF-8."""
+    """The bytes for saving this piece to a file: its binary data, or its text in UTF-8."""
     return content.data or content.text.encode("utf-8", "replace")
 
 
 def read_item(item: Any) -> ToolContent:
-    """One item of a content list; one of an unknown kind is text, its JSON."""
+    """One item of a content list; an item of an unknown kind becomes text, its JSON."""
     kind = item.get("type") if isinstance(item, dict) else None
     match kind:
         case "text" if isinstance(item.get("text"), str):
@@ -166,6 +166,6 @@ def _string(item: dict[str, Any], key: str) -> str:
 
 
 def size_of(item: dict[str, Any]) -> int:
-    """The `size` in bytes that it declares; 0 for none."""
+    """The declared `size` in bytes; 0 if there is none."""
     size = item.get("size")
     return size if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63 else 0

@@ -1,8 +1,8 @@
-"""The filter between a server's output and the SDK: it passes expected answers, and few other messages at a time.
+"""The filter between a server's output and the SDK: it passes expected answers, and limits the rate of other messages.
 
 The SDK starts a task for every message other than an answer, and reads lines of any length; a server that floods its
-output would fill the memory. Blocked messages are counted and logged. If one was the answer to a request, the request
-gets an error instead, so no caller waits for ever.
+output would fill the memory. Blocked messages are counted and logged. If a blocked message was the answer to a request,
+the request gets an error instead, so that no caller waits forever.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from glyphscope.tools.mcp.lines import MAX_LINE, Line
 from glyphscope.tools.mcp.log import ProtocolLog
 
 LOCAL_ERROR = -31_999
-"""The code of an error that no server sent: outside of what JSON-RPC and MCP use."""
+"""The code of an error that was not sent by a server, outside the ranges of JSON-RPC and MCP."""
 
 _TO_SDK = frozenset(
     {
@@ -41,38 +41,38 @@ _TO_SDK = frozenset(
         "notifications/prompts/list_changed",
     }
 )
-"""Notifications that the SDK gets; all others are only logged."""
+"""Notifications that are passed to the SDK; all others are only logged."""
 _RATE, _BURST = 50.0, 200.0
-"""Messages other than answers that pass: so many a second, and so many at once."""
+"""The limits for messages other than answers: per second, and at once."""
 _ID_FIRST = re.compile(
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})\s*,'
 )
 _ID_LAST = re.compile(
     rb',\s*"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z'
 )
-"""The id of a message that cannot be decoded, at its beginning and at its end."""
+"""The id of an undecodable message, at its beginning and at its end."""
 
 
 class _Envelope(msgspec.Struct):
-    """The members by which a message is an answer, a request or a notification."""
+    """The members that distinguish answers, requests and notifications."""
 
     method: str | None = None
     id: int | str | None = None
 
 
 class Guard:
-    """Filters incoming messages; it is given the outgoing ones, to know which answers are expected."""
+    """Filters incoming messages; outgoing messages are passed to it, so that it knows the expected answers."""
 
     def __init__(self, log: ProtocolLog) -> None:
         self._log = log
-        self._waiting: dict[str, int | str] = {}  # the ids of requests without an answer, by their text
+        self._waiting: dict[str, int | str] = {}  # the ids of unanswered requests, by their text
         self._room = _BURST  # messages that may pass now
         self._at = time.monotonic()  # when that was counted
         self.first_rambling = ""
-        """The first line that is not JSON, printed by servers that log to standard output."""
+        """The first line that is not JSON; some servers log to standard output."""
 
     def sent(self, message: JSONRPCMessage) -> str:
-        """A message goes out: its JSON."""
+        """Record an outgoing message. Returns its JSON."""
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
         method, id = getattr(message, "method", ""), getattr(message, "id", None)
         if method and id is not None:
@@ -95,7 +95,7 @@ class Guard:
         return self._answer(line, envelope.id)
 
     def admits(self, message: JSONRPCMessage) -> bool:
-        """Whether a message that is already read may pass; logs it in either case."""
+        """Whether an already decoded message may pass; logs it in either case."""
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
         match message:
             case JSONRPCRequest() | JSONRPCNotification():
@@ -113,12 +113,12 @@ class Guard:
         except ValidationError as error:
             self._log.add("dropped", line.data, method=method, note=_reason(error))
             return []
-        if isinstance(message, JSONRPCResponse | JSONRPCError):  # it has a method, and a result too
+        if isinstance(message, JSONRPCResponse | JSONRPCError):  # it has both a method and a result
             return self._answer(line, id)
         return [SessionMessage(message)]
 
     def _pass(self, text: str | bytes, method: str, id: int | str | None, size: int) -> bool:
-        if id is None and method not in _TO_SDK:  # logged for people only
+        if id is None and method not in _TO_SDK:  # only logged, for users
             self._log.add("received", text, method=method, size=size)
             return False
         now = time.monotonic()
@@ -149,7 +149,7 @@ class Guard:
         return [SessionMessage(message)]
 
     def _no_message(self, line: Line, why: str) -> list[SessionMessage]:
-        """It may still be the answer to something, and broken: whoever waits for that gets an error."""
+        """Handle a line that is not a message: if it is a broken answer, its request gets an error."""
         if found := self._find(line.data, line.data[-4096:]):
             return [self._refuse(line, found, f"The server's answer is not JSON-RPC: {why}.")]
         self._log.add("dropped", line.data, note="not a JSON-RPC message")
@@ -166,14 +166,14 @@ class Guard:
         if not line.data.lstrip().startswith(b"{"):
             self._log.add("dropped", line.data, size=line.size, note="not a JSON-RPC message, and too long")
             return []
-        waiting = list(self._waiting.values())  # whose answer it was is not known
+        waiting = list(self._waiting.values())  # the request is unknown
         self._waiting.clear()
         if not waiting:
             self._log.add("dropped", line.data, size=line.size, note="too long")
         return [self._refuse(line, each, message) for each in waiting]
 
     def _find(self, head: bytes, tail: bytes) -> int | str | None:
-        """The request that a text answers which cannot be read, by the beginning or the end of it."""
+        """The request answered by an unreadable text, found at its beginning or end."""
         found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
         return self._waiting.pop(found[1].decode("utf-8", "replace").strip('"'), None) if found else None
 

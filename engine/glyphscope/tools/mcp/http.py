@@ -1,4 +1,4 @@
-"""A server at an address: the SDK's own transport over HTTP, with bounds for what it reads, and logged."""
+"""A server at an address: the SDK's HTTP transport, with bounded reading and a log."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from glyphscope.tools.mcp.log import ProtocolLog
 from glyphscope.tools.mcp.oauth import SigningIn
 
 _SECONDS = 30.0
-"""Time for connecting and for sending."""
+"""Maximum seconds for connecting and for sending."""
 
 
 class Refusals:
-    """The status of the last answer over HTTP, where it was a refusal: the SDK says only that there was one."""
+    """The HTTP status of the last answer if it was an error, of which the SDK reports only the existence."""
 
     def __init__(self) -> None:
         self.last = ""
@@ -34,13 +34,13 @@ class Refusals:
 async def http_streams(
     config: ServerConfig, guard: Guard, log: ProtocolLog, refusals: Refusals, signing: SigningIn
 ) -> AsyncIterator[TransportStreams]:
-    """Callers bound the wait for an answer; only connecting and sending are bounded here.
+    """Callers limit the wait for an answer; only connecting and sending have time limits here.
 
-    A body has at most MAX_LINE bytes; in a stream of events each event has that bound.
+    A body has at most MAX_LINE bytes; in a stream of events, the limit applies to each event.
     """
 
     async def bound_body(response: httpx2.Response) -> None:
-        """Notes an error status of the server's address, and bounds the body."""
+        """Note an error status of the server's address, and limit the body."""
         if response.request.method == "POST" and str(response.request.url) == str(httpx2.URL(config.url)):
             status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
             refusals.last = status if response.status_code >= 400 else ""
@@ -64,7 +64,7 @@ async def http_streams(
 
 
 class _BoundedBody(httpx2.AsyncByteStream):
-    """The body of an answer: its bytes are counted; at most `limit` of them are read. Encoded ones are errors."""
+    """The body of an answer, of which at most `limit` bytes are read. Encoded bodies are errors."""
 
     def __init__(
         self, inner: httpx2.AsyncByteStream, log: ProtocolLog, limit: int | None, encoded: bool
@@ -90,7 +90,7 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
 
 class _GuardedReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """The stream that the SDK reads: the messages that the guard admits."""
+    """The stream that the SDK reads: messages admitted by the guard."""
 
     def __init__(self, inner: ReadStream[SessionMessage | Exception], guard: Guard) -> None:
         self._inner = inner
@@ -111,7 +111,7 @@ class _GuardedReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
 
 
 class _GuardedSendStream(ObjectSendStream[SessionMessage]):
-    """The stream that the SDK writes: the guard sees each message first."""
+    """The stream that the SDK writes: each message first passes the guard."""
 
     def __init__(self, inner: WriteStream[SessionMessage], guard: Guard) -> None:
         self._inner = inner

@@ -1,16 +1,16 @@
-"""From the bytes of a pipe to lines, in bounded memory: of a line that is too long only its two ends are kept."""
+"""Split the bytes of a pipe into lines, in bounded memory: of overlong lines, only the two ends are kept."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 MAX_LINE = 32_000_000
-"""Bytes of one message; a larger one is reported, not read."""
+"""The maximum bytes of one message; larger ones are reported, not read."""
 _ENDS = 4 * 1024
 
 
 class Line(NamedTuple):
-    """A whole line without its end; or, of one that is too long, its beginning (`data`) and its `tail`."""
+    """A whole line without its line end or, if it is too long, its beginning (`data`) and its `tail`."""
 
     data: bytes
     size: int
@@ -19,19 +19,19 @@ class Line(NamedTuple):
 
 
 class Lines:
-    """Feed it what was read."""
+    """Splits the fed bytes into lines."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
         self._begin()
 
     def _begin(self) -> None:
-        self._kept = bytearray()  # the line so far; of one that is too long, its beginning
+        self._kept = bytearray()  # the line so far; if it is too long, its beginning
         self._tail = b""
         self._size = 0
 
     def feed(self, data: bytes) -> list[Line]:
-        """The lines that end in `data`; blank ones are left out."""
+        """The lines that end in `data`, without blank ones."""
         first, *others = data.split(b"\n")
         self._grow(first)
         found = []

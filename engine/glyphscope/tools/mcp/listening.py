@@ -1,4 +1,4 @@
-"""Notifications of a server of 2026-07-28 and later, which sends none that it was not asked for."""
+"""Notifications of servers of 2026-07-28 and later, which send only requested ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mcp_types import METHOD_NOT_FOUND
 
 _KINDS = ("tools", "prompts", "resources")
 _LONGEST_WAIT = 60.0
-"""Seconds before another attempt after several that failed."""
+"""The maximum wait, in seconds, before another attempt after several failed ones."""
 
 
 class Listening:
-    """Keeps one `subscriptions/listen` request open. In the loop's thread.
+    """Keeps one `subscriptions/listen` request open, in the loop's thread.
 
-    What arrives goes to the message handler of the session, as the notifications of older servers do. `reopened` is
-    called after a stream was opened again: what changed meanwhile was not reported.
+    Received notifications go to the session's message handler, like those of older servers. `reopened` is called after
+    a stream was opened again, because changes in between were not reported.
     """
 
     def __init__(self, reopened: Callable[[], None]) -> None:
@@ -29,14 +29,14 @@ class Listening:
         self._open: anyio.CancelScope | None = None
 
     def subscribe(self, uris: Iterable[str]) -> None:
-        """The resources whose updates are wanted."""
+        """Set the resources whose updates are requested."""
         self._uris = tuple(uris)
         self._changed.set()
         if self._open is not None:
             self._open.cancel()
 
     async def run(self, session: ClientSession, features: tuple[str, ...]) -> None:
-        """Until it is cancelled, or the server does not know the request."""
+        """Run until cancelled, or until the server rejects the request as unknown."""
         tools, prompts, resources = (f"{kind}/listChanged" in features for kind in _KINDS)
         wait, opened = 1.0, False
         while True:
@@ -66,6 +66,6 @@ class Listening:
                 pass
             finally:
                 self._open = None
-            if not self._changed.is_set():  # else other resources are wanted at once
+            if not self._changed.is_set():  # otherwise request the other resources at once
                 await anyio.sleep(wait)
                 wait = min(2 * wait, _LONGEST_WAIT)

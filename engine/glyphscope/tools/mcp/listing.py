@@ -1,6 +1,6 @@
-"""A server's tools as it lists them, one by one, and the differences between two lists.
+"""A server's list of tools, read one by one, and the differences between two lists.
 
-A tool that cannot be used is reported, and the others are kept.
+Unusable tools are reported; the others are kept.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from glyphscope.tools.mcp.content import OutputSchema
 
 _MOST_PROBLEMS = 5
 _MOST_LINES = 20_000
-"""Of the two descriptions of one tool that are compared line by line; longer ones are shown one after the other."""
+"""The maximum length of two descriptions of a tool for a comparison by line; longer ones are shown in sequence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolProblem:
-    """The problem of one tool. `usable`: it can be called, but its answers are not checked."""
+    """A problem of one tool. `usable`: it can be called, but its answers are not checked."""
 
     tool: str
     message: str
@@ -32,7 +32,7 @@ class ToolProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The usable tools, their annotations, and problems; `problem` is that of the list as a whole."""
+    """The usable tools, their annotations, and problems; `problem` concerns the list as a whole."""
 
     tools: tuple[Tool, ...] = ()
     claims: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Listing:
 
 
 class ListReader:
-    """Reads the entries as the pages come."""
+    """Reads the entries as the pages arrive."""
 
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
@@ -110,7 +110,7 @@ def _words(error: RegistryError) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolChanges:
-    """Names of tools in the order of the lists; `changed` also for another annotation. `at` is seconds since 1970."""
+    """Names of tools in the order of the lists; `changed` includes changed annotations. `at` is seconds since 1970."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class ToolChanges:
         return bool(self.added or self.removed or self.changed)
 
     def difference(self) -> str:
-        """The tools that differ, as a unified difference of their JSON."""
+        """The differences as a unified diff of the tools' JSON."""
         parts = []
         for name in (*self.removed, *self.changed, *self.added):
             before, after = (_lines(side.get(name)) for side in (self.before, self.after))
@@ -152,7 +152,7 @@ def tool_changes(before: Listing, after: Listing) -> ToolChanges:
 
 
 def _described(listing: Listing) -> dict[str, Any]:
-    """Of each tool what its server says of it."""
+    """The server's description of each tool."""
     return {
         tool.name: {
             "description": tool.description,

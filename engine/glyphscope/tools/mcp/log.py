@@ -1,4 +1,4 @@
-"""The wire log for people: the last messages, shortened, and without the secrets of the configuration."""
+"""The protocol log for users: the last messages, shortened, without the secrets of the configuration."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ import msgspec
 from glyphscope.text.shorten import shorten
 
 KEPT = 1_000
-"""Messages that are kept."""
+"""The number of messages kept."""
 TEXT_LIMIT = 8 * 1024
-"""Characters of a message that are kept."""
+"""The number of characters kept of a message."""
 WHOLE_LIMIT = 2_000_000
-"""Characters of a message of which `Entry.whole` has all."""
+"""The maximum length, in characters, of a message that `Entry.whole` has completely."""
 WHOLE_BUDGET = 32_000_000
-"""Characters of all of them; beyond that the oldest are cut."""
+"""The total characters of complete messages; beyond that, the oldest are cut."""
 _RUN, _LOG_RUN = 20, 200
-"""Messages of one kind in a row that are kept, of those without an id; the second for a server's log messages."""
+"""The number of consecutive messages kept of one kind without an id; the second for a server's log messages."""
 STDERR_LINES = 200
 STDERR_LINE = 2_000
-"""Lines of standard error that are kept, and characters of each."""
+"""The number of lines of standard error that are kept, and of characters of each line."""
 HIDDEN = "•••"
 
 Direction: TypeAlias = Literal["sent", "received", "dropped"]
-"""`dropped`: it came, and was not passed on; `note` says why."""
+"""`dropped`: it was received but not passed on; `note` gives the reason."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One message. `time` is seconds since 1970; `size` its bytes; `text` its JSON, at most TEXT_LIMIT characters.
 
-    `whole` is all of its JSON where `text` is only the beginning and the log still has it, otherwise empty.
-    `method` is empty for answers; `id` is the request's, as text, and empty for notifications. `more` counts those
-    of the same kind that came at once after it and are not kept: a flood does not wash the others away.
+    `whole` is its complete JSON if `text` is only the beginning and the log still has it, otherwise empty.
+    `method` is empty for answers; `id` is the request's id as text, empty for notifications. `more` counts messages of
+    the same kind directly after it that are not kept, so that a flood does not displace other messages.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProtocolLog:
-    """The last messages of a server. From any thread."""
+    """The last messages of a server. Thread-safe."""
 
     def __init__(self, secrets: tuple[str, ...] = ()) -> None:
         self._secrets = secrets
@@ -62,7 +62,7 @@ class ProtocolLog:
         self.received_bytes = 0
         self.dropped = 0
         self.added: Callable[[], None] | None = None
-        """Called in the server's thread when there is something new, and not again before `entries` was read."""
+        """Called in the server's thread when there are new entries, but not again before `entries` was read."""
         self._notified = False
         self._kind: tuple[str, str, str] | None = None
         self._run = 0
@@ -77,7 +77,7 @@ class ProtocolLog:
             return tuple(self._entries)
 
     def _settle(self) -> None:
-        """The last entry says how many were only counted."""
+        """Add the number of messages that were only counted to the last entry."""
         if self._more:
             self._entries.append(
                 msgspec.structs.replace(last := self._entries.pop(), more=last.more + self._more)
@@ -94,7 +94,7 @@ class ProtocolLog:
         size: int | None = None,
         note: str = "",
     ) -> None:
-        """`size` is given where `text` is only a part of the message."""
+        """Add a message. `size` is given if `text` is only part of it."""
         with self._lock:
             self._count += 1
             if direction == "dropped":
@@ -125,7 +125,7 @@ class ProtocolLog:
             self.added()
 
     def _all_of(self, text: str | bytes) -> str:
-        """A long message without secrets; "" for a short one, and for one that is too long."""
+        """A long message without secrets; "" for a short or overlong message."""
         if not TEXT_LIMIT < len(text) <= WHOLE_LIMIT:
             return ""
         return self.hide(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
@@ -139,12 +139,12 @@ class ProtocolLog:
                 return
 
     def hide_also(self, secrets: Iterable[str]) -> None:
-        """More secrets; shorter ones would blot out plain words."""
+        """Hide more secrets, except short ones, which may be plain words."""
         known = {*self._secrets, *(secret for secret in secrets if len(secret) >= 6)}
         self._secrets = tuple(sorted(known, key=len, reverse=True))
 
     def cut(self, text: str | bytes) -> str:
-        """The text's beginning, with the secrets blotted out before anything is cut off."""
+        """The text's beginning; secrets are hidden before the text is cut."""
         reach = TEXT_LIMIT + max(map(len, self._secrets), default=0)
         if isinstance(text, bytes):
             text = text[: 4 * reach].decode("utf-8", "replace")
@@ -160,7 +160,7 @@ class ProtocolLog:
 
 
 class StderrRing:
-    """The last lines that a process printed as errors."""
+    """The last lines that a process printed to standard error."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         self._hide = hide
@@ -169,7 +169,7 @@ class StderrRing:
 
     def feed(self, data: bytes) -> None:
         *lines, rest = (self._open + data).split(b"\n")
-        self._open = rest[: 4 * STDERR_LINE]  # of a line that never ends, the beginning is kept
+        self._open = rest[: 4 * STDERR_LINE]  # only the beginning of an endless line is kept
         for line in lines[-STDERR_LINES:]:
             self._lines.append(self._shown(line))
 

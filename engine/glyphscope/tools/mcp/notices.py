@@ -10,13 +10,13 @@ from glyphscope.tools.mcp.log import Entry
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVELS: tuple[str, ...] = get_args(LogLevel)
-"""From the least severe to the most."""
+"""In order of increasing severity."""
 METHOD = "notifications/message"
 
 
 @dataclass(frozen=True)
 class LogMessage:
-    """`level` is empty if the server sends another than MCP's; `more` counts those that came at once after it."""
+    """`level` is empty if the server sends an unknown level; `more` counts the messages directly after it."""
 
     level: str
     logger: str
@@ -24,12 +24,12 @@ class LogMessage:
     more: int = 0
 
     def reaches(self, least: str) -> bool:
-        """Whether it is at least that severe; one with an unknown level always is."""
+        """Whether it is at least that severe; True for an unknown level."""
         return not self.level or not least or LEVELS.index(self.level) >= LEVELS.index(least)
 
 
 def log_message(entry: Entry) -> LogMessage | None:
-    """The log message of an entry; None for other messages and for one that cannot be read."""
+    """The log message of an entry; None for other messages and unreadable ones."""
     if entry.method != METHOD or entry.direction == "sent":
         return None
     try:

@@ -1,7 +1,7 @@
-"""Signing in at a server with OAuth: the SDK's own client, a loopback address for the redirect, and the keyring.
+"""Sign in to a server with OAuth: the SDK's client, a loopback address for the redirect, and the keyring.
 
-The browser is opened by who starts the server, never from here; without somebody who can open one only a sign-in that
-is stored is used, and renewed.
+The code that starts the server opens the browser, never this module; if there is no way to open one, only a stored
+sign-in is used and renewed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from glyphscope.tools.mcp.tokens import expiry, store, stored
 _Model = TypeVar("_Model", bound=BaseModel)
 
 SIGN_IN_SECONDS = 300.0
-"""Time for a person to sign in."""
+"""The time limit for the user to sign in."""
 _PATH = "/callback"
 _MOST_REQUEST = 16 * 1024
 _REQUEST_SECONDS = 5.0
@@ -44,9 +44,9 @@ _FAILED = "Signing in failed. Return to Glyphscope."
 
 
 class SigningIn:
-    """The sign-in of one connection. `open` shows an address to a person; None where there is no one to ask.
+    """The sign-in of one connection. `open` shows an address to the user; None if there is no user to ask.
 
-    `problem` is why it failed; `unsaved` why it is not kept.
+    `problem` is the reason for a failure; `unsaved` the reason why it is not stored.
     """
 
     def __init__(self, config: ServerConfig, log: ProtocolLog, open: Callable[[str], None] | None) -> None:
@@ -63,12 +63,12 @@ class SigningIn:
 
     @property
     def is_needed(self) -> bool:
-        """Whether requests are signed: who configured the header has another way."""
+        """Whether requests are signed; not if the configuration already has the header."""
         return not self._has_header and (self._open is not None or bool(self._stored))
 
     @asynccontextmanager
     async def auth(self) -> AsyncIterator[httpx2.Auth | None]:
-        """The authentication of the client's requests; None where they need none."""
+        """The authentication of the client's requests; None if they need none."""
         if not self.is_needed:
             yield None
             return
@@ -130,7 +130,7 @@ class SigningIn:
             self.unsaved = error.words
 
     async def _listen(self) -> asyncio.Server:
-        """At the port that the client was registered with; at another port it is registered again."""
+        """Listen at the port with which the client was registered; at another port, it is registered again."""
         known = await self.get_client_info()
         for uri in known.redirect_uris or () if known is not None else ():
             if uri.host == "127.0.0.1" and uri.port:
@@ -170,7 +170,7 @@ class SigningIn:
         return self.problem
 
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request to the loopback address: the browser's, or that of anybody on this machine."""
+        """Answer one request to the loopback address, from the browser or any other program on this machine."""
         status, words = "404 Not Found", "Not found."
         try:
             with anyio.fail_after(_REQUEST_SECONDS):
@@ -189,7 +189,7 @@ class SigningIn:
             writer.close()
 
     def _take(self, query: dict[str, list[str]]) -> str:
-        """A request with another state is not of this sign-in, and is ignored; the SDK compares it again."""
+        """Take the parameters of a request. One with another state belongs to another sign-in, and is ignored."""
         given = {key: values[0][:4096] for key, values in query.items()}
         if self._result is None or self._result.done() or given.get("state") != self._state:
             return _FAILED
@@ -213,5 +213,5 @@ def _plain(model: BaseModel) -> dict[str, Any]:
 def _read(kind: type[_Model], found: Any) -> _Model | None:
     try:
         return kind.model_validate(found) if isinstance(found, dict) else None
-    except ValidationError:  # of another version, or damaged
+    except ValidationError:  # from another version, or damaged
         return None

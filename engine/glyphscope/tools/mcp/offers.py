@@ -1,6 +1,6 @@
-"""Resources, resource templates and prompts of a server, entry by entry: a bad one is reported, the others are kept.
+"""Resources, resource templates and prompts of a server, entry by entry: invalid ones are reported, others are kept.
 
-The values of their arguments can be completed by the server (`completion/complete`).
+The server can complete the values of their arguments (`completion/complete`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from glyphscope.visible import visible
 OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
 
 COMPLETE, COMPLETIONS = "completion/complete", "completions"
-"""The method that completes an argument, and the capability of a server that has it."""
+"""The method that completes an argument, and the server capability for it."""
 MOST_VALUES = 100
-"""Of one completion, by the protocol; further ones are left out."""
+"""The protocol's maximum for one completion; further values are omitted."""
 _LONGEST_VALUE = 2_000
 _LONGEST_ADDRESS = 8_192
 _LONGEST_WORDS = 4_000
@@ -52,7 +52,7 @@ class Offer:
 
     @cached_property
     def form(self) -> Tool:
-        """Its arguments as a schema: strings, of which some are required. Raises RegistryError for odd names."""
+        """Its arguments as a schema: strings, some of them required. Raises RegistryError for invalid names."""
         properties = {
             each.name: {"type": "string"} | ({"description": each.description} if each.description else {})
             for each in self.arguments
@@ -60,7 +60,7 @@ class Offer:
         required = [each.name for each in self.arguments if each.required]
         schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         return make_tool(
-            self.kind,  # the server's words may have what no tool's name may
+            self.kind,  # the server's name may not be valid as a tool's name
             visible(self.description, lines=True),
             schema | ({"required": required} if required else {}),
         )
@@ -75,9 +75,9 @@ class Offer:
 
 @dataclass(frozen=True, kw_only=True)
 class Offers:
-    """`kinds` are what the server declares (`resources`, `prompts`), `listed` those whose lists have been read.
+    """`kinds` are the kinds that the server declares (`resources`, `prompts`), `listed` those whose lists were read.
 
-    `problems` are pairs: the kind, and what is wrong with one of its entries or with the list.
+    `problems` are pairs: the kind, and the problem of one of its entries or of the list.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -89,7 +89,7 @@ class Offers:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every list that the server declares has been read, or has failed."""
+        """Whether all lists that the server declares were read or failed."""
         return self.listed >= self.kinds
 
 
@@ -145,10 +145,10 @@ LISTS: dict[str, tuple[OfferList, ...]] = {
     ),
     "prompts": (OfferList("prompts", "prompts/list", "prompts", "prompt"),),
 }
-"""By what a server declares."""
+"""By the capability that a server declares."""
 
 _Read: TypeAlias = tuple[str, Offer | None]
-"""The entry, or the reason why it cannot be used; the reason is then not empty."""
+"""The entry, or a nonempty reason why it cannot be used."""
 
 
 def _resource(entry: dict[str, Any]) -> _Read:
@@ -226,8 +226,8 @@ _READERS: dict[OfferKind, Callable[[dict[str, Any]], _Read]] = {
 
 @dataclass(frozen=True)
 class Completion:
-    """Values that the server proposes, the most relevant first. `total`: how many it has, if it says so; `has_more`:
-    more than these. `problem`: why there are none.
+    """Values that the server proposes, most relevant first. `total`: their number on the server, if stated; `has_more`:
+    there are more than these. `problem`: the reason if there are none.
     """
 
     values: tuple[str, ...] = ()
@@ -239,7 +239,7 @@ class Completion:
 def completion_params(
     offer: Offer, argument: str, value: str, others: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The request for values of `argument` that continue `value`; `others` are the arguments that are known."""
+    """The request for values of `argument` that continue `value`; `others` are the known arguments."""
     kind, key = ("ref/prompt", "name") if offer.kind == "prompt" else ("ref/resource", "uri")
     params: dict[str, Any] = {
         "ref": {"type": kind, key: offer.address},
@@ -250,7 +250,7 @@ def completion_params(
 
 
 def read_completion(result: Any) -> Completion:
-    """The usable part of the result; values that are not texts, or longer than 2,000 characters, are left out."""
+    """The usable part of the result, without values that are not strings or are longer than 2,000 characters."""
     found = as_object(as_object(result).get("completion"))
     values = found.get("values")
     if not isinstance(values, list):

@@ -1,4 +1,4 @@
-"""All pages of a list of a server, within bounds: entries, pages, bytes and time."""
+"""Read all pages of a server's list, with limits on entries, pages, bytes and time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from glyphscope.tools.mcp.log import ProtocolLog
 Ask: TypeAlias = Callable[[str, dict[str, Any], CallOptions], Awaitable[dict[str, Any]]]
 
 LIST_SECONDS = 30.0
-"""For all pages of one list."""
+"""The time limit for all pages of one list."""
 MAX_ENTRIES = 20_000
 MAX_PAGES = 1_000
 MAX_BYTES = 128_000_000
-"""Bounds of a whole list; what is beyond them is left out, which is reported."""
+"""Limits of a whole list; the part beyond them is omitted and reported."""
 
 
 class NoList(Exception):
@@ -36,7 +36,7 @@ async def read_pages(
     log: ProtocolLog,
     words: Callable[[MCPError], str],
 ) -> str:
-    """Gives every entry to `take`. Returns the problem of the list as a whole, "" for none. Raises NoList."""
+    """Pass every entry to `take`. Returns the problem of the list as a whole, "" if there is none. Raises NoList."""
     entries_are = "resource templates" if key == "resourceTemplates" else key
     noun = f"list of {entries_are}"
     seen, cursor, numbers = set[str](), None, count(1)
@@ -57,7 +57,7 @@ async def read_pages(
             if number > MAX_ENTRIES:
                 return f"The server lists more than {MAX_ENTRIES:,} {entries_are}: the rest is left out."
             take(entry)
-            if number % 50 == 0:  # checking a schema takes a moment, and others want their turn
+            if number % 50 == 0:  # checking schemas takes time; let other tasks run
                 await anyio.lowlevel.checkpoint()
         cursor = result.get("nextCursor")
         if cursor is None or cursor == "":

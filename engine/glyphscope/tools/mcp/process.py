@@ -1,4 +1,4 @@
-"""A server's process: started with few variables in a separate group, and ended with all its children."""
+"""A server's process: started in a separate group with few variables, and ended with all its children."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from glyphscope.tools.mcp.config import ServerConfig
 INHERITED = (
     "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 )  # fmt: skip
-"""Environment variables that a server inherits. The others may be secrets: `env` adds those it needs."""
+"""The environment variables that a server inherits. Others may be secrets; `env` adds those that it needs."""
 
 _POLL = 0.01
 
 
 class ServerProcess:
-    """Raises ServerError when it cannot be started. Its pipes do not block."""
+    """A running server. Raises ServerError if it cannot be started. Its pipes are non-blocking."""
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
@@ -53,7 +53,7 @@ class ServerProcess:
 
     @property
     def has_exited(self) -> bool:
-        """Whether it is over. It is not reaped for that: its number, and its group's, stay its own until `reap`."""
+        """Whether it has exited. It is not reaped yet: its process and group ids stay reserved until `reap`."""
         if self._exit_code is not None:
             return True
         if not hasattr(os, "waitid"):  # macOS before Python 3.13
@@ -66,7 +66,7 @@ class ServerProcess:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words; empty while it runs."""
+        """The end of the process in words; empty while it runs."""
         if not self.has_exited:
             return ""
         return how_ended(self.reap())[1]
@@ -78,20 +78,20 @@ class ServerProcess:
                 os.killpg(self.pid, number)
 
     def close_stdin(self) -> None:
-        """Which asks the server to end."""
+        """Close its input, which asks the server to end."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
 
     def reap(self) -> int:
-        """The exit code of a process that has exited; what is left of its group is ended."""
+        """The exit code of a process that has exited; ends the rest of its group."""
         if self._exit_code is None:
             self.signal(signal.SIGKILL)
             self._exit_code = self._process.wait()
         return self._exit_code
 
     def kill(self) -> None:
-        """Kill the group now and wait for it, at most a second. For a process that could not be ended otherwise."""
+        """Kill the group now and wait at most a second for it. For processes that could not be ended otherwise."""
         self.signal(signal.SIGKILL)
         deadline = time.monotonic() + 1.0
         while not self.has_exited and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Requests of a server to a person: elicitation and sampling. They wait for an answer, and none is automatic."""
+"""Requests of a server to the user: elicitation and sampling. They wait for the user; no answer is automatic."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ QuestionKind: TypeAlias = Literal["form", "link", "sampling"]
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 
 MAX_OPEN = 8
-"""Requests of one server that may wait at a time; more are rejected."""
+"""The maximum number of waiting requests of one server; more are rejected."""
 MAX_BYTES = 1_000_000
-"""Of one request; a larger one is rejected."""
+"""The maximum size of a request; larger ones are rejected."""
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 
 
@@ -42,7 +42,7 @@ class SamplingMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingRequest:
-    """A server's prompt for a model. `temperature` is None where the server states none."""
+    """A server's prompt for a model. `temperature` is None if the server does not state one."""
 
     messages: tuple[SamplingMessage, ...]
     system: str = ""
@@ -58,10 +58,10 @@ class SamplingRequest:
 
 @dataclass(eq=False, kw_only=True)
 class Question:
-    """One request. `number` counts those of the server; `params` is the request as plain JSON.
+    """One request. `number` counts the server's requests; `params` is the request as plain JSON.
 
     `answer` may be called from any thread; the first answer counts. A question that the server withdrew, or whose
-    connection has ended, is no longer open.
+    connection ended, is no longer open.
     """
 
     number: int
@@ -84,12 +84,12 @@ class Question:
 
     @cached_property
     def form(self) -> Tool | None:
-        """The fields that are asked for; None for another kind, and for a schema that cannot be used."""
+        """The requested fields; None for another kind, and for an unusable schema."""
         return self._form[0]
 
     @property
     def problem(self) -> str:
-        """Why the form cannot be shown; "" where it can."""
+        """The reason why the form cannot be shown; "" if it can."""
         return self._form[1]
 
     @cached_property
@@ -109,7 +109,7 @@ class Question:
 
     @cached_property
     def findings(self) -> tuple[str, ...]:
-        """Where the requested schema is more than MCP allows: top-level properties of primitive types."""
+        """Where the requested schema exceeds the subset that MCP allows: top-level properties of primitive types."""
         schema = self.params.get("requestedSchema")
         properties = schema.get("properties") if isinstance(schema, dict) else None
         if self.kind != "form" or not isinstance(properties, dict):
@@ -120,18 +120,18 @@ class Question:
 
     @cached_property
     def sampling(self) -> SamplingRequest | None:
-        """The request for sampling, read; None for another kind."""
+        """The sampling request; None for another kind."""
         return _sampling(self.params) if self.kind == "sampling" else None
 
     def answer(self, answer: Answer) -> bool:
-        """False where it was answered or withdrawn before."""
+        """Answer the question. Returns False if it was already answered or withdrawn."""
         if not self.close():
             return False
         self.deliver(answer)
         return True
 
     def close(self) -> bool:
-        """Withdraw the question; returns False where it was closed before."""
+        """Withdraw the question. Returns False if it was already closed."""
         with self._lock:
             was, self.is_open = self.is_open, False
         return was

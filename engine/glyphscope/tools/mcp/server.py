@@ -1,4 +1,4 @@
-"""An MCP server as a source of tools. It runs in a separate thread, and every method may be called from any other."""
+"""An MCP server as a source of tools. It runs in a separate thread; every method may be called from any other."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ if TYPE_CHECKING:
     from glyphscope.tools.mcp.connection import Connection
 
 State: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended"]
-"""`failed`: it did not get ready; `ended`: it was ready, and ended by itself. `problem` says why."""
+"""`failed`: it did not become ready; `ended`: it was ready, then ended by itself. `problem` gives the reason."""
 
 START_SECONDS = 60.0
-"""The time limit of a start: a launcher such as npx or uvx may have to fetch the server first."""
+"""The time limit of a start: a launcher such as npx or uvx may have to download the server first."""
 _STOP_SECONDS = 2.5
-"""Seconds for its thread to end, before and after its process is killed."""
+"""Maximum seconds for its thread to end, before and again after its process is killed."""
 _POLL_SECONDS = 0.02
-"""Seconds between two checks of a waiting call for a stop or its time limit."""
+"""Seconds between two checks of a waiting call for cancellation or its time limit."""
 MOST_SUBSCRIPTIONS = 1_000
-"""The most subscribed resources of one server."""
+"""The maximum number of subscribed resources of one server."""
 
 
 class Updates(NamedTuple):
-    """The updates of a resource since it was subscribed to, and the time of the last (seconds since 1970; 0: none)."""
+    """The number of updates of a resource since its subscription, and the time of the last (Unix seconds; 0: none)."""
 
     times: int = 0
     last: float = 0.0
 
 
 class McpServer:
-    """A `ToolSource`. The callbacks are called in the server's thread, and must not wait.
+    """A `ToolSource`. The callbacks are called in the server's thread and must not wait.
 
-    `changed` is called for a new state or another list; `asked` when a question opens or closes (without it, the server
-    cannot ask); `sign_in` with the address at which the user signs in (without it, only a stored sign-in is used). It
-    may raise ServerError.
+    `changed` is called for a new state or a changed list; `asked` when a question opens or closes (without it, the
+    server cannot ask); `sign_in` with the address at which the user signs in (without it, only a stored sign-in is
+    used); it may raise ServerError.
     """
 
     def __init__(
@@ -82,27 +82,27 @@ class McpServer:
         self._asked = asked
         self._sign_in = sign_in
         self.needs_sign_in = False
-        """Whether it failed because a sign-in with OAuth is missing."""
+        """Whether it failed because of a missing OAuth sign-in."""
         self._unsaved = ""  # why the last connection's sign-in was not saved
         self._start_seconds = start_seconds
         self._lock = threading.Lock()
         self._settled = threading.Event()  # set unless it is starting
         self.state: State = "stopped"
         self.problem: ServerError | None = None
-        """Why it failed or ended."""
+        """The reason why it failed or ended."""
         self.about: About | None = None
         """The server's own description, once it is ready."""
         self._listing = Listing()
         self.offers = Offers()
-        """Its resources and prompts, as far as they have been listed."""
+        """Its resources and prompts, as far as they were listed."""
         self.tool_changes = ToolChanges()
         """The changes from the previous list of tools to the last; empty if there was only one."""
         self._subscriptions: dict[str, Updates] = {}
         self.log_level = ""
-        """The least severe level of log messages that the server was asked to send; "" for its own choice."""
+        """The least severe level of log messages requested from the server; "" leaves it to the server."""
         self._connection: Connection | None = None
         self._thread: threading.Thread | None = None
-        self._calls: set[Call] = set()  # under way
+        self._calls: set[Call] = set()  # in progress
         self._closed = False
 
     @property
@@ -112,17 +112,17 @@ class McpServer:
 
     @property
     def tool_problems(self) -> tuple[ToolProblem, ...]:
-        """The problems of tools, which make some of them unusable."""
+        """The problems of tools; some make a tool unusable."""
         return self._listing.problems
 
     @property
     def list_problem(self) -> str:
-        """The problem of the list of tools as a whole; empty for none."""
+        """The problem of the list of tools as a whole; empty if there is none."""
         return self._listing.problem
 
     @property
     def unsaved_sign_in(self) -> str:
-        """Why the sign-in is not stored in the keyring; "" if it is."""
+        """The reason why the sign-in is not stored in the keyring; "" if it is."""
         connection = self._connection
         return connection.unsaved if connection is not None else self._unsaved
 
@@ -138,7 +138,7 @@ class McpServer:
             connection.set_roots(roots)
 
     def set_log_level(self, level: LogLevel, **options: Unpack[CallOptions]) -> Outcome:
-        """Ask for log messages of that level and more severe ones; options and errors as in `call`."""
+        """Request log messages of at least that level; options and errors as in `call`."""
         if not self._declares("logging"):
             return self._unsupported("logging")
         connection = self._connection
@@ -159,7 +159,7 @@ class McpServer:
             return Outcome(
                 fault="protocol", message=f"At most {MOST_SUBSCRIPTIONS} resources can be subscribed to."
             )
-        if on:  # an update may come before the answer
+        if on:  # an update may arrive before the answer
             self._subscriptions.setdefault(uri, Updates())
         if connection is not None and connection.is_modern:
             if not on:
@@ -184,12 +184,12 @@ class McpServer:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The requests for sampling and elicitation that wait for an answer."""
+        """The open requests for sampling and elicitation."""
         connection = self._connection
         return connection.asking.questions if connection is not None and connection.asking else ()
 
     def start(self) -> None:
-        """Start it and return at once; `changed` is called for each new state. Does nothing if it runs already."""
+        """Start it and return immediately; `changed` is called for each new state. Does nothing if it already runs."""
         with self._lock:
             if self._closed or self.state in ("starting", "ready"):
                 return
@@ -200,11 +200,11 @@ class McpServer:
             self._thread.start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is ready, or has failed or ended; False if it still starts after that time."""
+        """Wait until it is ready, has failed or has ended; False if it is still starting after that time."""
         return self._settled.wait(seconds)
 
     def open(self) -> McpServer:
-        """Start it and wait until it is ready. Raises ServerError if it fails; nothing runs then."""
+        """Start it and wait until it is ready. Raises ServerError if it fails; then nothing keeps running."""
         self.start()
         self.wait()
         if self.state != "ready":
@@ -236,7 +236,7 @@ class McpServer:
         return _read(found, read_prompt)
 
     def request(self, method: str, params: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
-        """The result of any request, as the server sends it, in `structured`; options and errors as in `call`."""
+        """The unchanged result of any request in `structured`; options and errors as in `call`."""
         if options["cancel"].is_set():
             return _cancelled()
         if failure := self._unsendable(params):
@@ -260,9 +260,9 @@ class McpServer:
         return read_completion(found.structured) if found.ok else Completion(problem=found.message)
 
     def _ask(self, method: str, params: dict[str, Any], who: str, **options: Unpack[CallOptions]) -> Outcome:
-        """The result of a request in `structured`, or why there is none; `who` (tool or server) is for the message.
+        """The result of a request in `structured`, or the reason for none; `who` (tool or server) is for the message.
 
-        The time while a question is open does not count towards the limit.
+        Time while a question is open does not count towards the limit.
         """
         seconds, cancel, progress = options["seconds"], options["cancel"], options.get("progress")
         call = Call(method, params)
@@ -300,7 +300,7 @@ class McpServer:
                 self._calls.discard(call)
 
     def close(self) -> None:
-        """End the process and all that it started, usually within 2 seconds."""
+        """End the process and everything that it started, usually within 2 seconds."""
         with self._lock:
             self._closed = True
             connection, thread = self._connection, self._thread
@@ -355,7 +355,7 @@ class McpServer:
         self._report()
 
     def _listed(self, listing: Listing) -> None:
-        if listing.problem and not listing.tools:  # keep the old list, where the new one was not received
+        if listing.problem and not listing.tools:  # keep the old list if the new one was not received
             listing = replace(self._listing, problem=listing.problem)
         changes, self._listing = tool_changes(self._listing, listing), listing
         self.tool_changes = changes or self.tool_changes
@@ -367,7 +367,7 @@ class McpServer:
             self._report()
 
     def _updated(self, uri: str) -> None:
-        """Count an update of a subscribed resource, or of one below it; others are only in the log."""
+        """Count an update of a subscribed resource, or of one below it; others are only logged."""
         below = (each for each in self._subscriptions.copy() if uri.startswith(each))
         known = uri if uri in self._subscriptions else next(below, "")
         if (before := self._subscriptions.get(known)) is not None:
@@ -407,7 +407,7 @@ class McpServer:
             return connection
 
     def _uncallable(self, listing: Listing, tool: str, arguments: dict[str, Any]) -> Outcome | None:
-        """The outcome of a call that cannot be sent; None where it can."""
+        """The outcome of a call that cannot be sent; None if it can."""
         if self.state != "ready":
             return self._not_connected()
         if not any(known.name == tool for known in listing.tools):
@@ -417,7 +417,7 @@ class McpServer:
         return self._unsendable(arguments)
 
     def _unsendable(self, params: dict[str, Any]) -> Outcome | None:
-        """The outcome of a request that cannot be sent; None where it can."""
+        """The outcome of a request that cannot be sent; None if it can."""
         if self.state != "ready":
             return self._not_connected()
         try:
@@ -436,5 +436,5 @@ def _cancelled() -> Outcome:
 
 
 def _read(found: Outcome, read: Callable[[dict[str, Any]], Outcome]) -> Outcome:
-    """The result as `read` returns it, with the time waited; the outcome itself where it has no result."""
+    """The result converted by `read`, with the time waited; the outcome itself if it has no result."""
     return replace(read(found.structured), waited=found.waited) if found.ok else found

@@ -1,6 +1,6 @@
-"""The pipes of a server's process as the streams that the SDK reads and writes; and the end of the process.
+"""The pipes of a server's process as the streams that the SDK reads and writes, and the end of the process.
 
-In place of the SDK's own transport, which reads lines of any length, reports each line that is not JSON with a stack
+This replaces the SDK's transport, which reads lines of any length, reports each line that is not JSON with a stack
 trace, and takes up to six seconds to end a process.
 """
 
@@ -24,13 +24,13 @@ from glyphscope.tools.mcp.process import ServerProcess
 
 CHUNK = 256 * 1024
 _LAST_WORDS = 0.5
-"""Seconds after its output ended in which a process may exit and finish its errors."""
+"""Seconds in which a process may exit and finish its error messages after its output has ended."""
 _PATIENCE = (0.6, 0.5, 0.5)
-"""Seconds for a process to end after its input was closed, after SIGTERM, and after SIGKILL: under 2 together."""
+"""Seconds for a process to end after its input is closed, after SIGTERM, and after SIGKILL: less than 2 in total."""
 
 
 class Pipes:
-    """`ended` is called when the server can no longer be heard."""
+    """The pipes of one process. `ended` is called when no more output can be received."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Pipes:
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:
-        """The streams that the SDK reads and writes. On exit, the process has ended and its pipes are closed."""
+        """The streams that the SDK reads and writes. On exit, the process has ended, and its pipes are closed."""
         try:
             async with anyio.create_task_group() as tasks:
                 for work in (self._read_stdout, self._read_stderr, self._write_stdin, self._watch_exit):
@@ -71,7 +71,7 @@ class Pipes:
             self._close()
 
     def hang_up(self) -> None:
-        """Nothing more is sent: who still wants to gets an error, and does not wait for a deaf server."""
+        """Stop sending: later senders get an error instead of waiting for a server that no longer reads."""
         self._writing.cancel()
 
     async def _read_stdout(self) -> None:
@@ -82,7 +82,7 @@ class Pipes:
                 for line in lines.feed(data):
                     for message in self._guard.take(line):
                         await self._read_writer.send(message)
-                await anyio.lowlevel.checkpoint()  # a flood must not keep the others from their turn
+                await anyio.lowlevel.checkpoint()  # a flood must not block other tasks
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):  # the session is over
             return
         with anyio.move_on_after(_LAST_WORDS):
@@ -143,7 +143,7 @@ async def _write(pipe: int, data: bytes) -> None:
 
 
 async def _exit(process: ServerProcess) -> None:
-    """Waits until the process has exited. It is not reaped."""
+    """Wait until the process has exited, without reaping it."""
     if not hasattr(os, "pidfd_open"):
         while not process.has_exited:
             await anyio.sleep(0.02)
@@ -158,7 +158,7 @@ async def _exit(process: ServerProcess) -> None:
 
 
 async def _end(process: ServerProcess, stderr: StderrRing) -> None:
-    """Ends the process, more firmly from step to step, and reads away what it prints, so it cannot hang in that."""
+    """End the process, more forcefully at each step, and discard its output, so that it cannot block on writing."""
     process.close_stdin()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_drain, process.stdout, None)

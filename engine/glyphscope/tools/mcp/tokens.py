@@ -1,4 +1,4 @@
-"""Sign-ins at HTTP servers (OAuth), kept in the keyring: one entry for an address, readable by its owner only."""
+"""Sign-ins to HTTP servers (OAuth), stored in the keyring: one entry per address, readable only by its owner."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from glyphscope.text.json_values import json_object
 
 _ENTRY = "mcp sign-in "
 _unsaved: dict[str, dict[str, Any]] = {}
-"""Those that no keyring took: they last as long as the program."""
+"""Sign-ins that no keyring could store; they last as long as the program."""
 
 
 def stored(url: str) -> dict[str, Any]:
-    """`tokens`, `client`, `metadata` and `expires` (seconds since 1970) of that address; empty where there is none."""
+    """`tokens`, `client`, `metadata` and `expires` (seconds since 1970) of that address; empty if there is none."""
     if url in _unsaved:
         return _unsaved[url]
     from glyphscope.models.remote.keys import keyring_text
@@ -27,7 +27,7 @@ def stored(url: str) -> dict[str, Any]:
 
 
 def store(url: str, sign_in: dict[str, Any]) -> None:
-    """Raises ServerError where there is no keyring; the sign-in lasts as long as the program then."""
+    """Store a sign-in. Raises ServerError without a keyring; the sign-in then lasts as long as the program."""
     from glyphscope.models.remote.keys import set_keyring_text
 
     try:
@@ -41,7 +41,7 @@ def store(url: str, sign_in: dict[str, Any]) -> None:
 
 
 def forget(url: str) -> bool:
-    """Whether there was one. Raises ServerError where the keyring cannot be used."""
+    """Remove a sign-in; returns whether there was one. Raises ServerError if the keyring cannot be used."""
     from glyphscope.models.remote.keys import remove_keyring_text
 
     was = _unsaved.pop(url, None) is not None
@@ -53,5 +53,5 @@ def forget(url: str) -> bool:
 
 
 def expiry(expires_in: object) -> float | None:
-    """The time at which a token that lasts so many seconds ends."""
+    """The time at which a token that lasts that many seconds expires."""
     return time.time() + expires_in if isinstance(expires_in, int | float) else None

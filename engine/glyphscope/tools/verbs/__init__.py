@@ -1,1 +1,1 @@
-"""English verbs: their forms, their Spanish, and whether a subject agrees. `server` serves them over MCP."""
+"""English verbs: their forms, their Spanish translations, and subject agreement. `server` serves them over MCP."""

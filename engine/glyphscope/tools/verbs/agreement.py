@@ -1,7 +1,7 @@
 """Whether a subject and a finite verb agree.
 
-The subject's person and number are read from its words: pronouns, `and`, the word before the noun, the noun's ending.
-That is a rule of thumb where a noun's plural does not show in its form, so the answer says what was taken for granted.
+The subject's person and number are inferred from its words: pronouns, `and`, the word before the noun, the noun's
+ending. That is only a heuristic for nouns with an unmarked plural, so the answer states the assumption.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NEGATED = re.compile("n't$")
 
 @dataclass(frozen=True)
 class Agreement:
-    """The verdict, the persons that the subject was taken for, and the form that agrees (empty where this one does)."""
+    """The verdict, the persons assumed for the subject, and the form that agrees (empty if the given one does)."""
 
     agrees: bool
     persons: tuple[str, ...]
@@ -52,7 +52,7 @@ class Agreement:
 
 
 def check(subject: str, verb_form: str) -> Agreement:
-    """Raises ToolError: no subject, no verb that is known, or a form that is not finite (eaten, eating)."""
+    """The verdict. Raises ToolError for a missing subject, an unknown verb, or a non-finite form (eaten, eating)."""
     persons = persons_of(subject)
     words = re.findall(r"[a-z]+(?:['’][a-z]+)?", verb_form.lower())
     if not words:
@@ -80,7 +80,7 @@ def check(subject: str, verb_form: str) -> Agreement:
 
 
 def persons_of(subject: str) -> tuple[str, ...]:
-    """The person and number of a subject; two where both are possible. Raises ToolError without a word in it."""
+    """The person and number of a subject; two if both are possible. Raises ToolError if it contains no word."""
     words = re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+", subject.lower())
     if not words:
         raise ToolError("The subject has no word in it.", hint="Write one such as he, or the dogs.")
@@ -115,7 +115,7 @@ def _phrase(words: list[str]) -> tuple[str, ...]:
 
 
 def _allowed(form: str, known: list[tuple[Verb, list[Part]]]) -> tuple[set[str], set[Part]]:
-    """The persons that a form can go with as a finite verb, in the present or in the past."""
+    """The persons with which a form can agree as a finite verb, in the present or in the past."""
     allowed: set[str] = set()
     parts: set[Part] = set()
     for verb, found in known:

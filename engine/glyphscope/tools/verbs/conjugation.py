@@ -1,4 +1,4 @@
-"""One form of a verb for a tense and a person."""
+"""The form of a verb for a tense and a person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUBJECTS: dict[str, str] = {
     "2pl": "you",
     "3pl": "they",
 }
-"""Persons, and the pronouns that are meant."""
+"""Persons, with their pronouns."""
 
 _BE_PRESENT = {"1sg": "am", "3sg": "is"}
 
@@ -21,7 +21,7 @@ _BE_PRESENT = {"1sg": "am", "3sg": "is"}
 def conjugate(verb: str, tense: str, person: str) -> tuple[str, ...]:
     """The form and its variants, the usual one first: ("ate",), ("was",), ("learned", "learnt").
 
-    Raises ToolError: an unknown verb, a tense or a person that there is none of.
+    Raises ToolError for an unknown verb, tense or person.
     """
     if person not in SUBJECTS:
         raise ToolError(
@@ -31,7 +31,7 @@ def conjugate(verb: str, tense: str, person: str) -> tuple[str, ...]:
 
 
 def forms(verb: Verb, tense: str, person: str) -> tuple[str, ...]:
-    """The same for a verb that was found."""
+    """`conjugate` for a known verb."""
     match tense:
         case "present_simple":
             return (_present(verb, person),)

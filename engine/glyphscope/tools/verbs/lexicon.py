@@ -1,4 +1,4 @@
-"""The verbs that are known: the parts of irregular ones, regular ones by name, and Spanish for the common ones."""
+"""The known verbs: the parts of irregular verbs, the names of regular ones, and Spanish for common ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Spanish:
 
 @dataclass(frozen=True)
 class Verb:
-    """An English verb; of its `past` and `participle` variants the first is the one to be said."""
+    """An English verb; the first of its `past` and `participle` variants is the preferred one."""
 
     base: str
     past: tuple[str, ...]
@@ -46,7 +46,7 @@ class Verb:
 
     @property
     def forms(self) -> dict[Part, tuple[str, ...]]:
-        """Its forms by what they are."""
+        """Its forms by part."""
         return {
             "base": (self.base, "am", "are") if self.base == "be" else (self.base,),
             "third": (self.third,),
@@ -61,7 +61,7 @@ class Verb:
 
 
 def find(verb: str) -> Verb:
-    """The verb with this base form. Raises ToolError: a form of another one, or unknown, with what is near."""
+    """The verb with this base form. Raises ToolError for another form or an unknown verb, with similar ones."""
     word = _word(verb)
     found = lexicon().get(word)
     if found is not None:
@@ -74,13 +74,13 @@ def find(verb: str) -> Verb:
 
 
 def readings(form: str) -> list[tuple[Verb, list[Part]]]:
-    """Every verb that has this form, and as what; empty for none."""
+    """Every verb with this form, and the parts that it can be; empty if there is none."""
     word = _word(form)
     return [(verb, verb.parts_of(word)) for verb in _by_form().get(word, ())]
 
 
 def unknown(word: str) -> ToolError:
-    """That no verb is known by this word, and which known forms look like it."""
+    """The error for an unknown verb, with the known forms that are similar to the word."""
     near = difflib.get_close_matches(word, _by_form(), n=3, cutoff=0.7)
     hint = (
         f"Is {' or '.join(near)} meant?"
@@ -110,7 +110,7 @@ def _by_form() -> dict[str, tuple[Verb, ...]]:
 
 
 def _verb(base: str, doubling: frozenset[str], item: dict[str, Any]) -> Verb:
-    """`item` has the past and the participle of an irregular verb, and the Spanish of a common one."""
+    """The verb of `item`, which has the past and participle of an irregular verb, and the Spanish of a common one."""
     regular = orthography.past(base, base in doubling)
     return Verb(
         base,

@@ -1,7 +1,7 @@
-"""How English spells the regular endings: -s, -ed and -ing.
+"""The English spelling of the regular endings -s, -ed and -ing.
 
-Where the last syllable is stressed and ends in one consonant after one vowel, that consonant doubles. One syllable is
-always stressed; of longer verbs the caller knows (admit, not visit), in American spelling (traveled).
+If the last syllable is stressed and ends in one consonant after one vowel, that consonant doubles. A single syllable is
+always stressed; for longer verbs, the caller decides (admit, not visit), in American spelling (traveled).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The verb tools as an MCP server over stdio, on the official SDK: `glyphscope mcp serve-verbs`.
 
-A tool's error is its result (`isError`), so that the model gets it; an unknown tool, and arguments
-other than an object, are errors of the protocol. The server ends when its stdin does, and leaves nothing behind.
+A tool's error is its result (`isError`), so that the model gets it; an unknown tool, and arguments other than an
+object, are errors of the protocol. The server ends when its stdin is closed, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ _OUTPUT: dict[str, dict[str, Any]] = {
 
 
 def serve() -> None:
-    """Serve until stdin is closed; a client that stopped reading before is not an error."""
+    """Serve until stdin is closed; a client that stops reading earlier is not an error."""
     with suppress(BrokenPipeError):
         try:
             anyio.run(_serve)
-        except BaseExceptionGroup as group:  # how a task group reports the writer's end
+        except BaseExceptionGroup as group:  # a task group's report of the writer's end
             raise _first(group) from None
 
 

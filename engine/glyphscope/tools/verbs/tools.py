@@ -1,4 +1,4 @@
-"""The four verb tools: what each answers, as a sentence or a form and as structured data."""
+"""The four verb tools; each answers with a sentence or a form, and with structured data."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Answer: TypeAlias = tuple[str, dict[str, Any]]
 
 
 def conjugate(verb: str, tense: str, person: str) -> Answer:
-    """`ate`. Raises ToolError for a verb, a tense or a person that is unknown."""
+    """`ate`. Raises ToolError for an unknown verb, tense or person."""
     form, *variants = conjugation.conjugate(verb, tense, person)
     return form, {"verb": verb, "tense": tense, "person": person, "form": form, "variants": variants}
 
 
 def lookup_irregular_verb(verb: str) -> Answer:
-    """`go is irregular: go, went, gone.` for any form of the verb. Raises ToolError for an unknown one."""
+    """`go is irregular: go, went, gone.` for any form of the verb. Raises ToolError for an unknown verb."""
     found = readings(verb)
     if not found:
         raise unknown(verb.strip().lower())
-    # "found" is the past of find before it is anything else: the base form first, then the irregular ones
+    # "found" is a base form and the past of find: base forms are preferred, then irregular verbs
     known = min(found, key=lambda reading: ("base" not in reading[1], not reading[0].irregular))[0]
     past, participle = "/".join(known.past), "/".join(known.participle)
     word = "irregular" if known.irregular else "regular"
@@ -39,7 +39,7 @@ def lookup_irregular_verb(verb: str) -> Answer:
 
 
 def lookup_spanish(english_form: str) -> Answer:
-    """`comí (yo), comió (él, ella)`, for each verb that has the form. Raises ToolError where there is no Spanish."""
+    """`comí (yo), comió (él, ella)`, for each verb with the form. Raises ToolError if there is no Spanish."""
     form = english_form.strip().lower()
     found = readings(form)
     if not found:
@@ -74,7 +74,7 @@ VERB_TOOLS: dict[str, Callable[..., Answer]] = {
     "lookup_spanish": lookup_spanish,
     "check_subject_verb_agreement": check_subject_verb_agreement,
 }
-"""By the name of the tool; each takes the tool's arguments by their names."""
+"""The functions by tool name; each takes the tool's arguments by name."""
 
 
 _BE = {
@@ -82,7 +82,7 @@ _BE = {
     "are": "eres / estás (tú), somos / estamos (nosotros), son / están (ellos)",
     "were": "fuiste / estuviste (tú), fuimos / estuvimos (nosotros), fueron / estuvieron (ellos)",
 }
-"""Forms that only `be` has."""
+"""The forms that only `be` has."""
 
 
 @lru_cache(maxsize=1)
