@@ -1,6 +1,6 @@
-"""Glyphscope's engine: tool calls of local language models, watched while they are written. No Qt in here.
+"""Glyphscope's engine: tool calls of local language models, watched while they are written. It does not use Qt.
 
-Its Python interface is that of `glyphscope.api`, which is imported when one of its names is first used.
+Its Python interface is `glyphscope.api`, which is imported when one of its names is first used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PUBLIC = frozenset({
     "RepairSettings", "Run", "Sampling", "Tools", "__all__", "assert_tool_call", "build_grammar", "check_call",
     "evaluate", "open_model", "read_run",
 })  # fmt: skip
-"""Here too, as `from glyphscope import …` asks this module first for any module of the engine."""
+"""Listed here because `from glyphscope import …` first asks this module, even for a module of the engine."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""A least-recently-used cache, bounded by the number of entries and by their total size."""
+"""A least-recently-used cache, limited by the number of entries and by their total size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """Thread-safe. `size` measures an entry; a single entry stays even if it is too large."""
+    """A thread-safe cache. `size` measures an entry; a single entry is kept even if it is too large."""
 
     def __init__(
         self, most: int, most_size: int = 0, size: Callable[[K, V], int] = lambda _key, _value: 0
@@ -21,7 +21,7 @@ class BoundedCache(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
         self.size = 0
-        """The size of all entries together."""
+        """The total size of all entries."""
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -1,7 +1,7 @@
 """The errors that a user can cause or fix.
 
-Each error says what was wrong, where, and what to do. The window and the command line show these three
-parts and never a traceback; any other exception is a bug in Glyphscope and is reported as one.
+Each error states the problem, its place, and the fix. The window and the command line show these three parts, never a
+traceback; any other exception is a bug in Glyphscope and is reported as one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class GlyphscopeError(Exception):
 
     @property
     def words(self) -> str:
-        """The problem and its fix, for a view that shows its place otherwise."""
+        """The problem and its fix, for a view that shows its place separately."""
         return f"{self.message} {self.hint}" if self.hint else self.message
 
     def __str__(self) -> str:
@@ -39,21 +39,21 @@ def find_named(
     error: type[GlyphscopeError] = GlyphscopeError,
     where: str = "",
 ) -> T:
-    """The item of that name. Raises `error`: there is no `what`, and which names there are."""
+    """The item with that name. Raises `error` if there is no such `what`, with the existing names."""
     if name not in items:
         raise error(f"There is no {what}.", where=where, hint=f"There are {', '.join(items)}.")
     return items[name]
 
 
 class Problem(NamedTuple):
-    """An error in a document, at the place of a JSON Pointer (RFC 6901)."""
+    """An error in a document, at a JSON Pointer (RFC 6901)."""
 
     pointer: str
     message: str
 
 
 class PlacedProblem(NamedTuple):
-    """A `Problem` in a text, with the line and column of its value, from 1; line 0 where there is no text."""
+    """A `Problem` in a text, with the line and column of its value, from 1; line 0 if there is no text."""
 
     pointer: str
     message: str
@@ -113,7 +113,7 @@ class GrammarError(GlyphscopeError):
 
 
 class ConstraintIgnored(GrammarError):
-    """An endpoint answered what the constraint that it was sent excludes: nothing of the answer counts."""
+    """An endpoint's answer violates the constraint that was sent with the request, so no part of it counts."""
 
 
 class PromptError(GlyphscopeError):
@@ -121,7 +121,7 @@ class PromptError(GlyphscopeError):
 
 
 class ContextOverflow(PromptError):
-    """The rendered prompt does not fit the model's context; raised before anything is decoded."""
+    """The rendered prompt does not fit into the model's context; raised before anything is decoded."""
 
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
@@ -149,7 +149,7 @@ ModelsCode: TypeAlias = Literal["MODEL_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_
 
 
 class RecordedFailure(GlyphscopeError):
-    """A recorded model fails as the one that it is the record of did: `code` and `detail` are those of that event."""
+    """A recorded model fails like the original run; `code` and `detail` are those of the recorded event."""
 
     def __init__(self, message: str, *, code: ModelsCode, hint: str = "", detail: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -158,19 +158,19 @@ class RecordedFailure(GlyphscopeError):
 
 
 class StorageError(GlyphscopeError):
-    """A file that cannot be read or written; what was on disk before is untouched."""
+    """A file that cannot be read or written; the previous content on disk is untouched."""
 
 
 class RecordError(StorageError):
-    """A run record or project that is damaged, or of a newer version than this program reads."""
+    """A run record or project that is damaged, or of a newer version than this program can read."""
 
 
 class ToolError(GlyphscopeError):
-    """The failure of a tool, in words for the model: the run continues with it as the result."""
+    """The failure of a tool, in words for the model; the run continues with it as the result."""
 
 
 class ServerError(GlyphscopeError):
-    """An MCP server that cannot be started, reached or understood. `log` contains its last lines on stderr."""
+    """An MCP server that cannot be started, reached or understood. `log` contains its last lines of stderr."""
 
     def __init__(self, message: str, *, where: str = "", hint: str = "", log: str = "") -> None:
         super().__init__(message, where=where, hint=hint)

@@ -1,4 +1,4 @@
-"""Files that somebody else wrote, read up to a limit, with every failure in words; and folders with new files."""
+"""Read files from other sources up to a limit, with every failure in words; and sync folders with new files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def read_file(
     pipes: bool = False,
     error: type[GlyphscopeError] = StorageError,
 ) -> bytes:
-    """The whole file. Raises `error` for one that is missing, not a file, unreadable, or larger than `most` bytes.
+    """The whole file. Raises `error` if it is missing, not a file, unreadable, or larger than `most` bytes.
 
-    `what` names what it is to be, such as `a suite`, and `hint` what to do where it is too large. With `pipes` a named
-    pipe is read to its end.
+    `what` is the expected kind of file, such as `a suite`, and `hint` the advice if it is too large. With `pipes`, a
+    named pipe is read to its end.
     """
     try:
         if not pipes:
@@ -37,7 +37,7 @@ def read_file(
 
 
 def utf8_text(data: bytes, where: str, *, hint: str, error: type[GlyphscopeError] = StorageError) -> str:
-    """The text of UTF-8 bytes, without the byte order mark of an editor. Raises `error`."""
+    """The text of UTF-8 bytes, without an editor's byte order mark. Raises `error`."""
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as failure:
@@ -48,14 +48,14 @@ def utf8_text(data: bytes, where: str, *, hint: str, error: type[GlyphscopeError
 
 
 def home_path(path: str | Path) -> Path:
-    """The path with the home folder in place of `~`; unchanged where there is none, or no such user."""
+    """The path with the home folder in place of `~`; unchanged if there is none, or no such user."""
     return Path(os.path.expanduser(path))
 
 
 def refuse_special(path: Path) -> None:
-    """Raises StorageError for a folder, device or pipe: putting a file in its place would destroy it.
+    """Raises StorageError for a folder, device or pipe, which a file in its place would destroy.
 
-    Also for a place that cannot be looked at: a name that is too long, a folder that may not be entered.
+    Also for a place that cannot be examined: the name is too long, or the folder is not accessible.
     """
     try:
         special = not stat.S_ISREG(os.stat(path).st_mode)
@@ -70,7 +70,7 @@ def refuse_special(path: Path) -> None:
 
 
 def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
-    """A system error as an error for the user; `doing` is read or written."""
+    """A system error as an error for the user; `doing` is "read" or "written"."""
     where = str(path)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageError(
@@ -98,7 +98,7 @@ def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
 
 
 def sync_folder(folder: Path) -> None:
-    """Brings the new name of a file in it to the disk. Raises OSError for a folder that cannot be opened."""
+    """Write the name of a new file in the folder to disk. Raises OSError if the folder cannot be opened."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # not supported by some network file systems
@@ -132,5 +132,5 @@ def _not_a_file(path: Path) -> StorageError:
 
 
 def _no_name(error: ValueError, path: Path) -> StorageError:
-    """For a name that no file can have."""
+    """The error for an invalid file name."""
     return StorageError(f"The file cannot be read: {error}.", where=str(path))

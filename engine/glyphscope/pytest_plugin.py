@@ -1,4 +1,4 @@
-"""The pytest plugin: runs with a live model that are recorded, and replayed without one in every later test session.
+"""The pytest plugin: runs with a live model are recorded, and replayed without a model in later test sessions.
 
 pytest imports it in each session, so it imports the interface only when a test uses it.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glyphscope.api import Model, Run
 
 FOLDER = "recordings"
-"""Beside the file of the tests."""
+"""The folder of recordings, beside the test file."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,10 +44,10 @@ def glyphscope_model(request: pytest.FixtureRequest) -> Iterator[Model | None]:
 
 @pytest.fixture
 def glyphscope_run(request: pytest.FixtureRequest, glyphscope_model: Model | None) -> Callable[..., Run]:
-    """`glyphscope_run(prompt, tools, **settings)`: a finished run, as of `Model.run`.
+    """`glyphscope_run(prompt, tools, **settings)`: a finished run, as from `Model.run`.
 
-    With `--glyphscope-model` it is live, and recorded in `recordings/` beside the test's file. Without, the recorded
-    tokens are validated again, by the tools as they are now. A request other than the recorded one fails the test.
+    With `--glyphscope-model`, it is live, and recorded in `recordings/` beside the test file. Otherwise, the recorded
+    tokens are validated again with the current tools. A request that differs from the recorded one fails the test.
     """
     numbers = count(1)
     name = re.sub(r"[^\w.-]+", "-", f"{request.path.stem}.{request.node.name}").strip("-")

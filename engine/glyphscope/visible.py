@@ -1,10 +1,10 @@
-"""Invisible characters and controls made visible: one rule for every output.
+"""Make invisible characters and controls visible: one rule for every output.
 
 It uses the Unicode properties of the `regex` package, whose updates add new characters: controls, format characters
-(bidirectional ones among them), surrogates, private use, unassigned code points, line and paragraph separators, and all
-of Default_Ignorable_Code_Point. Three more are blank although no property says so. Joiners and variation selectors stay
-where a standard gives them a visible effect: within an emoji (UTS 51), and after a joining letter or a virama (RFC
-5892, appendix A).
+(including bidirectional ones), surrogates, private use, unassigned code points, line and paragraph separators, and all
+of Default_Ignorable_Code_Point. Three more characters are blank although no property says so. Joiners and variation
+selectors are kept if a standard gives them a visible effect: inside an emoji (UTS 51), and after a joining letter or a
+virama (RFC 5892, appendix A).
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from collections import Counter
 
 import regex
 
-_NO_SHAPE = (
-    r"\u2800\uFFFC\U0001D159"  # braille blank, the place of an object, a musical symbol without a head
-)
+_NO_SHAPE = r"\u2800\uFFFC\U0001D159"  # braille blank, object replacement, musical null notehead
 _UNSEEN = (
     r"[[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}"
     + _NO_SHAPE
@@ -38,10 +36,10 @@ _LISTED = 6
 
 
 def visible(text: str, *, lines: bool = False, spaces: bool = False, single: bool = False) -> str:
-    """The text with a sign for each character that is not seen as itself: `␛` for controls, else `⟨U+202E⟩`.
+    """The text with a sign for each character that is not visible as itself: `␛` for controls, else `⟨U+202E⟩`.
 
-    `lines`: line feeds and tabs stay. `spaces`: spaces other than U+0020 get a sign too. `single`: the sign is one
-    character, U+FFFD where there is none, so that places stay, and a text may end within an emoji.
+    `lines`: line feeds and tabs are kept. `spaces`: spaces other than U+0020 also get a sign. `single`: the sign is one
+    character (U+FFFD if there is none), so that positions are preserved, and a text may end inside an emoji.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -53,7 +51,7 @@ def visible(text: str, *, lines: bool = False, spaces: bool = False, single: boo
 
 
 def escaped(text: str) -> str:
-    """JSON, or a text with the same escapes, of the same values: what is not seen is written as `\\u202e`."""
+    """JSON, or a text with the same escapes, with the same values: invisible characters are written as `\\u202e`."""
     if text.isascii():
         return text.replace("\x7f", "\\u007f")
 
@@ -64,12 +62,12 @@ def escaped(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text on one line: white space of any kind becomes one space, and what is not seen is shown."""
+    """The text on one line: white space of any kind becomes one space, and invisible characters get signs."""
     return visible(" ".join(text.split()))
 
 
 def unseen(text: str, *, lines: bool = True) -> str:
-    """`U+202E, U+200B ×2`: the characters that `visible` shows by a sign; empty where there are none."""
+    """`U+202E, U+200B ×2`: the characters for which `visible` shows a sign; empty if there are none."""
     if text.isascii() and text.isprintable():
         return ""
     kinds = set(text).difference("\n\t\r" if lines else "")
@@ -89,17 +87,17 @@ def unseen(text: str, *, lines: bool = True) -> str:
 
 
 def is_seen(char: str) -> bool:
-    """Whether one character by itself is seen as what it is."""
+    """Whether a single character is visible as itself."""
     return _FIND_SPACES.fullmatch(char) is None
 
 
 def character_words(char: str) -> str:
-    """One character by itself: as it is where it can be seen, else its number, `U+200B`."""
+    """A single character: itself if it is visible, otherwise its number, `U+200B`."""
     return char if is_seen(char) and unicodedata.category(char)[0] != "M" else f"U+{ord(char):04X}"
 
 
 def _stays(found: regex.Match[str], *, lines: bool, single: bool) -> bool:
-    """Whether it is no more than layout, or joins what is around it; at the text's end there is nothing to join."""
+    """Whether it is only layout, or joins the characters around it; at the text's end there is nothing to join."""
     if found["joins"] is not None:
         return single or found[0] == "\ufe0f" or found.end() < len(found.string)
     return lines and found[0] in _LAYOUT

@@ -1,1 +1,1 @@
-"""Lessons: Markdown with recorded runs, questions whose answers are worked out, and experiments."""
+"""Lessons: Markdown with recorded runs, questions with computed answers, and experiments."""

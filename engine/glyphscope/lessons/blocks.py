@@ -1,7 +1,7 @@
 """A lesson's Markdown divided into its steps and blocks, with their lines; the blocks are not interpreted.
 
-A heading of the first or second level begins a step. A fenced block whose first word is one of `KINDS` is a block of
-the lesson; any other fenced block is a part of the text, and so is a heading within it.
+A heading of the first or second level begins a step. A fenced block whose first word is in `KINDS` is a block of the
+lesson; any other fenced block is part of the text, including headings inside it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Block(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The content below a heading; the first section has none."""
+    """The content below a heading; the first section has no heading."""
 
     title: str
     blocks: list[Block]
@@ -39,7 +39,7 @@ class UnclosedBlock(NamedTuple):
 
 
 def split_steps(text: str) -> tuple[list[Section], UnclosedBlock | None]:
-    """The sections of a text, and the block that its end leaves open. Linear in the text."""
+    """The sections of a text, and the block that is open at its end. Takes linear time."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     sections, left_open, done = [Section("", [], 1)], None, 0
     tokens = _markdown().parse("\n".join([*lines, ""]))
@@ -47,7 +47,7 @@ def split_steps(text: str) -> tuple[list[Section], UnclosedBlock | None]:
         begin, end = token.map or (0, 0)
         kind = (token.info.split() or [""])[0].lower()
         is_fence = token.type == "fence"
-        if is_fence and token.content.count("\n") == end - begin - 1:  # no line closes it
+        if is_fence and token.content.count("\n") == end - begin - 1:  # no closing line
             left_open = UnclosedBlock(kind, begin + 1)
         if not (is_fence and kind in KINDS) and not (
             token.type == "heading_open" and token.tag in ("h1", "h2")
@@ -72,6 +72,6 @@ def _add_prose(section: Section, lines: list[str], first: int) -> None:
 @cache
 def _markdown() -> MarkdownIt:
     """A parser of headings and code blocks only."""
-    from markdown_it import MarkdownIt  # with the first lesson, not with the window
+    from markdown_it import MarkdownIt  # imported with the first lesson, not with the window
 
     return MarkdownIt("zero").enable(["code", "fence", "heading"]).disable("inline")

@@ -1,4 +1,4 @@
-"""The check of a whole lesson with its recordings: they exist, have the present requests, and every part works."""
+"""Check a whole lesson with its recordings: they exist, match the current requests, and every part works."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def check_lesson(place: LessonPlace) -> Lesson:
 
 
 def is_of(events: Iterable[AnyEvent], request: RunRequest) -> bool:
-    """Whether a recording is of that request: everything but the model that determines its tokens is the same."""
+    """Whether a recording is of that request: everything that determines its tokens, except the model, is the same."""
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     return started is not None and _deciding(started.request) == _deciding(request)
 
 
 def _deciding(request: RunRequest) -> RunRequest:
-    """The request without the members that a run sets by its model: the form of turns, the native form and shape."""
+    """The request without the members that a run sets from its model: the form of turns, the native form and shape."""
     request = msgspec.structs.replace(request, model="", form={})
     if not request.native:
         return request

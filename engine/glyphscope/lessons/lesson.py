@@ -1,7 +1,7 @@
-"""A lesson: steps, each a row of parts in the order of the file. Runs are referred to by name.
+"""A lesson: steps, each a sequence of parts in the order of the file. Runs are referred to by name.
 
-A lesson that was read is complete: every run's request is made, every question's place is known. The answers are not in
-it: `questions.py` works them out from the recorded runs and from grammars.
+A lesson that was read is complete: every run has its request, every question its place. It does not contain the
+answers: `questions.py` computes them from the recorded runs and from grammars.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ View: TypeAlias = Literal["alternatives", "fields", "tokens"]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """`line` is where it begins in the file, from 1."""
+    """A part of a step; `line` is its first line in the file, from 1."""
 
     line: int = 0
 
 
 class Prose(Part, frozen=True, kw_only=True):
-    """Markdown to be read."""
+    """Markdown for readers."""
 
     text: str
 
 
 class Note(Part, frozen=True, kw_only=True):
-    """Markdown for the presenter of the lesson, which readers see only on request."""
+    """Markdown for the presenter of the lesson; readers see it only on request."""
 
     text: str
 
 
 class Watch(Part, frozen=True, kw_only=True):
-    """A recorded run to be watched: tokens `start` to `stop` (exclusive; None to the end) of a stage, `pace` a second.
+    """A recorded run to watch: tokens `start` to `stop` (exclusive; None: to the end) of a stage, `pace` per second.
 
-    `stage` is empty for all of them, one after the other. `token` is the one whose alternatives are shown first.
+    `stage` is empty for all stages in sequence. `token` is the token whose alternatives are shown first.
     """
 
     run: str
@@ -51,8 +51,8 @@ class Watch(Part, frozen=True, kw_only=True):
 
 
 class NextQuestion(Part, frozen=True, kw_only=True):
-    """Which of these tokens may come next? Asked before `token` of a run's stage; `tokens` are offered in place of the
-    recorded alternatives, and then the grammar says which may come.
+    """Which of these tokens may be next? Asked before `token` of a run's stage; `tokens` are offered in place of the
+    recorded alternatives, and then the grammar determines the possible ones.
     """
 
     run: str = ""
@@ -65,7 +65,7 @@ class NextQuestion(Part, frozen=True, kw_only=True):
 
 
 class CharacterQuestion(Part, frozen=True, kw_only=True):
-    """Which character decides? Of a run's text, or of a `text` that is judged by the tools and notation of that run."""
+    """Which character decides? In a run's text, or in a `text` judged by the tools and notation of that run."""
 
     run: str = ""
     stage: str = ""
@@ -75,7 +75,7 @@ class CharacterQuestion(Part, frozen=True, kw_only=True):
 
 
 class Option(msgspec.Struct, frozen=True):
-    """An answer to choose, whether it is right, and why."""
+    """A possible answer, whether it is right, and why."""
 
     text: str
     right: bool = False
@@ -83,7 +83,7 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class ChoiceQuestion(Part, frozen=True, kw_only=True):
-    """A question whose answers are typed, each with its reason."""
+    """A question with answers written by the author, each with its reason."""
 
     ask: str
     options: tuple[Option, ...]
@@ -94,9 +94,9 @@ Question: TypeAlias = NextQuestion | CharacterQuestion | ChoiceQuestion
 
 
 class Experiment(Part, frozen=True, kw_only=True):
-    """A variation of another run, live with a model, else by its recording.
+    """A variation of another run, live with a model, otherwise from its recording.
 
-    `given` are the changed settings, as in the file; `vary` names the settings that the reader may change.
+    `given` are the changed settings, as in the file; `vary` lists the settings that the reader may change.
     """
 
     run: str
@@ -112,7 +112,7 @@ AnyPart: TypeAlias = Prose | Note | Watch | NextQuestion | CharacterQuestion | C
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a lesson, shown at once."""
+    """A step of a lesson; its parts are shown together."""
 
     title: str
     parts: tuple[AnyPart, ...]
@@ -120,17 +120,17 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> tuple[AnyPart, ...]:
-        """All but the presenter's notes."""
+        """All parts except the presenter's notes."""
         return tuple(part for part in self.parts if not isinstance(part, Note))
 
     @property
     def notes(self) -> str:
-        """The presenter's notes, as Markdown; empty where there are none."""
+        """The presenter's notes as Markdown; empty if there are none."""
         return "\n\n".join(part.text for part in self.parts if isinstance(part, Note))
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is the file's, without number and suffix. `runs` are the requests of the recorded runs, by their names."""
+    """`name` is the file's name without number and suffix. `runs` are the requests of the recorded runs, by name."""
 
     name: str
     title: str

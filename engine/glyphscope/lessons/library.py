@@ -1,4 +1,4 @@
-"""The places of lessons: bundled ones, the user's folder, and any file. Recordings are beside them."""
+"""The places of lessons: bundled lessons, the user's folder, and any file. Recordings are beside them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from glyphscope.sessions.records import parse_record
 
 FOLDER, RUNS, SUFFIX = "lessons", "runs", ".md"
 MAX_RECORD_BYTES = 16_000_000
-"""A recorded run of 512 tokens with all its evidence has about 1 MB."""
+"""The maximum size of a recording; a run of 512 tokens with all its evidence has about 1 MB."""
 MOST_TOKENS = 8_000
-"""Of a recording: a run of several stages has more tokens than one answer."""
+"""The maximum tokens of a recording: a run with several stages has more tokens than one answer."""
 MOST_LESSONS = 500
-"""Of the user's folder."""
+"""The maximum number of lessons in the user's folder."""
 
 
 @dataclass(frozen=True)
 class LessonPlace:
-    """Where a lesson is: one of the program's by its file's name, or a file. `name` is without number and suffix."""
+    """The place of a lesson: a bundled one by its file name, or a file. `name` is without number and suffix."""
 
     file: str
     path: Path | None = None
@@ -44,16 +44,16 @@ class LessonPlace:
 
     @property
     def where(self) -> str:
-        """The file, as errors and lists name it."""
+        """The file, as shown in errors and lists."""
         return str(self.path or self.file)
 
     @property
     def folder(self) -> Path | None:
-        """That of a file; None for the program's own."""
+        """The folder of the file; None for a bundled lesson."""
         return None if self.path is None else self.path.parent
 
     def read(self) -> Lesson:
-        """Raises LessonError with every error, and StorageError."""
+        """Read the lesson. Raises LessonError with every error, and StorageError."""
         if self.path is None:
             data = resources.read_bytes(f"{FOLDER}/{self.file}")
         else:
@@ -61,7 +61,7 @@ class LessonPlace:
         return parse_lesson(data, name=self.file.removesuffix(SUFFIX), where=self.where, folder=self.folder)
 
     def events(self, run: str) -> tuple[AnyEvent, ...]:
-        """The recorded run of that name. Raises RecordError where there is none that can be shown, and StorageError."""
+        """The recorded run of that name. Raises RecordError if none can be shown, and StorageError."""
         if not RUN_NAME.fullmatch(run):
             raise RecordError("Invalid name of a run.", where=run)
         if self.path is None:
@@ -78,7 +78,7 @@ def bundled_lessons() -> tuple[LessonPlace, ...]:
 
 
 def user_lessons(folder: Path | None = None) -> tuple[LessonPlace, ...]:
-    """Those in the user's own folder (of this program's places, where none is given), by name."""
+    """The lessons in the user's folder (by default, from this program's places), by name."""
     folder = folder or places().lessons
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.is_file())
@@ -88,16 +88,16 @@ def user_lessons(folder: Path | None = None) -> tuple[LessonPlace, ...]:
 
 
 def find_lesson(source: str | Path) -> LessonPlace:
-    """A lesson of the program or of the user by its name (with its number or without), or a file.
+    """A bundled lesson or a user's lesson by its name (with or without its number), or a file.
 
-    Raises LessonError where there is none.
+    Raises LessonError if there is none.
     """
     known = (*bundled_lessons(), *user_lessons())
     for place in known if isinstance(source, str) else ():
         if source in (place.name, place.file, place.file.removesuffix(SUFFIX)):
             return place
     path = Path(source)
-    if path.suffix == SUFFIX or os.path.exists(path):  # Path.exists raises for a name that no file can have
+    if path.suffix == SUFFIX or os.path.exists(path):  # Path.exists raises for invalid file names
         return LessonPlace(path.name, path.absolute())
     names = ", ".join(place.name for place in known)
     raise LessonError("There is no such lesson.", where=str(source), hint=f"Give a file, or one of: {names}.")
@@ -106,7 +106,7 @@ def find_lesson(source: str | Path) -> LessonPlace:
 def all_lessons(
     folder: Path | None = None,
 ) -> Iterator[tuple[LessonPlace, Lesson | LessonError | StorageError]]:
-    """Every lesson, the bundled ones first; one that cannot be read with its error. `folder` as above."""
+    """Every lesson, bundled ones first; unreadable ones with their error. `folder` as in `user_lessons`."""
     for place in (*bundled_lessons(), *user_lessons(folder)):
         try:
             yield place, place.read()

@@ -1,4 +1,4 @@
-"""The reader's progress in each lesson, in one small file; a damaged one is replaced."""
+"""The reader's progress in each lesson, in one small file; a damaged file is replaced."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from glyphscope.inputs import read_file
 from glyphscope.sessions.files import atomic_write
 
 MOST = 1_000
-"""Lessons whose progress is stored; the least recently used are removed first."""
+"""The maximum number of lessons with stored progress; the least recently used are removed first."""
 MAX_BYTES = 4_000_000
 
 
 class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """`step` is where the reader is, `seen` the steps that were shown, `answers` by the question's number whether the
-    first answer to it was right.
+    """`step` is the reader's current step, `seen` the steps that were shown, `answers`, by question number, whether the
+    first answer was right.
     """
 
     step: int = 0
@@ -26,23 +26,23 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
     answers: dict[int, bool] = {}
 
     def is_done(self, steps: int, questions: int) -> bool:
-        """Whether all steps were shown and all questions answered; the arguments are their present numbers."""
+        """Whether all steps were shown and all questions answered; the arguments are their current numbers."""
         return set(range(steps)) <= set(self.seen) and set(range(questions)) <= set(self.answers)
 
     def at(self, step: int, steps: int) -> LessonProgress:
-        """With another step shown, of the present number of steps."""
+        """The progress with `step` shown, of the current number of steps."""
         seen = {number for number in (*self.seen, step) if number < steps}
         return msgspec.structs.replace(self, step=step, steps=steps, seen=tuple(sorted(seen)))
 
     def answered(self, question: int, right: bool) -> LessonProgress:
-        """With an answer, if it is the first one to that question."""
+        """The progress with an answer, if it is the first to that question."""
         if question in self.answers:
             return self
         return msgspec.structs.replace(self, answers={**self.answers, question: right})
 
 
 class Progress:
-    """The progress in all lessons. Code that changes it must save it, in the background as disks may be slow."""
+    """The progress in all lessons. Code that changes it must save it, in the background, as disks may be slow."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,7 +53,7 @@ class Progress:
             self._lessons = {}
 
     def of(self, key: str) -> LessonProgress:
-        """That of the lesson under this key."""
+        """The progress of the lesson with this key."""
         return self._lessons.get(key, LessonProgress())
 
     def put(self, key: str, progress: LessonProgress) -> None:
@@ -67,11 +67,11 @@ class Progress:
         self._lessons.pop(key, None)
 
     def encode(self) -> bytes:
-        """The present content of the file, for `write` in another thread."""
+        """The current content of the file, for `write` in another thread."""
         return msgspec.json.encode(self._lessons)
 
     def write(self, content: bytes) -> str:
-        """Write the file. Returns the error, or an empty text: a lesson continues without it."""
+        """Write the file. Returns the error, or an empty text; a lesson continues without the file."""
         try:
             atomic_write(self._path, content)
         except StorageError as error:
@@ -79,5 +79,5 @@ class Progress:
         return ""
 
     def save(self) -> str:
-        """Write the present progress, as `write`."""
+        """Write the current progress, like `write`."""
         return self.write(self.encode())

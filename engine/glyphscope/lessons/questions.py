@@ -1,6 +1,6 @@
-"""The choices of a question and its correct answers: read from a run, or computed by grammar and validator.
+"""The choices of a question and its correct answers, read from a run or computed by grammar and validator.
 
-No author writes the answer of a question about tokens or characters, so it cannot be wrong or become outdated.
+The answers to questions about tokens or characters are not written by an author, so they cannot be wrong or outdated.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from glyphscope.text.shorten import capitalised
 
 Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
-"""The events of the recorded run of a name."""
+"""Returns the events of the recorded run with a name."""
 DEFAULT_ASK: dict[type, str] = {
     NextQuestion: "Which of these tokens may come next?",
     CharacterQuestion: "At which character does this become an invalid call?",
 }
-"""The text of a question without one, by its kind."""
+"""The default text of a question, by its kind."""
 MAX_ITEMS = 200_000
-"""The limit of matching the text before a token, in the parser's items: some tenths of a second."""
+"""The limit for matching the text before a token, in the parser's items: some tenths of a second."""
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     """A question with its answers. For a character, `text` is the text to choose from and `at` the right character; for
-    the other kinds, any number of the `choices` may be right. `before` is the text before the token.
+    other kinds, any number of the `choices` may be right. `before` is the text before the token.
     """
 
     kind: Kind
@@ -61,14 +61,14 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def right(self) -> frozenset[int]:
-        """The numbers of the right choices; of a character, its place."""
+        """The numbers of the right choices; for a character, its place."""
         if self.kind == "character":
             return frozenset({self.at})
         return frozenset(number for number, choice in enumerate(self.choices) if choice.right)
 
     @property
     def single(self) -> bool:
-        """Whether exactly one answer is to be chosen, which the reader may know."""
+        """Whether exactly one answer must be chosen, which the reader may know."""
         return self.kind == "character" or (self.kind == "choice" and len(self.right) == 1)
 
 
@@ -82,7 +82,7 @@ class Grade(msgspec.Struct, frozen=True):
 
 
 def sheet(question: Question, runs: dict[str, RunRequest], recorded: Recorded) -> Sheet:
-    """The question with its answers. Raises LessonError where it cannot be asked, and what `recorded` raises."""
+    """The question with its answers. Raises LessonError if it cannot be asked, and the errors of `recorded`."""
     match question:
         case ChoiceQuestion():
             choices = tuple(Choice(each.text, each.right, each.why) for each in question.options)
@@ -94,7 +94,7 @@ def sheet(question: Question, runs: dict[str, RunRequest], recorded: Recorded) -
 
 
 def _as_run(name: str, runs: dict[str, RunRequest], recorded: Recorded) -> RunRequest:
-    """The request; in the model's own notation the recorded one, which has the form of that model's turns."""
+    """The request; in the model's own notation, the recorded one, which contains the form of that model's turns."""
     if runs[name].native:
         for event in recorded(name):
             if isinstance(event, RunStarted):
@@ -127,7 +127,7 @@ def grade(asked: Sheet, chosen: frozenset[int]) -> Grade:
 
 
 def stage_of(state: RunState, name: str) -> StageState:
-    """The stage of that name, or the first with a text. Raises LessonError."""
+    """The stage with that name, or the first with a text. Raises LessonError."""
     for stage in state.stages:
         if (stage.name == name) if name else bool(stage.tokens):
             return stage
@@ -170,7 +170,7 @@ def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sh
 
 
 def _spread(alternatives: Sequence[Alternative], most: int) -> list[Alternative]:
-    """The most likely ones in order; where all are allowed or all masked, the most likely others come last."""
+    """The most likely ones in order; if all are allowed or all masked, the most likely others replace the last ones."""
     chosen = list(alternatives[:most])
     rest = list(alternatives[most:])
     for allowed in (True, False):
@@ -181,7 +181,7 @@ def _spread(alternatives: Sequence[Alternative], most: int) -> list[Alternative]
 
 
 def _whole(alternative: Alternative) -> str | None:
-    """Its text; None for a token that is half a character, or none at all."""
+    """The alternative's text; None for a token with an incomplete character, or without text."""
     try:
         return alternative.data.decode("utf-8") or None
     except UnicodeDecodeError:
@@ -189,10 +189,10 @@ def _whole(alternative: Alternative) -> str | None:
 
 
 class _TokenPosition:
-    """The place before a token: the text until then, and the grammar's state after it.
+    """The place before a token: the text up to there, and the grammar's state after it.
 
-    There is no state where the grammar is that of a part of a call, or takes too long to read the text. Raises
-    LessonError for that where it is needed.
+    There is no state if the grammar is for a part of a call, or takes too long to read the text. Raises LessonError in
+    that case if the state is needed.
     """
 
     def __init__(self, request: RunRequest, text: str, *, grammar_needed: bool) -> None:
@@ -219,7 +219,7 @@ class _TokenPosition:
                 raise LessonError(error.message, hint=error.hint) from None
 
     def by_grammar(self, token: str, raw: float | None = None) -> Choice:
-        """A token by the grammar. Only where the grammar was needed."""
+        """A token judged by the grammar. Only if the grammar was needed."""
         assert self._state is not None
         if not self._state.alive:
             return Choice(token, False, "No valid call begins as the text does already.", raw)
@@ -228,8 +228,8 @@ class _TokenPosition:
         return Choice(token, False, self._reason(self._state, token), raw)
 
     def by_mask(self, token: str, recorded: Alternative) -> Choice | None:
-        """A token as the mask decided; None for one that was masked although the grammar would accept its characters,
-        as another spelling of a forced text is: no answer would be fair.
+        """A token judged by the mask; None if it was masked although the grammar accepts its characters, like another
+        spelling of a forced text: no answer would be fair.
         """
         raw, final = recorded.raw, recorded.final
         if recorded.allowed:
@@ -242,7 +242,7 @@ class _TokenPosition:
         return Choice(token, False, self._reason(self._state, token), raw)
 
     def _reason(self, state: State, token: str) -> str:
-        """Why a token may not come: the validator's reason, by the schema, or the texts that the grammar accepts."""
+        """Why a token is not possible: the validator's reason, by the schema, or the texts that the grammar accepts."""
         if self._request.grammar is None:
             validator = answer_validator(self._request, self._registry)
             validator.feed(self.text)
@@ -250,7 +250,7 @@ class _TokenPosition:
                 for event in validator.feed(token):
                     if isinstance(event, Violation) and event.code != "SYNTAX":
                         words = f"{event.message.rstrip('.')}."
-                        is_name = words.split()[0] not in ("no", "the", "item")  # an argument's is as it is
+                        is_name = words.split()[0] not in ("no", "the", "item")  # an argument's is unchanged
                         return words if is_name else capitalised(words)
         dead = state.feed(token)
         accepted = (dead.failed_at or state.position) - state.position

@@ -1,6 +1,6 @@
-"""Reading a lesson: every error of the file at once, each with line and column; a lesson is read completely or not.
+"""Read a lesson, with all errors of the file at once, each with line and column; a lesson is read completely or not.
 
-Errors that only a recording shows (that it is missing, or a token in it) are reported by `checking.py`.
+Errors that only recordings show (a missing recording, or a missing token in it) are reported by `checking.py`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ MAX_RUNS = 64
 MAX_PROBLEMS = 200
 MOST_OPTIONS = 12
 LONGEST_TEXT = 2_000
-"""Characters of a text in which one is to be chosen, and of any other line of the page."""
+"""The maximum length of a text in which a character is chosen, and of any other line of the page, in characters."""
 LONGEST_STEP, MOST_PARTS = 20_000, 24
-"""Characters of a step's text, and its parts: all of it is laid out at the same time."""
+"""The maximum characters of a step's text, and its maximum number of parts: the whole step is laid out at once."""
 RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 VARY = (
     "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "seed", "temperature",
@@ -53,11 +53,11 @@ VARY = (
 )  # fmt: skip
 """The settings that can be varied, in addition to places in the registry."""
 NUMBER = re.compile(r"^\d+-")
-"""At the start of a file's name, for the order; the lesson's name begins after it."""
+"""The number at the beginning of a file name, for the order; the lesson's name begins after it."""
 
 
 def parse_lesson(data: str | bytes, *, name: str, where: str = "", folder: Path | None = None) -> Lesson:
-    """The lesson of a file's text; registries that it names are looked for in `folder`. Raises LessonError."""
+    """The lesson of a file's text; registries that it names are searched in `folder`. Raises LessonError."""
     text = _text(data, where)
     reading = _Reading(folder)
     lesson = reading.read(text, NUMBER.sub("", name))
@@ -76,7 +76,7 @@ def lesson_error(problems: Sequence[PlacedProblem], where: str) -> LessonError:
 def varied(
     lesson: Lesson, experiment: Experiment, changes: Mapping[str, Any], folder: Path | None
 ) -> RunRequest:
-    """The experiment's request with what its reader changed: by names of `VARY`, and by places in the registry.
+    """The experiment's request with the reader's changes, by names of `VARY` and by places in the registry.
 
     Raises LessonError with every invalid change.
     """
@@ -110,7 +110,7 @@ def _text(data: str | bytes, where: str) -> str:
 
 
 class _Mention(NamedTuple):
-    """A run's name under a `key` of a block."""
+    """The name of a run, under a `key` of a block."""
 
     run: str
     block: Block
@@ -120,7 +120,7 @@ class _Mention(NamedTuple):
 @dataclass
 class _Reading:
     """One lesson being read. `asked` are the settings of its runs by name, `runs` their requests, None for invalid
-    ones; `last` is the run that was named last, and `used` are all mentions of one.
+    ones; `last` is the last run that was named, and `used` are all mentions of runs.
     """
 
     folder: Path | None
@@ -391,7 +391,7 @@ class _Reading:
 
     def _report_at(self, block: Block, path: tuple[str | int, ...], message: str) -> None:
         if len(self.problems) >= MAX_PROBLEMS:
-            return  # finding the place of each of thousands would take minutes
+            return  # finding the places of thousands would take minutes
         line, column = place(block.text, path)
         where = ".".join(map(str, (block.kind, *path)))
         self._report(message, block.line + line - 1, column, where)

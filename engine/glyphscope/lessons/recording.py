@@ -1,4 +1,4 @@
-"""Making a lesson's recordings: each run by a newly opened model, so that no state of another run affects it."""
+"""Make a lesson's recordings: each run by a newly opened model, so that no state of another run affects it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def record_lesson(
 ) -> Iterator[tuple[str, Path]]:
     """Record the lesson's runs (or those of `names`) below `folder`, and report each with its file.
 
-    The requests contain all settings, so the same model gives the same tokens. Raises LessonError for a run that
-    fails, whose older recording stays, and whatever opening the model raises.
+    The requests contain all settings, so the same model produces the same tokens. Raises LessonError for a run that
+    fails, whose older recording is kept, and the errors of opening the model.
     """
     if unknown := names - lesson.runs.keys():
         raise LessonError(
@@ -56,7 +56,7 @@ def _record(name: str, request: RunRequest, path: Path, open_: Callable[[], Mode
 
 
 def without_place(event: AnyEvent) -> AnyEvent:
-    """The event without the folder of the model, which a published recording must not contain."""
+    """The event without the model's folder, which a published recording must not contain."""
     if not isinstance(event, RunStarted):
         return event
     model = msgspec.structs.replace(event.model, path=Path(event.model.path).name)

@@ -1,7 +1,7 @@
-"""The settings of a run in a lesson, and their request: the names of `RunRequest` and of its sampling, flat.
+"""The settings of a run in a lesson, and their request: the names of `RunRequest` and of its sampling, flattened.
 
-Tools come from a bundled registry by its name, from a file beside the lesson, or from the block itself; a lesson names
-no MCP server, so it never starts a program.
+Tools are from a bundled registry, given by name, from a file beside the lesson, or from the block itself; a lesson does
+not name MCP servers, so it never starts a program.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import router_preset
 
 MOST_TOKENS = 512
-"""The longest answer of a lesson's run."""
+"""The maximum tokens of an answer of a lesson's run."""
 _MEMBERS = ("description", "enabled", "required", "additionalProperties")
-"""Members of a tool that are not arguments, after its name in a place."""
+"""The members of a tool that are not arguments; in a place, they follow its name."""
 _USUAL = Sampling()
 
 
@@ -107,11 +107,11 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "min_p": (0, 1),
     "repeat_penalty": (0.01, 10),
 }
-"""The least and the largest number of a setting."""
+"""The smallest and the largest value of a numeric setting."""
 
 
 def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run based on another one: changes of the registry add up, all others are replaced."""
+    """The settings of a run based on another one: changes of the registry accumulate, all others are replaced."""
     whole = {**base, **given}
     if "change" in base and "change" in given:
         whole["change"] = {**base["change"], **given["change"]}
@@ -121,7 +121,7 @@ def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
-    """Numbers out of their bounds. The types of all values were checked before."""
+    """Numbers outside their bounds. The types of all values were already checked."""
     for name, (least, most) in _BOUNDS.items():
         value = given.get(name)
         if value is not None and not least <= value <= most:
@@ -132,7 +132,7 @@ def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:
-    """The request, or every error in its settings; types and bounds were checked before."""
+    """The request, or all errors in its settings; types and bounds were already checked."""
     found: list[Found] = []
     settings = msgspec.convert(dict(given), RunSettings)
     if not settings.prompt.strip():
@@ -174,7 +174,7 @@ def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunReques
 
 
 def value_at(document: dict[str, Any], place: str) -> Any:
-    """The value at a place of a registry's document; None where there is none."""
+    """The value at a place of a registry's document; None if there is none."""
     try:
         container, key = _container(document, place)
     except _NoPlace:
@@ -200,7 +200,7 @@ def _registry(settings: RunSettings, folder: Path | None) -> ToolRegistry:
         try:
             outside = not (inside / source).resolve().is_relative_to(inside)
         except (OSError, RuntimeError, ValueError):
-            outside = False  # a name that no file can have, links in a circle: reported when it is opened
+            outside = False  # an invalid file name, a cycle of links: reported when it is opened
         if outside:
             raise RegistryError("A lesson reads no file outside of its folder.")
     registry = open_registry(source, folder)
@@ -233,7 +233,7 @@ def _changed(registry: ToolRegistry, settings: RunSettings, found: list[Found]) 
 
 
 class _NoPlace(Exception):
-    """The reason why a registry's document has no such place."""
+    """The reason why a registry's document does not have a place."""
 
 
 def _container(document: dict[str, Any], place: str) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""The content of a lesson's blocks: a struct for each kind, by which every error of form is reported."""
+"""The content of a lesson's blocks: a struct for each kind, from which all errors of form are reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LessonHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LessonRun(RunSettings, frozen=True, kw_only=True):
-    """The block `run`: the settings of a new run, or only the name of one that is defined already, and its playback."""
+    """The block `run`: the settings of a new run, or only the name of an already defined one, and its playback."""
 
     name: str
     caption: str = ""
@@ -54,7 +54,7 @@ class LessonExperiment(RunSettings, frozen=True, kw_only=True):
 
 
 def _table(part: type[Part]) -> type[msgspec.Struct]:
-    """The block of a question with the members of its part, except for the line, which is not in the text."""
+    """The block of a question: the members of its part, except for the line, which is not in the text."""
     members: Iterable[tuple[str, Any] | tuple[str, Any, Any]] = (
         (each.name, each.type) if each.required else (each.name, each.type, each.default)
         for each in msgspec.structs.fields(part)

@@ -10,16 +10,16 @@ from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import Path
 
 LONGEST = 64 * 1024
-"""Characters of one block."""
+"""The maximum characters of one block."""
 MOST_DOTS = 64
-"""Of a line, outside of quotes: reading a dotted key costs the square of its parts."""
+"""The maximum dots of a line, outside quotes: reading a dotted key takes quadratic time in its parts."""
 _QUOTED = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'')
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)")
 _END = " (at end of document)"
 
 
 class TomlProblem(NamedTuple):
-    """The problem at a line and column of the block, both from 1."""
+    """A problem at a line and column of the block, both from 1."""
 
     message: str
     line: int
@@ -27,7 +27,7 @@ class TomlProblem(NamedTuple):
 
 
 def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
-    """The table of a block. A value without a JSON type (a date, NaN) is an error too."""
+    """The table of a block. A value without a JSON type (a date, NaN) is also an error."""
     if len(text) > LONGEST:
         return {}, TomlProblem(f"The block has {len(text):,} characters; at most {LONGEST:,} are read.", 1, 1)
     for number, written in enumerate(text.split("\n"), 1):
@@ -40,7 +40,7 @@ def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
         return {}, TomlProblem("The block is nested too deeply.", 1, 1)
     except tomllib.TOMLDecodeError as error:
         return {}, _of_error(str(error), text)
-    except ValueError as error:  # a number of thousands of digits, an invalid date
+    except ValueError as error:  # a number with thousands of digits, an invalid date
         return {}, TomlProblem(f"The block cannot be read: {error}.", 1, 1)
     if problems:
         line, column = place(text, tuple(problems[0].pointer.split("/")[1:]))
@@ -49,7 +49,7 @@ def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
 
 
 def place(text: str, path: Path) -> tuple[int, int]:
-    """Line and column from 1 of the key at `path`, or of the nearest key above it; (1, 1) where none is found."""
+    """Line and column, from 1, of the key at `path`, or of the nearest key above it; (1, 1) if none is found."""
     lines = text.split("\n")
     first, last, found = 0, len(lines), (1, 1)
     steps = list(path)

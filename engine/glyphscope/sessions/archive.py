@@ -1,7 +1,7 @@
 """A zip of a few files, written reproducibly and read safely.
 
-A zip may come from anywhere, so nothing that it declares is trusted: names, sizes and numbers are checked before
-anything is unpacked, no file is written under a name from it, and each file must have its declared size.
+A zip may be from anywhere, so its declarations are not trusted: names, sizes and numbers are checked before anything is
+unpacked, no file is written under a name from it, and each file must have its declared size.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from glyphscope.text.figures import byte_size
 
 MAGIC = b"PK"
 MOST_PACKED = 70_000_000
-"""Bytes of the zip itself."""
+"""The maximum bytes of the zip itself."""
 MOST_BYTES = 140_000_000
-"""Bytes of all its files, unpacked."""
+"""The maximum bytes of all its files, unpacked."""
 MOST_FILES = 64
 
-_TIME = (1980, 1, 1, 0, 0, 0)  # the first of a zip: when it was packed is not part of its content
+_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest in a zip: the time of packing is not part of its content
 _UNIX = 3
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _END = struct.Struct("<4s4H2LH")
 _LOCATOR = 20
-"""Bytes of what comes before the end in a zip64."""
+"""The size of the record before the end record in a zip64, in bytes."""
 _MOST_DIRECTORY = MOST_FILES * 1024
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HINT = "Ask for the file again, or pack the run again with: glyphscope bundle."
 
 
 def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
-    """The zip of those files, byte for byte the same each time. Raises StorageError for more than `unpack` reads."""
+    """The zip of these files, with identical bytes each time. Raises StorageError for more than `unpack` reads."""
     if sum(map(len, files.values())) > MOST_BYTES or len(files) > MOST_FILES:
         raise StorageError(
             f"This run is too large for a bundle, which has at most {byte_size(MOST_BYTES)}.",
@@ -82,13 +82,13 @@ def unpack(data: bytes, where: str = "") -> dict[str, bytes]:
 
 
 def _check_end(data: bytes, where: str) -> None:
-    """Check the zip's last bytes: an unbounded directory would be read before any of it could be rejected."""
+    """Check the zip's last bytes, as an unbounded directory would be read before it could be rejected."""
     if not data.startswith(MAGIC):
         raise RecordError("Not a bundle: not a zip file.", where=where, hint="Give a .glyphrun file.")
     end = data[-_END.size :]
     if len(end) < _END.size or not end.startswith(b"PK\5\6") or end[-2:] != b"\0\0":
         raise _damaged("its end is missing, or something follows it", where)
-    if data[-_END.size - _LOCATOR :].startswith(b"PK\6\7"):  # it would name another directory
+    if data[-_END.size - _LOCATOR :].startswith(b"PK\6\7"):  # it would refer to another directory
         raise _damaged("it is in the zip64 format, for files larger than a bundle's", where)
     _, _, _, _, files, size, _, _ = _END.unpack(end)
     if files > MOST_FILES or size > _MOST_DIRECTORY:

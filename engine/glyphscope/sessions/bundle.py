@@ -1,8 +1,8 @@
 """A bundle: one run in one file, with everything that is needed to validate, repeat and continue it.
 
-A `.glyphrun` is a zip with the record and what is derived from it: registry, prompt, grammars, schema,
-tools. These are included for other programs, and as they were when the bundle was made. The same record gives the same
-bytes. `docs/bundles.md` describes the format.
+A `.glyphrun` is a zip with the record and files derived from it: registry, prompt, grammars, schema, tools. These are
+included for other programs, in the state in which the bundle was made. The same record gives the same bytes.
+`docs/bundles.md` describes the format.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ STORED: dict[ExportForm, str] = {
     "openai-tools": "openai-tools.json",
     "prompt": "prompt.txt",
 }
-"""The exports that are files of the bundle."""
+"""The exports that are files in the bundle."""
 MOST_LINES = 1_000_000
-"""Of a record in a bundle: more events than any run has; even empty lines need memory."""
+"""The maximum lines of a record in a bundle, more than any run has; even empty lines need memory."""
 
 _KEY = "glyphscope_bundle"
 _MIGRATIONS: Migrations = {}
@@ -69,8 +69,8 @@ class BundledFile(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the run, and the contents of the bundle.
 
-    `versions` are the packages that ran, `packed_with` those that made the other files. `request` is the run's without
-    its registry. `whole`: the record has the run's end. `missing` has the reasons for omitted files.
+    `versions` are the packages that ran, `packed_with` those that made the other files. `request` is the run's request
+    without its registry. `whole`: the record contains the run's end. `missing` has the reasons for omitted files.
     """
 
     glyphscope_bundle: int = VERSION
@@ -89,7 +89,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bundle(NamedTuple):
-    """`files` by name, the manifest and the record among them as they are written."""
+    """`files` by name, including the manifest and the record, as written."""
 
     manifest: Manifest
     record: Record
@@ -97,13 +97,13 @@ class Bundle(NamedTuple):
 
 
 def make_bundle(events: Sequence[AnyEvent], where: str = "") -> Bundle:
-    """The bundle of a run. Files that cannot be made are listed in the manifest. `where` is the place of its record.
+    """The bundle of a run. The manifest lists files that cannot be made. `where` is the place of the record.
 
     Raises RecordError for events without the beginning of a run.
     """
     RecordedRun(events, where)
     written = encode_record(redacted(events))
-    again = parse_record(written)  # what a reader will see: a record cannot have everything that memory can
+    again = parse_record(written)  # as a reader sees it: a record cannot contain everything that memory can
     run = RecordedRun(again.events, where)
     files = {RECORD: written}
     missing: dict[str, str] = {}
@@ -118,7 +118,7 @@ def make_bundle(events: Sequence[AnyEvent], where: str = "") -> Bundle:
 
 
 def write_bundle(path: Path, events: Sequence[AnyEvent], where: str = "") -> Manifest:
-    """Packs the run into that file, whole or not at all. `where` as above.
+    """Pack the run into that file, completely or not at all. `where` as in `make_bundle`.
 
     Raises StorageError, also for a run that is too large for a bundle.
     """
@@ -128,9 +128,9 @@ def write_bundle(path: Path, events: Sequence[AnyEvent], where: str = "") -> Man
 
 
 def write_run(path: Path, events: Sequence[AnyEvent]) -> Manifest | None:
-    """Writes the run as a bundle, whose manifest is returned, or as a record, by the file's ending.
+    """Write the run as a bundle, returning its manifest, or as a record, depending on the file's suffix.
 
-    Raises StorageError as `write_bundle`.
+    Raises StorageError like `write_bundle`.
     """
     if path.suffix.lower() == SUFFIX:
         return write_bundle(path, events)
@@ -139,12 +139,12 @@ def write_run(path: Path, events: Sequence[AnyEvent]) -> Manifest | None:
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Raises StorageError, and RecordError for a file that is not a bundle, is damaged, or of a newer version."""
+    """Read a bundle. Raises StorageError, and RecordError if it is not a bundle, damaged, or of a newer version."""
     return parse_bundle(read_packed(path), str(path))
 
 
 def parse_bundle(data: bytes, where: str = "") -> Bundle:
-    """Raises RecordError, as `read_bundle`."""
+    """Read the bytes of a bundle. Raises RecordError like `read_bundle`."""
 
     def unusable(message: str, hint: str = _HINT) -> RecordError:
         return RecordError(message, where=where, hint=hint)
@@ -182,12 +182,12 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
 
 
 def read_run(path: Path) -> Record:
-    """The record of a file that is one, or a bundle with one in it. Raises StorageError and RecordError."""
+    """The record in a file that is a record or a bundle. Raises StorageError and RecordError."""
     return read_bundle(path).record if is_bundle(path) else read_record(path)
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether that file is meant as a bundle, by its name or its first bytes. Raises StorageError."""
+    """Whether that file is meant as a bundle, judging by its name or first bytes. Raises StorageError."""
     if path.suffix == SUFFIX:
         return True
     refuse_special(path)
@@ -199,9 +199,9 @@ def is_bundle(path: Path) -> bool:
 
 
 def export_file(path: Path, form: ExportForm) -> str:
-    """A run in another form: from a bundle the file that is in it, else made now.
+    """A run in another form: the file in a bundle, otherwise newly made.
 
-    Raises StorageError and RecordError, and GlyphscopeError where the run has none of that form.
+    Raises StorageError and RecordError, and GlyphscopeError if the run does not have that form.
     """
     if not is_bundle(path):
         return export(RecordedRun(read_record(path).events, str(path)), form)
@@ -292,5 +292,5 @@ def _hidden(identity: str) -> str:
 
 
 def _without_home(text: str) -> str:
-    """A path, or words with paths in them, with `~` for the home folder."""
+    """A path, or a text that contains paths, with `~` for the home folder."""
     return re.sub(rf"(?<![\w.-]){re.escape(str(home_path('~')))}(?![\w-]|\.\w)", "~", text)

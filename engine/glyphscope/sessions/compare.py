@@ -1,4 +1,4 @@
-"""The comparison of two streams of one run: all of it except for times and the state of caches."""
+"""Compare two event streams of one run, except for times and the state of caches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _VOLATILE: dict[type[AnyEvent], dict[str, Any]] = {
     ToolResult: {"ms": 0.0, "waited_ms": 0.0},
     RunFinished: {"prompt_ms": 0.0, "first_token_ms": 0.0, "total_ms": 0.0},
 }
-"""The fields of an event that differ from run to run."""
+"""The fields of events that differ from run to run."""
 _WORDS: dict[type[AnyEvent], dict[str, Any]] = {
     Violation: {"message": "", "viable": ""},
     Aborted: {"message": "", "viable": ""},
@@ -45,11 +45,11 @@ _WORDS: dict[type[AnyEvent], dict[str, Any]] = {
     RepairTried: {"message": ""},
     LimitReached: {"message": ""},
 }
-"""The fields that have the words of a verdict."""
+"""The fields that contain the words of a verdict."""
 
 
 def strip_times(event: AnyEvent) -> AnyEvent | None:
-    """The event without what differs from run to run: ids, times, cache hits. None for one that has nothing else."""
+    """The event without the fields that differ from run to run (ids, times, cache hits). None if it has no others."""
     if isinstance(event, PromptEvaluated | ConstraintReady | ToolProgressed):
         return None
     changes = _VOLATILE.get(type(event), {})
@@ -67,11 +67,11 @@ def strip_words(event: AnyEvent) -> AnyEvent:
 def first_difference(
     recorded: Iterable[AnyEvent], again: Iterable[AnyEvent], tolerance: float = 0.0, *, whole: bool = True
 ) -> str:
-    """The first difference of two runs, in words; empty where there is none. `tolerance` is absolute, for evidence.
+    """The first difference between two runs, in words; empty if there is none. `tolerance` is absolute, for evidence.
 
-    A prompt that was partly cached is evaluated in other batches, which changes logits in their last digits: a rerun
-    on a model is compared with a tolerance, a replayed record without. Where the record is not `whole`, further events
-    after its last one are not a difference.
+    A partly cached prompt is evaluated in different batches, which changes the last digits of logits: a rerun on a
+    model is compared with a tolerance, a replayed record without. If the record is not `whole`, events after its last
+    one are not a difference.
     """
     ours = [event for event in map(strip_times, recorded) if event is not None]
     theirs = [event for event in map(strip_times, again) if event is not None]
@@ -91,7 +91,7 @@ def first_difference(
 
 
 def _with_segments(kinds: set[SegmentKind], events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
-    """The events with parts of these kinds only: early records have no parts, or none for a call after reasoning."""
+    """The events with only these kinds of parts: early records have no parts, or none for a call after reasoning."""
     for event in events:
         if not kinds and bool(getattr(event, "call_index", 0)):
             event = msgspec.structs.replace(event, call_index=0)

@@ -23,11 +23,11 @@ class ChangedOnDisk(StorageError):
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
-    """Write a temporary file next to `path`, flush it to the disk and replace the old one by it.
+    """Write a temporary file next to `path`, flush it to disk, and replace the old file with it.
 
-    Symbolic links and permissions are preserved. Raises StorageError (a full disk, no permission): the old file is
-    then unchanged and the temporary one is removed. The temporary file of a killed process is removed by the next
-    write to the same file.
+    Symbolic links and permissions are preserved. Raises StorageError (a full disk, no permission); the old file is then
+    unchanged, and the temporary one is removed. The temporary file of a killed process is removed by the next write to
+    the same file.
     """
     content = data.encode() if isinstance(data, str) else data
     target = Path(os.path.realpath(path))
@@ -70,7 +70,7 @@ def digest_of(data: bytes) -> str:
 
 
 def now() -> str:
-    """The time in UTC, in ISO 8601."""
+    """The current time in UTC, in ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -79,7 +79,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
     """Lock `folder` while a file in it is read and replaced: one process at a time, without a lock file."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # a folder that is not there yet has nothing to protect
+    except OSError:  # a folder that does not exist yet has nothing to protect
         yield
         return
     try:
@@ -97,12 +97,12 @@ def _new_mode() -> int:
 
 
 def _prefix(target: Path) -> str:
-    """The name of a temporary file up to the number of its process."""
+    """The name of a temporary file up to its process id."""
     return f".{target.name[:100]}."
 
 
 def _remove_orphans(target: Path) -> None:
-    """Temporary files whose process is gone."""
+    """Remove temporary files of processes that have ended."""
     start = _prefix(target)
     for entry in os.scandir(target.parent):
         if entry.name.startswith(start) and entry.name.endswith(".tmp"):
@@ -124,7 +124,7 @@ def _alive(pid: int) -> bool:
 
 K = TypeVar("K")
 Migrations: TypeAlias = Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]
-"""By version: the function that converts a document of that version to the next one."""
+"""For each version, the function that converts a document of that version to the next one."""
 
 
 def convert_versioned(
@@ -136,7 +136,7 @@ def convert_versioned(
     what: str,
     hint: str = "",
 ) -> K:
-    """The document as `kind`. `versions` are as in `migrate`. Raises RecordError, also where `what` is damaged."""
+    """The document as `kind`. `versions` are as in `migrate`. Raises RecordError, also if `what` is damaged."""
     document = migrate(document, *versions, where)
     try:
         return msgspec.convert(document, kind)
@@ -145,7 +145,7 @@ def convert_versioned(
 
 
 def migrate(document: Any, key: str, newest: int, steps: Migrations, where: str) -> dict[str, Any]:
-    """The document in version `newest`. Raises RecordError when it carries no version under `key`, or a newer one."""
+    """The document in version `newest`. Raises RecordError if it has no version under `key`, or a newer one."""
     version = document.get(key) if isinstance(document, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         kind = key.replace("_", " ")

@@ -37,18 +37,18 @@ from glyphscope.sessions.records import encode_record, parse_record
 
 VERSION = 4
 NO_CALL = "no-call"
-"""The outcome of a run that answered in words although it could have called a tool."""
+"""The outcome of a run that answered with text although it could have called a tool."""
 NATIVE = "native"
 """The notation of a run in the model's own form."""
 LONGEST_ANSWER = 2000
-"""Characters of an answer that are stored next to the record, for lists of runs."""
+"""The characters of an answer that are stored beside the record, for lists of runs."""
 LARGEST_FAMILY = 500
-"""The most runs of one tree of branches that are listed: the newest."""
+"""The maximum number of listed runs of one tree of branches: the newest."""
 _WAIT_SECONDS = 5.0
 _CHUNK = 64 * 1024
-"""Bytes of a record that are decompressed at a time, to read its beginning."""
+"""The bytes of a record that are decompressed at a time, to read its beginning."""
 _ROOM = 64 * 1024
-"""Bytes that SQLite needs beside the file itself."""
+"""The bytes that SQLite needs in addition to the file itself."""
 
 _STEPS: tuple[tuple[str, ...], ...] = (
     (
@@ -79,7 +79,7 @@ _STEPS: tuple[tuple[str, ...], ...] = (
 _RUN_COLUMNS = "id, time, title, model, notation, shape, kind, outcome, tool, tokens"
 _COLUMNS = f"{_RUN_COLUMNS}, pinned, name, note, parent, tags, score, sampling"
 _OF_RUN = (*_RUN_COLUMNS.split(", "), "parent", "sampling")
-"""The columns from the run itself; the others are the user's, and stay when a run is saved again."""
+"""The columns from the run itself; the others are the user's, and are kept when a run is saved again."""
 _FAMILY = f"""
 WITH RECURSIVE
     up(id, parent) AS (
@@ -98,8 +98,8 @@ class HistoryRow(NamedTuple):
     """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, no-call, or why it ended.
 
     `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
-    `name`, `note`, `tags` and `score` are the user's, 1 to `MOST_SCORE` or 0 for none; `parent` is the run that it
-    branches off. `sampling` is None where the record is damaged.
+    `name`, `note`, `tags` and `score` (1 to `MOST_SCORE`, 0 for none) are the user's; `parent` is the run from which it
+    branches off. `sampling` is None if the record is damaged.
     """
 
     id: str
@@ -122,7 +122,7 @@ class HistoryRow(NamedTuple):
 
 
 class Kin(NamedTuple):
-    """A run of a tree of branches: its beginning, and the first characters of what it wrote."""
+    """A run in a tree of branches: its beginning, and the first characters of its output."""
 
     row: HistoryRow
     started: RunStarted
@@ -132,9 +132,9 @@ class Kin(NamedTuple):
 class History:
     """Each call opens the file, so any thread and any process may use it.
 
-    A damaged file is renamed and replaced by a new one, which `take_notice` reports. Raises StorageError when the file
-    is locked for long, the disk is full or the folder may not be written, and RecordError when it is of a newer
-    version: a caller continues without history.
+    A damaged file is renamed and replaced with a new one, which `take_notice` reports. Raises StorageError if the file
+    is locked for too long, the disk is full or the folder is not writable, and RecordError if it is of a newer version;
+    callers continue without history.
     """
 
     def __init__(self, path: Path) -> None:
@@ -147,7 +147,7 @@ class History:
         return notice
 
     def add(self, events: Sequence[AnyEvent]) -> HistoryRow:
-        """Save a run; one that was saved before keeps its pin and what `describe` stored. Raises ValueError when
+        """Save a run; a run that was saved before keeps its pin and its description (`describe`). Raises ValueError if
         `events` does not begin with RunStarted.
         """
         kin = kin_of(events)
@@ -166,7 +166,7 @@ class History:
         return kin.row
 
     def rows(self, search: str = "", limit: int = 1000) -> list[HistoryRow]:
-        """Pinned runs first, then the newest; those that `search` finds, as `history_search.conditions` reads it."""
+        """The runs that `search` finds (see `history_search.conditions`), pinned ones first, then the newest."""
         where, values = conditions(search)
         with self._open() as database:
             found = database.execute(
@@ -176,7 +176,7 @@ class History:
         return [_row(values) for values in found]
 
     def events(self, run: str) -> tuple[AnyEvent, ...]:
-        """The run's events. Raises RecordError when it was deleted, or is damaged."""
+        """The run's events. Raises RecordError if it was deleted or is damaged."""
         with self._open() as database:
             found = database.execute("SELECT record FROM runs WHERE id = ?", (run,)).fetchone()
         if found is None:
@@ -187,9 +187,9 @@ class History:
             raise RecordError(f"This run is damaged: {error}.", where=run, hint="Delete it.") from None
 
     def family(self, run: str) -> list[Kin]:
-        """The runs of the tree that `run` is in, the newest first: those it branches off, as far up as they are kept,
-        and all that branch off one of them; at most `LARGEST_FAMILY`. `run` itself need not be kept. Records that
-        cannot be read are left out.
+        """The runs of the tree of `run`, newest first: its ancestors, as far as they are stored, and all runs that
+        branch off one of them; at most `LARGEST_FAMILY`. `run` itself need not be stored. Unreadable records are
+        omitted.
         """
         with self._open() as database:
             found = database.execute(_FAMILY, {"run": run, "limit": LARGEST_FAMILY}).fetchall()
@@ -208,9 +208,9 @@ class History:
         tags: Iterable[str] | None = None,
         score: int | None = None,
     ) -> None:
-        """Store the user's description of a run; None leaves a part unchanged. `prune` keeps runs with a description.
+        """Store the user's description of a run; None leaves a part unchanged. `prune` keeps described runs.
 
-        Raises ValueError for a score that is not 0 (none) to `MOST_SCORE`.
+        Raises ValueError for a score outside 0 (none) to `MOST_SCORE`.
         """
         if score is not None and not 0 <= score <= MOST_SCORE:
             raise ValueError(f"a score is 0 to {MOST_SCORE}, not {score}")
@@ -223,7 +223,7 @@ class History:
                     database.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (_storable(value), run))
 
     def find(self, run: str) -> HistoryRow:
-        """The run with that id, or the only one whose id begins with it. Raises RecordError."""
+        """The run with that id, or the only run whose id begins with it. Raises RecordError."""
         with self._open() as database:
             found = database.execute(
                 f"SELECT {_COLUMNS} FROM runs WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC LIMIT 2",
@@ -249,7 +249,7 @@ class History:
             database.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in runs])
 
     def clear(self, *, keep_pinned: bool) -> int:
-        """Deletes all runs, or all but the pinned ones, and frees their disk space. Returns their number."""
+        """Delete all runs, or all but the pinned ones, and free their disk space. Returns their number."""
         with self._open() as database:
             count = database.execute("DELETE FROM runs WHERE NOT (pinned AND ?)", (keep_pinned,)).rowcount
             database.commit()
@@ -258,8 +258,8 @@ class History:
         return int(count)
 
     def prune(self, keep: int) -> None:
-        """Deletes the oldest runs that are not pinned, so that `keep` of them are left; but none that the user
-        described, or that a run branches off which is there.
+        """Delete the oldest runs that are not pinned, so that `keep` of them are left, except those that the user
+        described or from which a stored run branches off.
         """
         with self._open() as database:
             database.execute(
@@ -278,7 +278,7 @@ class History:
         except sqlite3.OperationalError as error:
             raise self._storage_error(error) from error
         except sqlite3.DatabaseError as error:
-            if type(error) is not sqlite3.DatabaseError:  # the others are bugs, not errors of the file
+            if type(error) is not sqlite3.DatabaseError:  # others are bugs, not errors of the file
                 raise
             database.close()
             self._start_over(error)
@@ -322,7 +322,7 @@ class History:
         return database
 
     def _start_over(self, error: Exception) -> None:
-        """Rename a damaged file and SQLite's files beside it; unless another process did so already."""
+        """Rename a damaged file and SQLite's files beside it, unless another process already did."""
         with folder_lock(self.path.parent):
             if self._is_whole():
                 self._notice = "The history was damaged, and another window has begun a new one."
@@ -358,7 +358,7 @@ class History:
         return StorageError(f"The history cannot be used: {text}.", where=str(self.path), hint=hint)
 
     def _disk_is_full(self) -> bool:
-        """SQLite calls it an I/O error when there is no room for the files that it works with beside the history."""
+        """Whether the disk is full: SQLite reports an I/O error if there is no room for its temporary files."""
         try:
             return shutil.disk_usage(self.path.parent).free < _ROOM
         except OSError:
@@ -366,7 +366,7 @@ class History:
 
 
 def _migrate(database: sqlite3.Connection) -> None:
-    """Migrate to the present version, in one transaction."""
+    """Migrate to the current version in one transaction."""
     database.create_function("sampling_of", 1, _sampling_of)
     database.execute("BEGIN IMMEDIATE")
     version = database.execute("PRAGMA user_version").fetchone()[0]  # another window may have been faster
@@ -378,7 +378,7 @@ def _migrate(database: sqlite3.Connection) -> None:
 
 
 def _storable(value: Any) -> Any:
-    """The value in a form that SQLite can store."""
+    """The value in a type that SQLite can store."""
     if isinstance(value, Sampling):
         return msgspec.json.encode(value).decode()
     return whole_text(value) if isinstance(value, str) else value
@@ -399,13 +399,13 @@ def _sampling(text: str) -> Sampling | None:
 
 
 def _sampling_of(record: bytes) -> str:
-    """The column `sampling` of a record; empty where it is damaged."""
+    """The column `sampling` of a record; empty if the record is damaged."""
     started = _beginning(record)
     return "" if started is None else str(_storable(started.request.sampling))
 
 
 def _beginning(record: bytes) -> RunStarted | None:
-    """The first event of a record, without decompressing the rest; None where it is damaged."""
+    """The first event of a record, without decompressing the rest; None if it is damaged."""
     unpacking, data = zlib.decompressobj(), b""
     try:
         while data.count(b"\n") < 2 and (more := unpacking.decompress(record, _CHUNK)):
@@ -417,7 +417,7 @@ def _beginning(record: bytes) -> RunStarted | None:
 
 
 def kin_of(events: Sequence[AnyEvent]) -> Kin:
-    """The history's entry of a run. Raises ValueError when `events` does not begin with RunStarted."""
+    """The history's entry for a run. Raises ValueError if `events` does not begin with RunStarted."""
     if not events or not isinstance(started := events[0], RunStarted):
         raise ValueError("a run begins with RunStarted")
     request, outcome, tool, tokens, answer = started.request, "unfinished", "", 0, ""
@@ -435,7 +435,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
             outcome = f"failed {event.code}"
         elif isinstance(event, RunFinished):
             tokens = event.tokens
-            if event.reason in ("answered", "no-tool"):  # well, and no call
+            if event.reason in ("answered", "no-tool"):  # a good end without a call
                 outcome = NO_CALL if event.reason == "answered" and uncalled else event.reason
             elif event.reason != "aborted":
                 outcome = "valid" if event.valid else {"complete": "invalid"}.get(event.reason, event.reason)
@@ -458,7 +458,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
 
 
 def _notation(request: RunRequest) -> str:
-    """As in `HistoryRow`: without a name for a template's own form, and where a run failed before it was known."""
+    """The notation, as in `HistoryRow`: without a name for a template's own form, and if a run failed too early."""
     if not request.native:
         return request.notation
     return NATIVE if native_format(request.native) is None else f"{NATIVE} {request.native}"

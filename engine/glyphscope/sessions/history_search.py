@@ -17,13 +17,13 @@ _TEXT = "(" + " || ' ' || ".join(_SEARCHED) + ")"
 
 
 def tags_of(words: Iterable[str]) -> tuple[str, ...]:
-    """Tags as they are stored: in lower case, without `#`, white space and commas, each once."""
+    """Tags in stored form: lower case, without `#`, white space, commas and duplicates."""
     found = (part.lstrip("#").casefold() for word in words for part in re.split(r"[\s,]+", whole_text(word)))
     return tuple(dict.fromkeys(tag[:LONGEST_TAG] for tag in found if tag))[:MOST_TAGS]
 
 
 def tag_column(tags: Iterable[str]) -> str:
-    """In one column: ` bug slow `, so that a whole tag is found between spaces."""
+    """Tags as one column: ` bug slow `, so that a whole tag is found between spaces."""
     found = tags_of(tags)
     return f" {' '.join(found)} " if found else ""
 
@@ -31,9 +31,8 @@ def tag_column(tags: Iterable[str]) -> str:
 def conditions(search: str) -> tuple[str, list[Any]]:
     """The condition and its values for a search: every word must match.
 
-    `#slow` is a whole tag, `score:4`, `score>=3` and the like compare the score (a run without one has 0); any other
-    word is part of what a row shows. Only the first words of an overlong text count, as SQLite bounds
-    its searches.
+    `#slow` is a whole tag; `score:4`, `score>=3` and so on compare the score (0 for a run without one); any other word
+    is a part of the texts of a row. Only the first words of an overlong text count, because SQLite limits searches.
     """
     where, values = "1", list[Any]()
     for word in list(dict.fromkeys(whole_text(search).split()))[:_MOST_WORDS]:

@@ -1,7 +1,7 @@
 """Unsaved edits, written while the user works and offered again after a crash.
 
-Each process has one file, and a lock file that it locks for as long as it runs: a journal whose lock is free belongs to
-a process that ended.
+Each process has one file, and a lock file that it locks while it runs: a journal with a free lock belongs to a process
+that has ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KEY = "glyphscope_journal"
 
 
 class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a journal: the edits, their project's file (empty: a new one) and its digest when opened."""
+    """The content of a journal: the edits, the project's file (empty if it is new) and its digest when opened."""
 
     project: Project
     path: str = ""
@@ -36,7 +36,7 @@ class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed_since(self) -> bool:
-        """Whether the project's file has changed since: restoring the edits would overwrite the changes."""
+        """Whether the project's file has changed since, so that restoring the edits would overwrite the changes."""
         if not self.path or not self.digest:
             return False
         try:
@@ -46,7 +46,7 @@ class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leftover(NamedTuple):
-    """The journal of a process that ended with unsaved edits."""
+    """The journal of a process that has ended with unsaved edits."""
 
     file: Path
     unsaved: Unsaved
@@ -65,14 +65,14 @@ class Journal:
         return self._folder / f"{self._name}.json"
 
     def write(self, project: Project, path: Path | None = None, digest: str = "") -> None:
-        """Write the present edits. Raises StorageError; the edits that were written before are preserved."""
+        """Write the current edits. Raises StorageError; previously written edits are preserved."""
         self._acquire_lock()
         unsaved = Unsaved(project=project, path=str(path or ""), digest=digest, time=now())
         document = {_KEY: VERSION, **msgspec.to_builtins(unsaved)}
         atomic_write(self.file, json.dumps(document, ensure_ascii=False))
 
     def clear(self) -> None:
-        """Remove the journal: everything is saved, or the window closes."""
+        """Remove the journal, when everything is saved or the window closes."""
         _remove(self.file)
         lock, self._lock = self._lock, None
         if lock is not None:
@@ -80,13 +80,13 @@ class Journal:
             os.close(lock)
 
     def release(self) -> None:
-        """Release the lock as the process ends with unsaved edits: they are offered at the next start."""
+        """Release the lock when the process ends with unsaved edits, which are offered at the next start."""
         lock, self._lock = self._lock, None
         if lock is not None:
             os.close(lock)
 
     def leftovers(self) -> list[Leftover]:
-        """The journals of processes that ended, newest first. Damaged ones are renamed; never raises."""
+        """The journals of ended processes, newest first. Damaged ones are renamed; never raises."""
         found = []
         with suppress(OSError):
             for file in self._folder.glob("*.json"):

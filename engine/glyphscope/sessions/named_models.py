@@ -1,4 +1,4 @@
-"""Opening a model by the name that a user gives it: also a record, and a downloaded model by its name at the Hub."""
+"""Open a model by the name that a user gives: a file, a record, or a downloaded model by its name on the Hub."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.places import places
 
 RECORDED = "recorded:"
-"""The prefix of a model that is a record: `recorded:RUN.jsonl`."""
+"""The prefix for a record as a model: `recorded:RUN.jsonl`."""
 _BY_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(?<!\.gguf)(?::.+)?", re.IGNORECASE)
 
 
@@ -34,7 +34,7 @@ def open_named(
 ) -> Model:
     """`open_model`, also for the names of downloaded models and for `recorded:RUN.jsonl`.
 
-    Raises ModelError, and for a record StorageError and RecordError.
+    Raises ModelError and, for a record, StorageError and RecordError.
     """
     if name.startswith(RECORDED):
         return RecordedModel(read_run(Path(name.removeprefix(RECORDED))).events)
@@ -42,9 +42,9 @@ def open_named(
 
 
 def downloaded_file(name: str) -> str:
-    """The file of a downloaded model by its name at the Hub (OWNER/NAME, OWNER/NAME:Q4_K_M); else the name itself.
+    """The file of a downloaded model by its name on the Hub (OWNER/NAME, OWNER/NAME:Q4_K_M); else the name itself.
 
-    Raises ModelError where several are meant, or none was downloaded by such a name.
+    Raises ModelError if the name is ambiguous, or no model of such a name was downloaded.
     """
     if not _BY_NAME.fullmatch(name) or os.path.exists(home_path(name)):
         return name

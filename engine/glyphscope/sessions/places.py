@@ -15,7 +15,7 @@ HOME_VARIABLE = "GLYPHSCOPE_HOME"
 
 @dataclass(frozen=True)
 class Places:
-    """The folders of the user; nothing is created before something is written."""
+    """The user's folders; none is created before something is written."""
 
     config: Path
     data: Path
@@ -28,7 +28,7 @@ class Places:
 
     @property
     def servers(self) -> Path:
-        """The MCP servers that the window knows."""
+        """The file of the window's MCP servers."""
         return self.config / "servers.json"
 
     @property
@@ -46,12 +46,12 @@ class Places:
 
     @property
     def models(self) -> Path:
-        """The folder for models that the user drops in."""
+        """The folder for models that the user puts there."""
         return self.data / "models"
 
     @property
     def lessons(self) -> Path:
-        """The folder for lessons that the user drops in; the recordings of their runs are in `runs` below it."""
+        """The folder for lessons that the user puts there; the recordings of their runs are in `runs` below it."""
         return self.data / "lessons"
 
     @property
@@ -65,7 +65,7 @@ class Places:
 
     @property
     def suites(self) -> Path:
-        """The folder of the user's own suites of scenarios."""
+        """The folder of the user's suites."""
         return self.data / "suites"
 
     @property
@@ -80,7 +80,7 @@ class Places:
 
 
 def places() -> Places:
-    """Determined each time, so that a test or a second window may set GLYPHSCOPE_HOME."""
+    """The places, determined on each call, so that a test or a second window may set GLYPHSCOPE_HOME."""
     if home := os.environ.get(HOME_VARIABLE):
         root = home_path(home)
         return Places(config=root, data=root, state=root, cache=root / "cache")

@@ -1,4 +1,4 @@
-"""The project file `.glyphscope`: registry, prompts and settings of a run, in versioned JSON."""
+"""The project file `.glyphscope`: the registry, prompts and settings of a run in versioned JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUFFIX = ".glyphscope"
 _KEY = "glyphscope_project"
 _HINT = "Restore it from a copy."
 _MIGRATIONS: Migrations = {1: dict}
-"""2 added `grammar`. A program of version 1 would drop it with the next save, so it must not open it."""
+"""2 added `grammar`. A program of version 1 would drop it with the next save, so it must not open such a file."""
 
 
 class GrammarExample(msgspec.Struct, frozen=True):
@@ -38,10 +38,10 @@ class GrammarExample(msgspec.Struct, frozen=True):
 
 
 class GrammarWork(msgspec.Struct, frozen=True, kw_only=True):
-    """The work on a grammar: where its text comes from, the user's own text, and the examples it is checked against.
+    """The work on a grammar: its source, the user's text, and the examples for checking it.
 
-    `source` is "tools" for the grammar that follows the registry, "text" for `text`, whose file is `path` (empty: no
-    file yet). With `use`, the runs of the project are constrained by the text.
+    `source` is "tools" for the grammar that follows the registry, "text" for `text`, whose file is `path` (empty if
+    there is none yet). With `use`, the text constrains the runs of the project.
     """
 
     source: Literal["tools", "text"] = "tools"
@@ -54,8 +54,8 @@ class GrammarWork(msgspec.Struct, frozen=True, kw_only=True):
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """A project: the request of its next run, the user's notes, and unfinished edits.
 
-    `drafts` are schema texts by tool that are not valid yet: the registry of the request has the last valid ones.
-    `grammar` is None until one was edited.
+    `drafts` are schema texts, by tool, that are not valid yet; the request's registry has the last valid ones.
+    `grammar` is None until a grammar was edited.
     """
 
     request: RunRequest
@@ -65,23 +65,23 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredProject(NamedTuple):
-    """A project on disk; by `digest`, the next save recognises the file's content."""
+    """A project on disk; the next save recognises the file's content by `digest`."""
 
     project: Project
     digest: str
 
 
 def load_project(path: Path) -> StoredProject:
-    """Raises StorageError (no such file, no permission), RecordError (damaged, newer), RegistryError (its tools)."""
+    """Load a project. Raises StorageError (missing, no permission), RecordError (damaged, newer), RegistryError."""
     data = read_file(path)
     return StoredProject(_decode(data, str(path)), digest_of(data))
 
 
 def save_project(path: Path, project: Project, expected: str | None = None) -> str:
-    """Writes the project and returns its new digest.
+    """Write the project and return its new digest.
 
-    `expected` is the digest that was loaded or saved last: when the file has another content now, another window has
-    saved it, ChangedOnDisk is raised and nothing is written. None writes in any case (save as, or the user's decision).
+    `expected` is the digest that was last loaded or saved: if the file has different content, another window has saved
+    it; ChangedOnDisk is raised, and nothing is written. None always writes (save as, or the user's decision).
     """
     data = json_file({_KEY: VERSION, **msgspec.to_builtins(project)}).encode()
     with folder_lock(path.parent):

@@ -1,4 +1,4 @@
-"""Run records: JSON Lines, a header and then an event a line, written during the run."""
+"""Run records: JSON Lines with a header and one event per line, written during the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MIGRATIONS: Migrations = {}
 
 
 class RecordHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts that decide whether a run can be repeated; `registry` is the registry's digest, `sha256` the model's."""
+    """Facts that determine whether a run can be repeated; `registry` is the registry's digest, `sha256` the model's."""
 
     glyphscope_record: int = VERSION
     time: str = ""
@@ -37,7 +37,7 @@ class RecordHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(NamedTuple):
-    """A record that was read; `torn` when its last line was cut off and is left out."""
+    """A record that was read; `torn` if its last line was cut off and is omitted."""
 
     header: RecordHeader
     events: tuple[AnyEvent, ...]
@@ -62,9 +62,9 @@ def header_of(event: RunEvent) -> RecordHeader:
 class RecordWriter:
     """Write a record line by line next to `path` (`….part`), and rename it to `path` at the end.
 
-    An older record at `path` exists until then; the part of a killed process is a record with an incomplete last line.
-    Raises StorageError; the events recorded until then stay in the part, which never replaces the older record:
-    further calls of `write` and `close` raise the same error.
+    An older record at `path` is kept until then; the part of a killed process is a record with an incomplete last line.
+    Raises StorageError; the events recorded so far stay in the part, which never replaces the older record, and further
+    calls of `write` and `close` raise the same error.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,7 +88,7 @@ class RecordWriter:
             raise self._fail(error) from error
 
     def close(self) -> None:
-        """Rename the part to the record's path. Without any event, no file is written."""
+        """Rename the part to the record's path. Without events, no file is written."""
         file, self._file = self._file, None
         if self._failed is not None:
             raise self._failed
@@ -108,7 +108,7 @@ class RecordWriter:
         file, self._file = self._file, None
         failure = storage_error(error, self.path, "written")
         if file is not None:
-            with suppress(OSError):  # its buffer cannot be written either
+            with suppress(OSError):  # its buffer cannot be written, either
                 file.close()
             failure = StorageError(
                 failure.message,
@@ -126,14 +126,14 @@ class RecordWriter:
 
 
 def read_record(path: Path) -> Record:
-    """Raises StorageError, or RecordError with the line (from 1) when the record is damaged or newer."""
+    """Read a record. Raises StorageError, or RecordError, with the line (from 1), if it is damaged or newer."""
     return parse_record(read_file(path), str(path))
 
 
 def parse_record(data: bytes, where: str = "") -> Record:
-    """As `read_record`, of a record's bytes."""
+    """`read_record` for a record's bytes."""
     lines = data.split(b"\n")
-    cut = lines.pop()  # what follows the last line end: nothing, or a torn line
+    cut = lines.pop()  # the text after the last line end: empty, or a torn line
     if cut.strip():
         lines.append(cut)
     if not lines:

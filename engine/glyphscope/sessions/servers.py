@@ -1,6 +1,6 @@
-"""The MCP servers that the window knows: a file in the common form, which other programs can read too.
+"""The window's MCP servers: a file in the common form, which other programs can also read.
 
-The entries stay as written: a `${NAME}` in them is not replaced, so no secret of the environment is saved. The file may
+The entries are stored as written: `${NAME}` is not replaced, so no secrets of the environment are saved. The file may
 still contain secrets, so only its owner may read it.
 """
 
@@ -25,21 +25,21 @@ _KEY = "glyphscope_servers"
 
 
 class KnownServers(msgspec.Struct, frozen=True, kw_only=True):
-    """`entries` are the servers by name, in their order; `consents` the digests of those that may be started."""
+    """`entries` are the servers by name, in their order; `consents` are the digests of those that may be started."""
 
     entries: dict[str, dict[str, Any]] = {}
     consents: tuple[str, ...] = ()
 
 
 class LoadedServers(NamedTuple):
-    """`notice` says what could not be read; it is empty when all is well."""
+    """The servers that were read; `notice` reports unreadable parts, and is empty if there are none."""
 
     known: KnownServers
     notice: str
 
 
 def load_servers(path: Path) -> LoadedServers:
-    """The servers of the file, none where there is no file. A damaged file is renamed. Never raises."""
+    """The servers of the file; empty without a file. A damaged file is renamed. Never raises."""
     try:
         if not path.exists():
             return LoadedServers(KnownServers(), "")
@@ -57,14 +57,14 @@ def load_servers(path: Path) -> LoadedServers:
 
 
 def save_servers(path: Path, known: KnownServers) -> None:
-    """Raises StorageError. A new file can be read by its owner only."""
+    """Save the servers. Raises StorageError. Only its owner can read a new file."""
     document = {
         _KEY: VERSION,
         "mcpServers": known.entries,
         "consents": list(known.consents[-MAX_CONSENTS:]),
     }
     if not path.exists():
-        with suppress(OSError):  # the write reports what is wrong with the place
+        with suppress(OSError):  # the write reports problems with the place
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     atomic_write(path, json_file(document))

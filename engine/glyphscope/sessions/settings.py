@@ -1,6 +1,6 @@
 """The user's settings: small, versioned, and never a reason not to start.
 
-Each setting is read separately: an invalid value affects only itself, and is reported with the allowed ones.
+Each setting is read separately: an invalid value affects only that setting, and is reported with the allowed values.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from glyphscope.text.shorten import json_excerpt
 
 VERSION = 2
 RECENT = 12
-"""How many recent models and projects are remembered."""
+"""The number of recent models and projects that are stored."""
 
 MOST_MODELS = 50
-"""How many models' load options are remembered."""
+"""The number of models whose load options are stored."""
 LIMIT_VARIABLE = "GLYPHSCOPE_PROMPT_CACHE_MB"
-"""The number of MB for evaluated prompts, in place of the settings'."""
+"""The number of MB for evaluated prompts, which overrides the setting."""
 
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 Bytes = Annotated[int, Meta(ge=1_000, le=100_000_000)]
-"""Of a tool's arguments or result."""
+"""The size limit of a tool's arguments or result."""
 OwnShape = Literal["flat", "tool-args", "name-arguments"]
 OwnConstraint = Literal["off", "mask", "gbnf"]
 
 _KEY = "glyphscope_settings"
 _USUAL = RunRequest(prompt="", registry={})
 _MOST_SHOWN = 60
-"""Characters of an invalid value that the notice shows."""
+"""The maximum characters of an invalid value in the notice."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`geometry` and `state` are the window's, as text; `other` keeps other versions' keys.
 
-    `context` is in tokens, for models without `load_options`, which are by the model's name. `font_size` is in
-    points, 0 the system's; `code_font` is a family, empty the program's own.
+    `context` is in tokens, for models without `load_options`, which are by model name. `font_size` is in points, 0 for
+    the system's; `code_font` is a family, empty for the program's.
     `welcomed`: the sources of models were explained once. `read_ahead`: the window evaluates a prompt before its run.
-    `prompt_cache_mb` is the size of the folder of evaluated prompts, 0 for none.
+    `prompt_cache_mb` is the maximum size of the folder of evaluated prompts, 0 to disable it.
     The members from `notation` to `result_bytes` are the defaults of a new project. `history_limit` counts runs.
     """
 
@@ -81,11 +81,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     other: dict[str, Any] = {}
 
     def load_options_of(self, model: str) -> LoadOptions:
-        """How the model of that name is loaded."""
+        """The load options of the model with that name."""
         return self.load_options.get(model) or LoadOptions(context=self.context)
 
     def with_load_options(self, model: str, options: LoadOptions) -> Settings:
-        """Store the options of that model, unless they are the default ones."""
+        """The settings with the options of that model, which are not stored if they are the default ones."""
         others = {name: value for name, value in self.load_options.items() if name != model}
         if options != LoadOptions(context=self.context):
             others = {**dict(list(others.items())[1 - MOST_MODELS :]), model: options}
@@ -114,14 +114,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedSettings(NamedTuple):
-    """`notice` says what could not be read; it is empty when all is well."""
+    """The settings that were read; `notice` reports unreadable parts, and is empty if there are none."""
 
     settings: Settings
     notice: str
 
 
 def bounds(name: str) -> tuple[float, float]:
-    """The least and the most of a number among the settings."""
+    """The minimum and the maximum of a numeric setting."""
     meta = next(field.type for field in msgspec.structs.fields(Settings) if field.name == name)
     info = msgspec.inspect.type_info(meta)
     assert isinstance(info, msgspec.inspect.IntType | msgspec.inspect.FloatType)
@@ -130,7 +130,7 @@ def bounds(name: str) -> tuple[float, float]:
 
 
 def load_settings(path: Path) -> LoadedSettings:
-    """The settings of a file; defaults for what is missing or wrong. A damaged file is renamed. Never raises."""
+    """The settings of a file, with defaults for missing or invalid ones. A damaged file is renamed. Never raises."""
     try:
         if not path.exists():
             return LoadedSettings(Settings(), "")
@@ -143,22 +143,22 @@ def load_settings(path: Path) -> LoadedSettings:
         aside = move_aside(path)
         kept = f" They were kept as {aside.name}." if aside else ""
         return LoadedSettings(Settings(), f"The settings were damaged ({error}).{kept}")
-    with suppress(RecordError):  # one of a newer version, or of none, is taken as it is
+    with suppress(RecordError):  # a newer version, or a file without one, is read unchanged
         document = migrate(document, _KEY, VERSION, _MIGRATIONS, str(path))
     return _converted(document)
 
 
 def save_settings(path: Path, settings: Settings) -> None:
-    """Raises StorageError. Keys and the version of a newer program are kept."""
+    """Save the settings. Raises StorageError. Keys and the version of a newer program are kept."""
     own = msgspec.to_builtins(settings)
     other = own.pop("other")
     atomic_write(path, json_file({_KEY: VERSION, **own, **other}))
 
 
 def prompt_cache(settings: Settings, places: Places, limit_mb: int | None = None) -> PromptCache | None:
-    """The cache of evaluated prompts, of `limit_mb`; by default as the environment or the settings say.
+    """The cache of evaluated prompts, with the limit `limit_mb`, by default from the environment or the settings.
 
-    None where it is disabled.
+    None if it is disabled.
     """
     variable = os.environ.get(LIMIT_VARIABLE, "")
     if limit_mb is None:
@@ -167,13 +167,13 @@ def prompt_cache(settings: Settings, places: Places, limit_mb: int | None = None
 
 
 def users_prompt_cache(limit_mb: int | None = None) -> PromptCache | None:
-    """That of the user's own settings, which are read now."""
+    """The prompt cache of the user's settings, which are read now."""
     home = places()
     return prompt_cache(load_settings(home.settings).settings, home, limit_mb)
 
 
 def _from_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Version 1 had no bounds: a value outside of them had the effect of the nearest bound."""
+    """Version 1 had no bounds: a value outside them had the effect of the nearest bound."""
     for name in ("context", "font_size", "history_limit"):
         value = document.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -186,7 +186,7 @@ _MIGRATIONS: Migrations = {1: _from_1}
 
 
 def _converted(document: dict[str, Any]) -> LoadedSettings:
-    """Convert each setting separately: one invalid value affects only itself."""
+    """Convert each setting separately, so that an invalid value affects only that setting."""
     values: dict[str, Any] = {}
     wrong = []
     for field in msgspec.structs.fields(Settings):
@@ -208,7 +208,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
 
 
 def _expected(kind: Any) -> str:
-    """The allowed values of a setting, in words; empty where its own error says it better."""
+    """The allowed values of a setting in words; empty if its own error explains it better."""
     if get_origin(kind) is Literal:
         return f"it is one of {', '.join(map(str, get_args(kind)))}"
     info = msgspec.inspect.type_info(kind)

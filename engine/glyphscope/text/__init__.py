@@ -1,1 +1,1 @@
-"""How texts for people are written, by docs/style.md: figures with their units, shortened texts, places in a text."""
+"""Texts for users, according to docs/style.md: figures with units, shortened texts, places in a text."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 UNKNOWN = "–"
-"""For an unknown value; never a zero."""
+"""Shown for an unknown value, never 0."""
 
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -29,9 +29,8 @@ def plain_number(value: float) -> str:
 
 
 def percent(share: float | None, decimals: int = 1) -> str:
-    """`77.4%` of a share from 0 to 1. Only 0 and 1 are `0.0%` and `100.0%`: next to them is `<0.1%` and `>99.9%`.
-
-    Without decimals, `83%`, a share that would be rounded to 0 or 1 has one: `0.4%`.
+    """`77.4%` for a share from 0 to 1. Only 0 and 1 become `0.0%` and `100.0%`; values close to them become `<0.1%` and
+    `>99.9%`. Without decimals (`83%`), a share that would be rounded to 0 or 1 gets one decimal: `0.4%`.
     """
     if share is None:
         return UNKNOWN
@@ -44,12 +43,12 @@ def percent(share: float | None, decimals: int = 1) -> str:
 
 
 def percent_change(now: float, before: float) -> str:
-    """`-11.5%`, as a share of what it was; a dash where it was nothing."""
+    """`-11.5%`, relative to the value before; a dash if that was 0."""
     return f"{(now - before) / before:+.1%}" if before else UNKNOWN
 
 
 def duration(seconds: float | None) -> str:
-    """`0.42 ms`, `4.2 ms`, `412 ms`, `3.2 s`, `61.3 s`, `2 min 5 s`, `2 h 5 min`; `30 s` where it is whole."""
+    """`0.42 ms`, `4.2 ms`, `412 ms`, `3.2 s`, `61.3 s`, `2 min 5 s`, `2 h 5 min`; `30 s` for whole values."""
     if seconds is None or not math.isfinite(seconds):
         return UNKNOWN
     ms = max(seconds, 0.0) * 1000
@@ -69,22 +68,22 @@ def duration(seconds: float | None) -> str:
 
 
 def duration_ms(ms: float | None) -> str:
-    """`duration` of milliseconds."""
+    """`duration` for milliseconds."""
     return UNKNOWN if ms is None else duration(ms / 1000)
 
 
 def estimate(seconds: float) -> str:
-    """`45 s`, `3 min`, `2 h 5 min`: a time to come, in whole seconds or minutes, at least a second."""
+    """`45 s`, `3 min`, `2 h 5 min`: a remaining time, in whole seconds or minutes, at least one second."""
     return duration(max(round(seconds), 1) if seconds < 119.5 else max(round(seconds / 60), 2) * 60)
 
 
 def plain_ms(ms: float | None) -> str:
-    """`0.42`, `12.3`: milliseconds below a column's title that names the unit."""
+    """`0.42`, `12.3`: milliseconds in a column whose title names the unit."""
     return UNKNOWN if ms is None else f"{ms:,.{2 if ms < 9.995 else 1}f}"
 
 
 def byte_size(bytes: int | None) -> str:
-    """`812 B`, `3.4 kB`, `53.2 MB`, `268 MB`, `4.2 GB`; `64 MB` where it is whole. 1 kB is 1,000 bytes."""
+    """`812 B`, `3.4 kB`, `53.2 MB`, `268 MB`, `4.2 GB`; `64 MB` for whole values. 1 kB is 1,000 bytes."""
     if bytes is None:
         return UNKNOWN
     value, unit = float(bytes), 0
@@ -100,7 +99,7 @@ def parameter_count(number: int) -> str:
 
 
 def rate(amount: float) -> str:
-    """`42 tokens/s`; below ten with a decimal, `3.4 tokens/s`."""
+    """`42 tokens/s`; below ten with one decimal, `3.4 tokens/s`."""
     return f"{_decimals(amount, 1 if amount < 9.95 else 0)} tokens/s"
 
 

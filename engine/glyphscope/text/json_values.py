@@ -1,4 +1,4 @@
-"""JSON within other text: a value at a place, and all objects and arrays of a text."""
+"""JSON inside other text: the value at a place, and all objects and arrays of a text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 MOST_TRIES = 2_000
-"""Places at which a value is looked for."""
+"""The maximum number of places at which a value is tried."""
 _MOST_IN_VAIN = 10_000_000
-"""Characters of invalid values that are read: in less than a second."""
+"""The maximum characters of invalid values that are read, in less than a second."""
 _OPENING = re.compile(r"[{\[]")
 
 
@@ -38,7 +38,7 @@ class JsonValue(NamedTuple):
 
 
 def read_json(text: str, at: int = 0) -> tuple[Any, int] | None:
-    """A JSON value (RFC 8259) at a place, and its end; None where there is none."""
+    """The JSON value (RFC 8259) at a place, and its end; None if there is none."""
     try:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -46,7 +46,7 @@ def read_json(text: str, at: int = 0) -> tuple[Any, int] | None:
 
 
 def json_or_text(text: str | bytes) -> Any:
-    """The JSON value that a user typed; the text itself where it is not JSON."""
+    """The JSON value that a user typed; the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -54,22 +54,22 @@ def json_or_text(text: str | bytes) -> Any:
 
 
 def json_file(value: Any) -> str:
-    """A file of JSON for people: indented, with a line end."""
+    """The content of a JSON file for users: indented, with a line end."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """The JSON object of an untrusted text; an empty one where it is not one."""
+    """The JSON object of an untrusted text; empty if the text is not a JSON object."""
     return as_object(json_or_text(text))
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """The value if it is an object; else an empty one."""
+    """The value if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def json_values(text: str) -> Iterator[JsonValue]:
-    """The outermost objects and arrays. Where none begins at a brace, the search continues with the next character."""
+    """The outermost objects and arrays. If none begins at a brace, the search continues with the next character."""
     at = in_vain = 0
     for _ in range(MOST_TRIES):
         opening = _OPENING.search(text, at)
@@ -82,7 +82,7 @@ def json_values(text: str) -> Iterator[JsonValue]:
             in_vain += error.pos - at
             at += 1
         except (ValueError, RecursionError):
-            # an integer of too many digits, or too deep: how far it came is unknown
+            # an integer with too many digits, or too deep nesting: the position of the error is unknown
             in_vain += len(text) - at
             at += 1
         else:

@@ -1,4 +1,4 @@
-"""Lines and columns, as editors count them: from 1, columns in code points."""
+"""Lines and columns as in editors: from 1, columns in code points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class Lines:
-    """The lines of a text. A line ends with `\\n`, `\\r\\n` or `\\r`, as for llama.cpp."""
+    """The lines of a text. A line ends with `\\n`, `\\r\\n` or `\\r`, as in llama.cpp."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -29,16 +29,16 @@ class Lines:
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """The line and column of one code point, from 1; for many, keep the `Lines`."""
+    """The line and column of one code point, from 1; for many code points, keep a `Lines`."""
     return Lines(text[: offset + 1]).place(offset)
 
 
 def common_length(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many characters, or items, both begin with."""
+    """The length of the common prefix, in characters or items."""
     return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
 
 
 def begun_length(text: str, marker: str) -> int:
-    """How many of the text's last characters the marker begins with: it may become whole with what follows."""
+    """The number of the text's last characters with which the marker begins, so that later text may complete it."""
     longest = min(len(marker) - 1, len(text))
     return next((size for size in range(longest, 0, -1) if text.endswith(marker[:size])), 0)

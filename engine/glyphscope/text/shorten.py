@@ -1,4 +1,4 @@
-"""Texts cut to a length, always with `…` where something is missing, or begun with a capital letter."""
+"""Texts cut to a length, always with `…` in place of the missing part, or begun with a capital letter."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Keep = Literal["start", "end", "ends"]
 
 
 def capitalised(text: str) -> str:
-    """The text with its first letter in upper case; unlike with `str.capitalize`, the others stay."""
+    """The text with its first letter in upper case; unlike `str.capitalize`, this leaves the others unchanged."""
     return text[:1].upper() + text[1:]
 
 
 def shorten(text: str, most: int, *, keep: Keep = "start", length: bool = False) -> str:
-    """At most `most` characters of the text, `…` among them; a text that fits is unchanged.
+    """At most `most` characters of the text, including `…`; a text that fits is unchanged.
 
-    `keep`: its start, its end, or both ends. `length`: how long it is follows, `… (1,234 characters)`, uncounted.
+    `keep`: its start, its end, or both ends. `length`: append its length, `… (1,234 characters)`, which does not count.
     """
     if len(text) <= most:
         return text
@@ -29,19 +29,19 @@ def shorten(text: str, most: int, *, keep: Keep = "start", length: bool = False)
 
 
 def excerpt(text: str | bytes, most: int = 300) -> str:
-    """The beginning of an untrusted text on one line, with signs for invisible characters; bytes are read as UTF-8."""
+    """The beginning of an untrusted text on one line, with signs for invisible characters; bytes are UTF-8."""
     head = text[: most * 4]
     line = one_line(head if isinstance(head, str) else head.decode("utf-8", "replace"))
     return shorten(f"{line}…" if len(head) < len(text) else line, most)
 
 
 def listed(items: Sequence[str], most: int) -> str:
-    """The first `most` of them: `a, b, c, …`."""
+    """The first `most` items: `a, b, c, …`."""
     return ", ".join(items[:most]) + (", …" if len(items) > most else "")
 
 
 def and_more(items: Sequence[str], most: int) -> str:
-    """The first `most` of them, and how many more there are: `a, b, c and 12 more`."""
+    """The first `most` items, and the number of the rest: `a, b, c and 12 more`."""
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return ", ".join(items[:most]) + more
 

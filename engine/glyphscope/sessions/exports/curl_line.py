@@ -1,6 +1,6 @@
 """A run's request as one curl command for llama-server: the messages, the grammar and the sampling parameters.
 
-The body is the one that `models.remote` sends to a llama-server, without the members for streaming.
+The body is the same as `models.remote` sends to a llama-server, without the members for streaming.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.strategies.request import generate_request, with_messages
 
 ADDRESS = "http://localhost:8080"
-"""Where llama-server listens by default."""
+"""The default address of llama-server."""
 MOST_IN_A_LINE = 100_000
-"""Bytes; Linux takes no argument over 128 KiB. A longer body follows the line, as its standard input."""
+"""Bytes; Linux limits arguments to 128 KiB. A longer body follows the line, as its standard input."""
 
 _STRATEGIES = ("direct", "two-stage")
 _OF_A_STREAM = ("stream", *LLAMA_SERVER.counting)
@@ -32,8 +32,8 @@ _OF_A_STREAM = ("stream", *LLAMA_SERVER.counting)
 def curl_line(run: RecordedRun) -> str:
     """The command, quoted for a POSIX shell. Two stages become one request for a call.
 
-    Raises GlyphscopeError for a strategy whose requests depend on answers, for a branch under a constraint, which a
-    server enforces only from its own first token on, and what building the prompt or the grammar raises.
+    Raises GlyphscopeError for a strategy whose requests depend on answers, for a branch with a constraint, which a
+    server enforces only from its own first token on, and if the prompt or the grammar cannot be built.
     """
     request = run.request
     if request.strategy not in _STRATEGIES:
@@ -43,7 +43,7 @@ def curl_line(run: RecordedRun) -> str:
             hint="Export the grammar and the tools instead: gbnf, openai-tools.",
         )
     kind: ConstraintKind = "off" if request.constraint == "off" else "endpoint"
-    # with a notation of the model's own, the server's template writes the tools and reads the calls
+    # with the model's native notation, the server's template writes the tools and reads the calls
     native: NativeForm | Literal[""] = ENDPOINTS_OWN if request.native else ""
     request = msgspec.structs.replace(under_constraint(request, kind), strategy="direct", native=native)
     messages = render_messages(request, run.registry)
@@ -56,7 +56,7 @@ def curl_line(run: RecordedRun) -> str:
 
 
 def _line(body: str) -> str:
-    """`body` is JSON in ASCII, on one line."""
+    """The command line; `body` is ASCII JSON on one line."""
     words = ["curl", "-sS", f"{ADDRESS}/v1/chat/completions", "-H", "Content-Type: application/json"]
     if len(body) <= MOST_IN_A_LINE:
         return shlex.join([*words, "-d", body]) + "\n"

@@ -1,4 +1,4 @@
-"""All forms of a run by name; and its parts: its prompt, the text of its answer, its calls and their results, and its
+"""All export forms of a run by name, and its parts: prompt, text of the answer, calls and their results, and the
 conversation as OpenAI's list of messages.
 """
 
@@ -26,10 +26,10 @@ from glyphscope.strategies.loop.history_policy import with_system
 
 
 def openai_messages(run: RecordedRun) -> str:
-    """The `messages` of a chat completion request. Results of calls that are text are user messages, as that API takes
-    a tool's only for a call that it knows.
+    """The `messages` of a chat completion request. Results of calls that are text are user messages, because that API
+    accepts a tool's message only for a call that it knows.
 
-    Raises GlyphscopeError for a strategy with several prompts, and what rendering the prompt raises.
+    Raises GlyphscopeError for a strategy with several prompts, and the errors of rendering the prompt.
     """
     request = run.request
     if request.strategy == "route-execute":
@@ -66,7 +66,7 @@ _TIMING = ("type", "t", "stage")
 
 
 def answer(run: RecordedRun) -> str:
-    """The final answer of a conversation, or else the last text that the model wrote, as it wrote it."""
+    """The final answer of a conversation, or else the last text that the model wrote, unchanged."""
     state = run_state(run.events)
     found = state.answer or state.last_with_text
     if found is None or not found.text:
@@ -75,13 +75,13 @@ def answer(run: RecordedRun) -> str:
 
 
 def calls(run: RecordedRun) -> str:
-    """The valid call as JSON, or a list of them where there are several."""
+    """The valid call as JSON, or a list if there are several."""
     found = [{"name": call.tool, "arguments": call.arguments} for call in _calls(run, "calls")]
     return indented(found[0] if len(found) == 1 else found)
 
 
 def openai_tool_calls(run: RecordedRun) -> str:
-    """The `tool_calls` of an assistant's message; their ids are made up where the run has none."""
+    """The `tool_calls` of an assistant's message; ids are invented if the run has none."""
     return indented(
         [
             {
@@ -98,8 +98,8 @@ def openai_tool_calls(run: RecordedRun) -> str:
 
 
 def results(run: RecordedRun) -> str:
-    """The results of all tool calls, complete, as a list: content and structured content as the tool sent them, and
-    `told`, the text that the model got.
+    """The complete results of all tool calls as a list: content and structured content as sent by the tool, and `told`,
+    the text that the model got.
     """
     found = [event for event in run.events if isinstance(event, ToolResult)]
     if not found:
@@ -113,7 +113,7 @@ def results(run: RecordedRun) -> str:
 
 
 def prompt(run: RecordedRun) -> str:
-    """The first prompt, word for word as the model got it."""
+    """The first prompt, exactly as the model got it."""
     if run.prompt is None:
         raise GlyphscopeError("The run ended before its prompt was rendered.", where="prompt")
     return run.prompt.text
@@ -147,5 +147,5 @@ EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
 
 
 def export(run: RecordedRun, form: ExportForm) -> str:
-    """The text. Raises GlyphscopeError with what to do where the run has none of that form."""
+    """The run in that form. Raises GlyphscopeError, with a hint, if the run does not have it."""
     return EXPORTS[form](run)

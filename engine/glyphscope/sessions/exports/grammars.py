@@ -1,7 +1,7 @@
 """The constraint of a run's calls as GBNF, Lark and JSON Schema, and its tools in OpenAI's form.
 
-They are built as for the run itself. For a run without a constraint they describe what its calls are validated by; for
-a strategy that generates a call in parts, they are those of whole calls.
+They are built as for the run itself. For a run without a constraint, they describe the rules by which its calls are
+validated; for a strategy that generates a call in parts, they describe whole calls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def lark(run: RecordedRun) -> str:
 
 
 def json_schema(run: RecordedRun) -> str:
-    """The run's calls as one JSON Schema, whatever notation they were written in. Raises GrammarError."""
+    """The run's calls as one JSON Schema, regardless of their notation. Raises GrammarError."""
     return indented(call_schema(run.enforced, run.request.shape, GrammarOptions()))
 
 
@@ -44,7 +44,7 @@ def openai_tools(run: RecordedRun) -> str:
 
 
 def constraint_note(run: RecordedRun) -> str:
-    """How the grammars differ from the run's constraint; empty where they are that."""
+    """How the grammars differ from the run's constraint; empty if they do not."""
     request = run.request
     if request.constraint == "off":
         return "The run had no constraint: its grammars are those of the calls it was judged by."
@@ -67,7 +67,7 @@ def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
 
 
 def _options(run: RecordedRun) -> GrammarOptions | None:
-    """Those of a conversation's first turn. None is the request's own grammar."""
+    """The options; for a conversation, those of its first turn. None means the request's own grammar."""
     request = run.request
     if request.grammar is not None:
         return None
@@ -79,5 +79,5 @@ def _options(run: RecordedRun) -> GrammarOptions | None:
 
 
 def indented(value: Any) -> str:
-    """As JSON that shows every character, with a line end."""
+    """The value as indented JSON in which every character is visible, with a line end."""
     return escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"

@@ -1,8 +1,8 @@
-"""Recorded runs as one HTML page, which shows them token by token, without a network or other files.
+"""Recorded runs as one HTML page that shows them token by token, without a network or other files.
 
-The page has the records themselves, as the page of packaging/page/ reads them, and beside them only what it could not
-compute: the constraints in words, why an alternative was not possible, the calls' sizes in each notation. Foreign text
-is data in it, never markup, and its policy allows no script and no style but its own. Without scripts it is a summary.
+The page contains the records, which the script of packaging/page/ reads, and the facts that it cannot compute: the
+constraints in words, the reasons why alternatives were not possible, the calls' sizes in each notation. Foreign text is
+data, never markup, and the page's policy allows only its own script and style. Without scripts, it is a summary.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import one_line, visible
 
 MOST_RUNS = 4
-"""Runs side by side on one page."""
+"""The maximum number of runs side by side on one page."""
 _FOLDER = "page"
-"""The template, and the style and the script as packaging/page/ builds them."""
+"""The folder of the template, and of the style and script built by packaging/page/."""
 _LONGEST_NAME = 120
 _SIGNS: dict[Status, str] = {"holds": "✓", "open": "◌", "impossible": "✕"}
 
 
 def html_page(runs: Sequence[RecordedRun]) -> str:
-    """The page. Raises GlyphscopeError for no run and for too many."""
+    """The page. Raises GlyphscopeError for no runs or too many."""
     if not 1 <= len(runs) <= MOST_RUNS:
         raise GlyphscopeError(
             f"A page shows 1 to {MOST_RUNS} runs, not {len(runs)}.",
@@ -74,7 +74,7 @@ def html_page(runs: Sequence[RecordedRun]) -> str:
 
 
 def _inert(text: str) -> Markup:
-    """JSON that cannot end or comment out the element that it is in: `<` occurs in its strings only."""
+    """JSON that cannot close or comment out its HTML element, as `<` occurs only in strings."""
     return Markup(text.replace("<", r"\u003c"))
 
 
@@ -98,7 +98,7 @@ def _data(run: RecordedRun, state: RunState) -> dict[str, Any]:
     name_key, args_key = (None, None) if request.native == "template" else shape_keys(request.shape)
     try:
         registry = run.enforced
-    except GlyphscopeError:  # a run whose registry could not be used is recorded too
+    except GlyphscopeError:  # runs with an unusable registry are also recorded
         registry = None
     return {
         "name": one_line(request.prompt)[:1000] or "A run",
@@ -137,7 +137,7 @@ def _stage(run: RecordedRun, registry: ToolRegistry | None, stage: StageState) -
 
 
 def _end(state: RunState) -> RunEnd:
-    """How the run ended, also where that is a valid call, an abort or a failure."""
+    """How the run ended, including a valid call, an abort or a failure."""
     if state.failed is not None:
         return RunEnd(f"the run failed: {state.failed.message}", state.failed.hint)
     if (end := end_of(state)) is not None:

@@ -1,6 +1,6 @@
 """The validated texts of a run, each with the verdict in the record, for a test to check.
 
-Not all of them can be validated apart from their run. Omitted ones are reported with the reason.
+Not all of them can be validated separately from their run. Omitted ones are reported with the reason.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from glyphscope.events import (
 from glyphscope.runs import RunState, StageState, reduce_event
 
 Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
-"""The validator: the run's validator of calls, that of a bare call, or that of one part of a call."""
+"""The validator: the run's validator of calls, or the validator of a bare call or of one part of a call."""
 
 
 class Verdict(NamedTuple):
-    """A violation as a test compares it."""
+    """A violation in the form that a test compares."""
 
     code: str
     char: int
@@ -35,10 +35,10 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgedText:
-    """A text of a `stage`. With `ended`, its end was validated too, and `valid` is the final verdict.
+    """A text of a `stage`. With `ended`, its end was also validated, and `valid` is the final verdict.
 
-    `tool` and `arguments` are those of a valid call. `only` names the one tool that the stage had, where it had one;
-    `part_of` the tool whose arguments the text is.
+    `tool` and `arguments` are those of a valid call. `only` is the stage's only tool, if it had just one; `part_of` is
+    the tool whose arguments the text is.
     """
 
     stage: str
@@ -54,7 +54,7 @@ class JudgedText:
 
 
 class JudgedTexts(NamedTuple):
-    """`omitted` has the reason for each text that is not among them."""
+    """The texts; `omitted` has the reason for each text that is not included."""
 
     texts: tuple[JudgedText, ...]
     omitted: tuple[str, ...]
@@ -67,9 +67,9 @@ class _Stage:
     only: str = ""
     part_of: str = ""
     run: RunState = field(default_factory=RunState)
-    """Of this stage's events alone, until it finished."""
+    """The state from this stage's events only, until it finished."""
     decided: int = 0
-    """How many tokens there were when the last violation was reported."""
+    """The number of tokens when the last violation was reported."""
 
     @property
     def state(self) -> StageState:
@@ -88,11 +88,11 @@ _UNJUDGED: dict[StageKind, str] = {
     "router": "a router's choice is not a call",
     "judge": "a judge's verdict is not a call",
 }
-"""Why the text of such a stage is omitted."""
+"""The reason for omitting the text of such a stage."""
 
 
 def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts:
-    """In the order of the run."""
+    """The validated texts in the order of the run."""
     texts: list[JudgedText] = []
     omitted: list[str] = []
     for stage in _stages(events):
@@ -137,7 +137,7 @@ def _stages(events: Iterable[AnyEvent]) -> list[_Stage]:
 
 
 def _model_text(stage: _Stage) -> JudgedText | None:
-    """The model's text in this stage; None where its validation cannot be reproduced."""
+    """The model's text in this stage; None if its validation cannot be reproduced."""
     state, finished = stage.state, stage.state.finished
     if finished is None:
         return None
@@ -164,7 +164,7 @@ def _model_text(stage: _Stage) -> JudgedText | None:
 
 
 def _extracted_calls(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
-    """Calls that the model did not write in one piece: taken out of a text, or put together from two."""
+    """Calls that the model did not write in one piece: extracted from a text, or combined from two texts."""
     calls = {call.text: call for call in stage.state.calls}
     if own is not None and own.tool is not None:
         calls.pop(own.text, None)
@@ -185,7 +185,7 @@ def _extracted_calls(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
 
 
 def _turn_calls(stage: _Stage, request: RunRequest, omitted: list[str]) -> list[JudgedText]:
-    """The calls of a turn of a conversation; its other text has no verdict."""
+    """The calls in a turn of a conversation; other text has no verdict."""
     if request.native == "template":
         omitted.append(
             f"{stage.name}: which turns in the native notation are valid depends on the conversation"

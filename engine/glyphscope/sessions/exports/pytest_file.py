@@ -1,7 +1,7 @@
-"""A run as a self-contained pytest file: it needs glyphscope, and neither the model nor the record.
+"""A run as a self-contained pytest file: it needs glyphscope, but neither the model nor the record.
 
-Each judged text is a test: the verdict of today's validator is the recorded one. Digests of what the file was made
-of show an edit of the registry or of a text as that.
+Each judged text is a test that the current validator's verdict is the recorded one. Digests of the file's sources
+identify edits of the registry or of a text as such.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def recorded(tool, arguments):
 
 
 def pytest_file(run: RecordedRun) -> str:
-    """Python source. Raises GlyphscopeError where nothing of the run was judged, RegistryError without its tools."""
+    """Python source. Raises GlyphscopeError if no text of the run was judged, RegistryError if it has no tools."""
     document, digest = run.enforced.to_document(), run.enforced.digest
     found = judged_texts(run.request, run.events)
     if not found.texts:
@@ -71,7 +71,7 @@ def pytest_file(run: RecordedRun) -> str:
 
 
 def _about(run: RecordedRun, omitted: tuple[str, ...]) -> Iterator[str]:
-    """Each on one line, whatever a model's file is called."""
+    """The facts about the run, each on one line, whatever the model's file name."""
     started, model = run.started, run.started.model
     known = f", SHA-256 {model.sha256}" if model.sha256 else ""
     quantisation = f", {model.quantisation}" if model.quantisation else ""
@@ -91,7 +91,7 @@ _MODULES = {
     "answer_validator": "glyphscope.strategies.turns",
     "validator_of": "glyphscope.validation.free_text_answer",
 }
-"""Where the validators are."""
+"""The modules of the validators."""
 
 
 def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
@@ -136,7 +136,7 @@ def _judge(text: JudgedText, request: RunRequest) -> tuple[str, str]:
 
 
 def _answer(request: RunRequest) -> str:
-    """The fields of a request that decide the validation of its answer, as a RunRequest in Python."""
+    """The fields of a request that determine the validation of its answer, as a RunRequest in Python."""
     usual = RunRequest(prompt="", registry={})
     given = [
         f"{name}={getattr(request, name)!r}"
@@ -169,7 +169,7 @@ def _test(text: JudgedText, name: str, request: RunRequest) -> str:
 
 
 def _names(texts: tuple[JudgedText, ...]) -> list[str]:
-    """A name for each test, after its stage; a number where a stage has several."""
+    """A name for each test, from its stage; with a number if a stage has several."""
     names: list[str] = []
     for text in texts:
         name = "test_" + re.sub(r"\W+", "_", text.stage, flags=re.ASCII).strip("_").lower()
@@ -179,6 +179,6 @@ def _names(texts: tuple[JudgedText, ...]) -> list[str]:
 
 
 def _json_literal(value: Any, indent: int | None = None) -> str:
-    """JSON in a raw string: a literal of Python's own may not be nested as deep."""
+    """JSON in a raw string, because Python literals cannot be nested as deeply."""
     text = json.dumps(value, indent=indent)
     return "r'''" + text.replace("'''", r"\u0027\u0027\u0027") + "'''"

@@ -12,7 +12,7 @@ from glyphscope.runs.prepared import PreparedRequest, prepare
 
 
 class RecordedRun:
-    """The events of a run from its `RunStarted` on. Raises RecordError for a record that lacks it."""
+    """The events of a run from its `RunStarted` on. Raises RecordError if the record lacks it."""
 
     def __init__(self, events: Iterable[AnyEvent], where: str = "") -> None:
         self.events = tuple(events)
@@ -26,17 +26,17 @@ class RecordedRun:
 
     @property
     def request(self) -> RunRequest:
-        """As it was settled: with the native notation by its name."""
+        """The request in its final form, with the native notation by name."""
         return self.started.request
 
     @cached_property
     def prepared(self) -> PreparedRequest:
-        """Raises RegistryError: a run whose registry could not be used is recorded too."""
+        """The prepared request. Raises RegistryError, as runs with an unusable registry are also recorded."""
         return prepare(self.request)
 
     @property
     def registry(self) -> ToolRegistry:
-        """The tools as the run's prompt describes them. Raises RegistryError."""
+        """The tools as described in the run's prompt. Raises RegistryError."""
         return self.enforced if self.request.strategy == "loop" else self.prepared.registry
 
     @property
@@ -46,5 +46,5 @@ class RecordedRun:
 
     @property
     def prompt(self) -> PromptRendered | None:
-        """The first prompt as it was sent to the model; None where the run ended before it."""
+        """The first prompt as sent to the model; None if the run ended earlier."""
         return next((event for event in self.events if isinstance(event, PromptRendered)), None)

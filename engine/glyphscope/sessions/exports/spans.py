@@ -1,8 +1,8 @@
-"""Recorded runs as OpenTelemetry spans, by its semantic conventions for generative AI.
+"""Recorded runs as OpenTelemetry spans, following its semantic conventions for generative AI.
 
 A run is an `invoke_agent` span, with a `chat` span for each generation and an `execute_tool` span for each call, at the
-recorded times. Prompts, answers, arguments and results are in them only on request. Facts that the conventions have no
-name for begin with `glyphscope.`. The same run has the same ids in every export.
+recorded times. Prompts, answers, arguments and results are included only on request. Attributes for which the
+conventions have no name begin with `glyphscope.`. The same run has the same ids in every export.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 AGENT = "glyphscope"
 PATH = "/v1/traces"
-"""Where a receiver of OTLP over HTTP takes spans."""
+"""The path at which a receiver of OTLP over HTTP accepts spans."""
 _LOGGER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 _HINT = "Check the address. A collector usually takes OTLP over HTTP at http://127.0.0.1:4318."
 _FINISHED = {"complete": "stop", "end-of-text": "stop", "stop-string": "stop", "aborted": "error"}
-"""The conventions' reasons why a text ended; any other is unchanged."""
+"""The conventions' finish reasons; any other reason is unchanged."""
 _BYTES = ("traceId", "spanId", "parentSpanId")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def run_spans(runs: Sequence[RecordedRun], *, content: bool = False) -> list[ReadableSpan]:
-    """The spans of these runs, a trace each. `content` adds prompts, answers, arguments and results.
+    """The spans of these runs, one trace per run. `content` adds prompts, answers, arguments and results.
 
-    Raises GlyphscopeError where OpenTelemetry's SDK is not installed or is disabled, and RecordError for a record
-    without a valid time.
+    Raises GlyphscopeError if OpenTelemetry's SDK is not installed or is disabled, and RecordError for a record without
+    a valid time.
     """
     _require("opentelemetry.sdk")
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -54,7 +54,7 @@ def run_spans(runs: Sequence[RecordedRun], *, content: bool = False) -> list[Rea
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
     class Ids(IdGenerator):  # type: ignore[misc]  # of an optional package
-        """Ids by the run and the number of the span in it."""
+        """Ids from the run and the number of the span in it."""
 
         run, number = "", 0
 
@@ -91,7 +91,7 @@ def run_spans(runs: Sequence[RecordedRun], *, content: bool = False) -> list[Rea
 
 
 def spans_json(spans: Sequence[ReadableSpan]) -> str:
-    """The spans as a line of OTLP's JSON, as collectors read them from files. Raises GlyphscopeError."""
+    """The spans as one line of OTLP JSON, the format that collectors read from files. Raises GlyphscopeError."""
     _require("opentelemetry.exporter.otlp.proto.http")
     from google.protobuf.json_format import MessageToDict
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -100,17 +100,17 @@ def spans_json(spans: Sequence[ReadableSpan]) -> str:
     for resource in document.get("resourceSpans", ()):
         for scope in resource["scopeSpans"]:
             for span in scope["spans"]:
-                # OTLP's JSON has ids in hexadecimal, unlike the JSON of other bytes in protobuf
+                # OTLP JSON has hexadecimal ids, unlike other bytes in protobuf's JSON
                 span |= {name: base64.b64decode(span[name]).hex() for name in _BYTES if name in span}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def send_spans(spans: Sequence[ReadableSpan], endpoint: str) -> None:
-    """Send the spans to a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`. The variables of the
-    environment that OpenTelemetry defines for its exporter (headers, timeout, certificate) apply.
+    """Send the spans to a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`. The environment variables that
+    OpenTelemetry defines for its exporter (headers, timeout, certificate) apply.
 
-    Raises GlyphscopeError where the exporter is not installed, and for a receiver that cannot be reached, does not
-    accept the spans, or does not answer as OTLP requires.
+    Raises GlyphscopeError if the exporter is not installed, and for a receiver that cannot be reached, does not accept
+    the spans, or does not answer as OTLP requires.
     """
     address = _address(endpoint)
     _require("opentelemetry.exporter.otlp.proto.http")
@@ -118,7 +118,7 @@ def send_spans(spans: Sequence[ReadableSpan], endpoint: str) -> None:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     class Observed(requests.adapters.HTTPAdapter):  # type: ignore[misc]
-        """Keeps the answer and the error, of which the exporter reports neither."""
+        """Keeps the answer and the error, neither of which the exporter reports."""
 
         answer: Any = None
         error: requests.RequestException | None = None
@@ -128,7 +128,7 @@ def send_spans(spans: Sequence[ReadableSpan], endpoint: str) -> None:
                 self.answer = super().send(*arguments, **options)
             except requests.RequestException as error:
                 self.error = error
-                raise requests.RequestException(str(error)) from error  # this kind is not tried again
+                raise requests.RequestException(str(error)) from error  # this kind is not retried
             return self.answer
 
     observed = Observed()
@@ -163,7 +163,7 @@ def _require(module: str) -> None:
 
 
 def _address(endpoint: str) -> str:
-    """The address for spans: that of the receiver with OTLP's path, unless it has the path."""
+    """The address for spans: the receiver's address with OTLP's path, unless it already has the path."""
     try:
         parts = urlsplit(endpoint)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -180,7 +180,7 @@ def _address(endpoint: str) -> str:
 
 
 def _check(answer: Any, address: str) -> None:
-    """Raises GlyphscopeError unless the receiver took all spans: the exporter looks at the status code only."""
+    """Raises GlyphscopeError unless the receiver accepted all spans; the exporter checks only the status code."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
@@ -206,7 +206,7 @@ def _check(answer: Any, address: str) -> None:
 
 
 def _reason(error: BaseException | None) -> str:
-    """The system's words for the cause of an error, or else its class."""
+    """The system's description of the cause of an error, or else its class."""
     found = error
     while error is not None:
         found = error if isinstance(error, OSError) and error.strerror else found
@@ -216,7 +216,7 @@ def _reason(error: BaseException | None) -> str:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Without the messages of that logger."""
+    """A context without the messages of that logger."""
     logger = logging.getLogger(name)
     before, logger.disabled = logger.disabled, True
     try:
@@ -234,7 +234,7 @@ def _id(bits: int, *parts: str) -> int:
 
 
 class _Trace:
-    """Makes the spans of one run, with OpenTelemetry's tracer."""
+    """Makes the spans of one run with OpenTelemetry's tracer."""
 
     def __init__(self, tracer: Any, run: RunSteps, content: bool) -> None:
         self._tracer, self._run, self._content = tracer, run, content
@@ -397,7 +397,7 @@ class _Trace:
             span.add_event("glyphscope.violation", facts, self._ns(each.t))
 
     def _chat_error(self, made: Generation) -> tuple[str, str]:
-        """The code and the words of the error of a generation; empty for none."""
+        """The code and the words of a generation's error; empty if there is none."""
         failed = self._run.state.failed
         if failed is not None and made.reason == "" and made is self._run.generations[-1]:
             return failed.code, whole_text(failed.message)

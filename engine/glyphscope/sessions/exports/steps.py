@@ -34,7 +34,7 @@ _ROLES = {
     "said": "assistant", "attempt": "assistant", "asked": "assistant",
     "result": "tool", HISTORY: HISTORY, BEGUN: BEGUN, "template": "",
 }  # fmt: skip
-"""The role of a message by the name of its first part; all other parts are a system message's."""
+"""The role of a message by the name of its first part; all other parts belong to system messages."""
 
 
 @dataclass
@@ -53,12 +53,12 @@ class Generation:
 
     @property
     def reason(self) -> str:
-        """How the text ended; empty where the record ends before that."""
+        """How the text ended; empty if the record ends earlier."""
         return self.stage.finished.reason if self.stage.finished is not None else ""
 
     @property
     def answer(self) -> Message:
-        """The answer as text, with its valid calls; a call that is a separate part of the answer is not in the text."""
+        """The answer as text and valid calls; a call that is a separate part of the answer is not in the text."""
         stage = self.stage
         calls = tuple(ToolCall(call.tool, call.arguments, call.call) for call in stage.calls)
         if not stage.segments:
@@ -73,9 +73,9 @@ class Generation:
 
 @dataclass
 class Execution:
-    """The execution of a call, or the reason against it. Times are as above; `waited` are seconds before an approval.
+    """The execution of a call, or the reason against it. Times as in `Generation`; `waited` are seconds for approval.
 
-    `result` is None where the record ends before that.
+    `result` is None if the record ends earlier.
     """
 
     call: str
@@ -89,7 +89,7 @@ class Execution:
 
     @property
     def message(self) -> Message:
-        """The result as the model got it."""
+        """The result as sent to the model."""
         sent = "" if self.result is None else self.result.sent or self.result.message
         return Message("tool", sent, tool_call_id=self.call, name=self.tool)
 
@@ -99,7 +99,7 @@ Step: TypeAlias = Generation | Execution
 
 @dataclass
 class RunSteps:
-    """The steps in the order in which they began; `ended` is the time of the last event, in seconds."""
+    """The steps in the order of their beginnings; `ended` is the time of the last event, in seconds."""
 
     run: RecordedRun
     state: RunState
@@ -108,7 +108,7 @@ class RunSteps:
     steps: list[Step] = field(default_factory=list)
 
     def time(self, seconds: float) -> datetime:
-        """The wall clock at that time of the run. Pauses of a stepped run are not part of it."""
+        """The wall-clock time at that time of the run. Pauses of a stepped run are not included."""
         return self.began + timedelta(seconds=seconds)
 
     @property
@@ -131,7 +131,7 @@ class RunSteps:
 
 
 def run_steps(run: RecordedRun) -> RunSteps:
-    """The steps of a run, also of one whose record ends in the middle. Raises RecordError for an invalid time."""
+    """The steps of a run, even if its record ends in the middle. Raises RecordError for an invalid time."""
     found = RunSteps(run, RunState(), _start(run))
     executions: dict[str, Execution] = {}
     made: Generation | None = None
@@ -192,7 +192,7 @@ def _reduce(made: Execution, event: ApprovalNeeded | ApprovalGiven | ToolStarted
 def _messages(
     prompt: PromptRendered, state: RunState, request: RunRequest
 ) -> tuple[tuple[Message, ...], str]:
-    """The messages of a prompt by its parts, and the begun answer; of a prompt without parts, all of it as one."""
+    """The messages of a prompt, from its parts, and the begun answer; a prompt without parts is one message."""
     if not prompt.parts:
         return (Message("user", prompt.text),), ""
     inside = request.strategy == "loop" and request.native in ("template", "openai")
@@ -210,7 +210,7 @@ def _messages(
                 shown.add(number)
                 messages.append(request.history[number - 1])
         elif inside and role in ("assistant", "tool"):
-            continue  # the calls of these turns are the template's text: they are taken from the run
+            continue  # the calls of these turns are text of the template; they are taken from the run
         else:
             (notes if parts[0].name == "note" else messages).append(Message(role, text))
     said = answer_messages(state, request) if inside else ()
@@ -228,7 +228,7 @@ def _groups(parts: tuple[PromptPart, ...]) -> Iterator[tuple[str, list[PromptPar
             continue
         found = list(group)
         first = role(found[0])
-        if first == "system":  # a template can put the system message before the user's text
+        if first == "system":  # a template may put the system message before the user's text
             for kind, some in groupby(found, role):
                 yield kind, list(some)
         elif first == HISTORY:
@@ -239,6 +239,6 @@ def _groups(parts: tuple[PromptPart, ...]) -> Iterator[tuple[str, list[PromptPar
 
 
 def _number(part: PromptPart) -> int:
-    """The number of the message of the history that the part is of, from 1; 0 where it is not known."""
+    """The number, from 1, of the history's message to which the part belongs; 0 if unknown."""
     name = part.of.partition(",")[0].removeprefix(MESSAGE)
     return int(name) if name.isdecimal() else 0
