@@ -12,7 +12,7 @@ def main() -> None:
     if serves_at_once(sys.argv[1:]):
         return
     try:
-        from glyphscope.cli.app import main as whole  # with every command, and all that they need
-    except KeyboardInterrupt:  # it takes a second: Ctrl-C is answered then as it is later
+        from glyphscope.cli.app import main as whole  # with all commands and their imports
+    except KeyboardInterrupt:  # the import takes a second, in which Ctrl-C must work as it does later
         sys.exit(130)
     whole()

@@ -29,9 +29,9 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 TEMPERATURE = 0.7
-"""For templates, which have no sampling settings: at 0 all seeds would give the same tokens."""
+"""For templates, which have no sampling settings: at 0, all seeds would sample the same tokens."""
 _LONGEST = 72
-"""Characters of a call or an error in the table."""
+"""The maximum characters of a call or an error in the table."""
 
 
 @with_groups
@@ -124,7 +124,7 @@ def ab(
 def _request(
     path: Path, given: dict[str, Any], registry: Path | None, temperature: float | None
 ) -> RunRequest:
-    """The variant of a file, with the members that the command line gives. Raises InputError, RecordError and
+    """The request of a file, with the members given on the command line. Raises InputError, RecordError and
     RegistryError.
     """
     if path.suffix == SUFFIX:
@@ -148,7 +148,7 @@ def _request(
 
 
 def _names(first: Path, second: Path) -> tuple[str, str]:
-    """The files' names, where they differ."""
+    """The files' names if they differ, otherwise A and B."""
     return (first.stem, second.stem) if first.stem != second.stem else ("A", "B")
 
 

@@ -1,4 +1,4 @@
-"""The command line: one file for each command, joined here, and one place where errors become exit codes.
+"""The command line: one file per command, joined here, and one place where errors become exit codes.
 
 Exit codes: 0 success, 1 a negative result, 2 bad usage or input, 130 interrupted.
 """
@@ -48,12 +48,12 @@ _COMMANDS = {
     "eval": "evaluate.app",
     "lesson": "lesson.app",
 }
-"""Where each command is, in this package. It is imported when it is asked for: to import all takes longer than many of
-them take to answer."""
+"""The module of each command in this package. It is imported when needed: importing all takes longer than many commands
+take to answer."""
 
 
 class _LazyCommands(UserDict[str, Any]):
-    """The commands by name, each imported when it is looked up: whoever lists them needs the names only."""
+    """The commands by name, each imported when it is looked up; listing them needs only the names."""
 
     def __getitem__(self, name: str) -> Any:
         if self.data[name] is None:
@@ -62,7 +62,7 @@ class _LazyCommands(UserDict[str, Any]):
 
 
 class _Commands(TyperGroup):
-    """Errors that the user can fix end a command with their message, and Ctrl-C with nothing."""
+    """Errors that the user can fix end a command with their message; Ctrl-C ends it silently."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
@@ -74,13 +74,13 @@ class _Commands(TyperGroup):
         except GlyphscopeError as error:
             _print_error(error)
             raise typer.Exit(BAD_INPUT) from None
-        except (KeyboardInterrupt, typer.Abort):  # the second while something is asked for
+        except (KeyboardInterrupt, typer.Abort):  # the second one during a prompt
             raise typer.Exit(INTERRUPTED) from None
 
     def main(self, *args: Any, **more: Any) -> Any:
         try:
             return super().main(*args, **more)
-        except OSError as error:  # a full disk behind stdout, for example; typer has dealt with a closed pipe
+        except OSError as error:  # for example, stdout on a full disk; typer handles closed pipes
             from glyphscope.inputs import storage_error
 
             _discard_output()
@@ -119,7 +119,7 @@ def root(
 
 
 def _command(name: str) -> Any:
-    """The command of a name: a group of commands, or a function."""
+    """The command with that name: a group of commands, or a function."""
     module, _, member = _COMMANDS[name].rpartition(".")
     found = getattr(import_module(f"glyphscope.cli.{module}"), member)
     holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -131,7 +131,7 @@ def _command(name: str) -> Any:
 
 
 def _print_error(error: GlyphscopeError) -> None:
-    from glyphscope.cli.output import print_error  # with Rich, which --version and --help do without
+    from glyphscope.cli.output import print_error  # imports Rich, which --version and --help do not need
 
     print_error(error)
 
@@ -143,14 +143,14 @@ def main() -> None:
 
 
 def _prepare_streams() -> None:
-    """Discard output to streams that the caller closed, and keep their file numbers in use. A line that is typed or
-    piped in may hold bytes that are not text.
+    """Discard output to streams that the caller closed, and keep their file descriptors in use. Typed or piped input
+    may contain bytes that are not text.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the program
@@ -159,6 +159,6 @@ def _prepare_streams() -> None:
 
 def _discard_output() -> None:
     """Discard unwritten output, so that it is not written again when the program ends."""
-    # an output other than a system file has no number
+    # an output that is not a system file has no descriptor
     with suppress(OSError), open(os.devnull, "wb") as null:
         os.dup2(null.fileno(), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`glyphscope branch`: a recorded run once more from one of its tokens on, with something else in its place."""
+"""`glyphscope branch`: repeat a recorded run from one of its tokens on, with that token replaced."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def branch(
 
 
 def _options_of(model: ModelInfo) -> LoadOptions:
-    """Those of the run that change its result; its threads and GPU may be another machine's."""
+    """The run's load options that change its result; its threads and GPU may be those of another machine."""
     usual = LoadOptions(context=max(16, model.context or DEFAULT_LOAD.context))
     if model.load is None:
         return usual
@@ -152,7 +152,7 @@ def _request(
     replacement: dict[str, Any] = {"text": text or ""}
     if take is not None:
         taken = named_alternative(events, at, take)
-        # an endpoint may send no ids: then the text of its token is what can be sent
+        # an endpoint may not send ids; then only the text of its token can be sent back
         replacement = {"text": taken.text} if taken.id < 0 else {"take": taken.id}
     return branch_request(events, at, **replacement, constraint=constraint, relax=_place(relax))
 

@@ -121,7 +121,7 @@ def export(
 
 
 def _redacted_run(path: Path) -> RecordedRun:
-    """The run without details of this computer; says on stderr what of the record is left out."""
+    """The run without details of this computer; reports omitted parts of the record on stderr."""
     record = read_run(path)
     warn_if_torn(record, path)
     return RecordedRun(redacted(record.events), str(path))

@@ -80,7 +80,7 @@ def check(
     if template is not None:
         if chunk is not None or stop:
             raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
-        # imported here: they load the parsers of templates
+        # imported here, because they load template parsers
         if readers and file is not None and lines is None:
             from glyphscope.cli.check_turns import show_readers
 
@@ -116,8 +116,8 @@ def validated(
 ) -> CheckReport:
     """The report on one text, fed in tokens of `chunk` characters.
 
-    With `stop`, the token with the first violation is the last that is read, and `stopped_at` is the number of
-    characters read by then.
+    With `stop`, the token with the first violation is the last one read, and `stopped_at` is the number of characters
+    read by then.
     """
     validator = CallValidator(registry, notation, shape)
     size = chunk or len(text) or 1
@@ -134,14 +134,14 @@ def validated(
 
 
 class _Registries:
-    """Every registry that the lines name, read once."""
+    """The registries that the lines name, each read once."""
 
     def __init__(self, default: Path | None) -> None:
         self._default = default
         self._known: dict[str, ToolRegistry] = {}
 
     def get(self, source: Any) -> ToolRegistry:
-        """The registry of a path, of a document, or, for None, the command's own."""
+        """The registry of a path or a document; None: the command's registry."""
         key = json.dumps(source)
         if key not in self._known:
             if source is None or isinstance(source, str):
@@ -154,7 +154,7 @@ class _Registries:
 def _check_lines(
     source: str, registries: _Registries, notation: Notation, shape: Shape, chunk: int | None, stop: bool
 ) -> bool:
-    """Answers each line; whether all of them are valid."""
+    """Answer each line. Returns whether all of them are valid."""
     valid = True
     for place, text, line in read_text_lines(source):
         report = validated(

@@ -1,6 +1,6 @@
-"""`glyphscope check --template`: what models wrote after a rendered prompt, read by the form of their template.
+"""`glyphscope check --template`: read the output of models after a rendered prompt by the form of their template.
 
-With `--readers`: which readers of turns accept one answer.
+With `--readers`: show which readers of turns accept one answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glyphscope.visible import visible
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
-    """A call of a turn with its verdict. `arguments` None: they cannot be read."""
+    """A call of a turn with its verdict. `arguments` is None if they cannot be read."""
 
     name: str
     arguments: dict[str, Any] | None
@@ -45,9 +45,9 @@ class TurnAnswer(msgspec.Struct, frozen=True):
 
 
 def check_turns(template: str, lines: str, default: ToolRegistry | None, *, readers: bool) -> bool:
-    """Answers each line; whether all turns are complete and all their calls valid.
+    """Answer each line. Returns whether all turns are complete and all their calls valid.
 
-    With `readers` each answer has a member more: what every reader makes of the text (`turns.readers.Reading`).
+    With `readers`, each answer has another member: every reader's reading of the text (`turns.readers.Reading`).
     Raises InputError, RegistryError and PromptError, each with its place.
     """
     renderer = read_template(template)
@@ -67,7 +67,7 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
 
 
 def answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None) -> TurnAnswer:
-    """The turn with a verdict on each call; each violation is at the first character that decides it."""
+    """The turn with a verdict on each call; each violation is at the first deciding character."""
     turn = read_turn(text, form, tools, thinking)
     verdicts = [call_violations(call, tools) for call in turn.calls]
     if any(verdicts):
@@ -85,7 +85,7 @@ def answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None
 
 
 def _placed(violation: CallViolation, streamed: list[Violation]) -> CallViolation:
-    """The violation at the character of its like among those of the stream, which may name the object around it."""
+    """The violation at the character of its counterpart in the stream, which may name the object around it."""
     within = [each for each in streamed if f"{violation.path}/".startswith(f"{each.path}/")]
     like = [each for each in within if each.code == violation.code]
     like = like or [each for each in within if each.path == violation.path]
@@ -132,7 +132,7 @@ _LONGEST = 60
 def show_readers(
     template: str, file: str, registry: ToolRegistry, thinking: Thinking, *, as_json: bool
 ) -> bool:
-    """Shows what each reader makes of the text in a file; whether the form's own strict reading takes it.
+    """Show each reader's reading of the text in a file. Returns whether the strict reading of the form accepts it.
 
     Raises InputError and PromptError.
     """
@@ -161,7 +161,7 @@ def _print(text: str, all_readings: tuple[Reading, ...]) -> None:
 
 
 def call_words(reading: Reading) -> str:
-    """The calls that were found, with a mark for those that are not valid."""
+    """The calls that were found, with a mark for invalid ones."""
     names = [f"{visible(call.name)}{'' if call.valid else ' (not valid)'}" for call in reading.calls]
     more = f", … {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more if names else "none"

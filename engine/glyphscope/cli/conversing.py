@@ -1,4 +1,4 @@
-"""The options that say what comes before the prompt: a system prompt, a list of messages, a recorded run."""
+"""The options for the text before the prompt: a system prompt, a list of messages, a recorded run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WITHOUT_OPTION = ("preset", "alternatives")
 
 
 def _continued(context: typer.Context, file: Path | None) -> Path | None:
-    """Makes the settings of that run the defaults of the command's options."""
+    """Make the settings of that run the defaults of the command's options."""
     if file is not None and not context.resilient_parsing:
         context.default_map = {**(context.default_map or {}), **_defaults(recorded_state(file))}
     return file
@@ -97,7 +97,7 @@ def conversation_members(
 
 
 def system_members(given: str | None) -> dict[str, Any]:
-    """A template where it names a file or standard input, else plain text. Raises InputError for a missing file."""
+    """A template if it names a file or standard input, else plain text. Raises InputError for a missing file."""
     if given is None:
         return {}
     if given == STDIN or _is_file(given):
@@ -108,7 +108,7 @@ def system_members(given: str | None) -> dict[str, Any]:
 def rest_of(before: RunState, given: dict[str, bool]) -> dict[str, Any]:
     """Members of the continued run's request that have no option of the same form, unless they were `given`.
 
-    What it allowed to run is not among them: a record may come from anybody.
+    The tools that it allowed to run are not included, because a record may be from anyone.
     """
     if before.started is None:
         return {}
@@ -141,7 +141,7 @@ def _listed(source: str, words: str | None) -> dict[str, Any]:
 
 
 def _is_file(given: str) -> bool:
-    """Raises InputError for what can only be meant as a file that is not there."""
+    """Whether it names a file. Raises InputError for a text that can only be meant as a missing file."""
     path = Path(given)
     try:
         if path.exists():

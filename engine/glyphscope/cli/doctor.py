@@ -79,7 +79,7 @@ def _model() -> Finding:
 
 
 def _call() -> Finding:
-    """One constrained call by the embedded model, through everything between prompt and verdict."""
+    """One constrained call by the embedded model, through all parts between prompt and verdict."""
     request = RunRequest(
         prompt="Search for AI news",
         registry=default_registry().to_document(),

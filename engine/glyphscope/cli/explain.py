@@ -43,9 +43,9 @@ from glyphscope.sessions.bundle import read_run
 from glyphscope.text.figures import percent
 
 _LEAST_CONTEXT = 16
-"""The context of a model that is opened only to tokenize."""
+"""The context, in tokens, of a model that is opened only to tokenize."""
 _PLACES = 12
-"""Places of other tokens that are listed one by one."""
+"""The maximum number of places of other tokens that are listed one by one."""
 
 
 def explain(
@@ -111,13 +111,13 @@ def explain(
 
 
 def print_cost(cost: RelaxationCost) -> None:
-    """Prints the cost of a relaxed branch, a line a sentence."""
+    """Print the cost of a relaxed branch, one sentence per line."""
     for line in cost_words(cost):
         print_text(line)
 
 
 def _writer(stack: ExitStack, state: RunState, name: str | None, quiet: bool) -> tuple[Model | None, str]:
-    """The model that wrote the run, or why it is not here."""
+    """The model that wrote the run, or the reason why it is not available."""
     assert state.started is not None, "it was looked at"
     info = state.started.model
     if info.kind != "llama.cpp":
@@ -203,7 +203,7 @@ _KEYS = {
     "worst": "fight", "masked": "struck", "preferred": "wanted", "preferred_raw": "wanted_raw", "sampled": "got",
     "sampled_raw": "got_raw", "states": "tells", "attribution": "refused",
 }  # fmt: skip
-"""The keys of the JSON output where they are not the attributes' names."""
+"""The keys of the JSON output that differ from the attributes' names."""
 
 
 def _keys(members: list[tuple[str, Any]]) -> dict[str, Any]:

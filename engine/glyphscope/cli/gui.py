@@ -16,7 +16,7 @@ from glyphscope.errors import GlyphscopeError
 
 GROUP = "glyphscope.apps"
 NEEDED = {"PySide6": "PySide6", "pyqtgraph": "pyqtgraph", "railroad-diagrams": "railroad"}
-"""Packages of the window, by the modules whose presence shows that they are installed."""
+"""The window's packages, with the modules whose presence shows that they are installed."""
 
 
 def gui(
@@ -52,10 +52,10 @@ def _window() -> Callable[[list[str]], int]:
             "The window is not part of this installation.",
             hint="Install it with: pip install 'glyphscope[gui]'.",
         )
-    gc.disable()  # a fifth of the time to load it; the window collects by itself
+    gc.disable()  # saves a fifth of the loading time; the window collects by itself
     try:
         main: Callable[[list[str]], int] = next(iter(found)).load()
-    except ImportError as error:  # a library of the system, or a package that is damaged
+    except ImportError as error:  # a missing system library, or a damaged package
         raise GlyphscopeError(
             f"The window cannot be loaded: {error}.",
             hint="Run glyphscope doctor to list missing components and the commands that install them",

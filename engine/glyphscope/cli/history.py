@@ -89,7 +89,7 @@ def _cells(row: HistoryRow) -> tuple[str, ...]:
 
 
 def _sampled(row: HistoryRow) -> str:
-    """The difference between runs of one prompt; at temperature 0 the seed has no effect."""
+    """The difference between runs of one prompt; at temperature 0, the seed has no effect."""
     sampling = row.sampling
     if sampling is None:
         return ""

@@ -27,9 +27,9 @@ class InputError(GlyphscopeError):
 
 
 def read_text(source: str) -> str:
-    """The text of a file, or of standard input for `-`, as it is: no line end is changed.
+    """The text of a file, or of standard input for `-`, with unchanged line ends.
 
-    A byte order mark at its very beginning is the editor's that wrote the file, and no character of the text.
+    A byte order mark at the beginning is written by editors, and is not part of the text.
     """
     where = shown_source(source)
     return utf8_text(read_bytes(source), where, hint="Give a text file in UTF-8.", error=InputError)
@@ -41,7 +41,7 @@ def shown_source(source: str) -> str:
 
 
 def read_bytes(source: str) -> bytes:
-    """The bytes of a file, or of standard input for `-`, whatever they are."""
+    """The bytes of a file, or of standard input for `-`."""
     return _read_stdin() if source == STDIN else read_file(Path(source), pipes=True, error=InputError)
 
 
@@ -67,7 +67,7 @@ def parse_json(text: str, where: str) -> Any:
 
 
 def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON Lines file, each with its place (`calls.jsonl, line 3`); blank lines are passed over."""
+    """The objects of a JSON Lines file, each with its place (`calls.jsonl, line 3`); blank lines are skipped."""
     for number, line in enumerate(read_text(source).split("\n"), start=1):
         if not line.strip():
             continue
@@ -79,7 +79,7 @@ def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_text_lines(source: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """As `read_json_lines`, of objects that have a "text": the place, the text, and the object."""
+    """`read_json_lines` for objects with a "text": the place, the text, and the object."""
     for place, line in read_json_lines(source):
         text = line.get("text")
         if not isinstance(text, str):
@@ -88,7 +88,7 @@ def read_text_lines(source: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def read_registry(path: Path | None) -> ToolRegistry:
-    """The registry of that file, or the bundled one of that name, where there is no such file."""
+    """The registry in that file or, if there is no such file, the bundled registry of that name."""
     if path is None:
         return default_registry()
     if str(path) in bundled_registries() and not path.exists():

@@ -1,4 +1,4 @@
-"""The user of a run in a terminal: approvals and answers are asked for on stderr."""
+"""The user of a run in a terminal: approvals and answers are requested on stderr."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DENIED_BY_USER = Decision(action="deny", reason="denied by the user")
 
 
 class TerminalInteraction:
-    """Asks on stderr and reads from the terminal; without a terminal on stdin nothing is approved."""
+    """Asks on stderr and reads from the terminal; without a terminal on stdin, nothing is approved."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class TerminalInteraction:
         return self._sources.get(name)
 
     def decide(self, needed: ApprovalNeeded) -> Decision:
-        """The call with every argument, and the claims as claims; then one letter."""
+        """Show the call with every argument, and annotations marked as claims; then read one letter."""
         if not self._asks:
             return DENIED
         out = diagnostics()
@@ -79,7 +79,7 @@ class TerminalInteraction:
         return Decision(action="allow", arguments=arguments)
 
     def _ask(self, out: Console, words: str, letters: Iterable[str] = (), default: str = "") -> str:
-        """The answer; the default where the terminal is closed meanwhile."""
+        """The answer; the default if the terminal is closed meanwhile."""
         try:
             return Prompt.ask(Text(words), console=out, choices=list(letters) or None, default=default)
         except EOFError:

@@ -275,7 +275,7 @@ class _Taking:
             print_text(f"  {asked.why}", lines=True)
 
     def _chosen(self, asked: Sheet, line: str) -> frozenset[int]:
-        """The valid numbers in the line, counted from 0: of choices, or of one character."""
+        """The valid numbers in the line, as indexes from 0: of choices, or of one character."""
         by_place = asked.kind == "character"
         first, count = (0, len(asked.text)) if by_place else (1, len(asked.choices))
         words = (word for word in line.replace(",", " ").split() if word.isascii() and word.isdigit())

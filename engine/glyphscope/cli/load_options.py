@@ -1,4 +1,4 @@
-"""The options of how a GGUF file is loaded, once for all commands that load one."""
+"""The options for loading a GGUF file, shared by all commands that load one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StoredPrompts:
     ] = None
 
     def cache(self) -> PromptCache | None:
-        """Where prompts are stored; None where they are not."""
+        """The cache of prompts; None if they are not stored."""
         return users_prompt_cache(self.prompt_cache_mb)
 
 
@@ -67,9 +67,9 @@ class Loading:
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def options(self, name: str, usual: LoadOptions | None = None) -> LoadOptions:
-        """Those to load the model of that name with: `usual` with the ones given.
+        """The load options for the model of that name: `usual` with the given ones.
 
-        Raises InputError for a model that has no such options, and for options that exclude each other.
+        Raises InputError for a model without such options, and for options that exclude each other.
         """
         chosen = self.given
         if is_address(name):
@@ -82,7 +82,7 @@ class Loading:
         return options
 
     def refuse(self, why: str, hint: str) -> None:
-        """For a command that loads no model this time: raises InputError if options are given."""
+        """For a command that does not load a model this time: raises InputError if options are given."""
         if self.given:
             names = ", ".join(f"--{option.replace('_', '-')}" for option in self.given)
             raise InputError(f"{why}: {names} cannot be used.", hint=hint)

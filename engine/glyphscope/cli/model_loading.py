@@ -1,4 +1,4 @@
-"""Opening the model that a command names."""
+"""Open the model that a command names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def opened(
     prompts: PromptCaches = lambda: None,
     quiet: bool = False,
 ) -> Iterator[Model]:
-    """The model of that name, closed at the end; loading is shown on stderr. Raises ModelError and StorageError."""
+    """The model of that name, closed at the end; loading is shown on stderr. Raises ModelError, StorageError."""
     model = _open(name, options, prompts, quiet)
     try:
         yield model

@@ -1,6 +1,6 @@
-"""`glyphscope models` lists the GGUF files of this machine; `models show` has the facts of one, and its memory.
+"""`glyphscope models` lists the GGUF files on this machine; `models show` shows the facts and the memory of one.
 
-The other commands are in separate files: `models get` and `search` ask the Hub, `inspect` reads chat templates.
+The other commands are in separate files: `models get` and `search` query the Hub, `inspect` reads chat templates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`glyphscope models get`: a model by its name at the Hugging Face Hub, into the folder of models.
+"""`glyphscope models get`: download a model, by its name on the Hugging Face Hub, into the folder of models.
 
 `glyphscope models search`: repositories of the Hub with models in GGUF, and which of their files fits.
 """
@@ -102,7 +102,7 @@ def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> Downl
 
         def show_progress(progress: Progress) -> None:
             nonlocal said
-            if progress.words and progress.words != said:  # why it waits, once
+            if progress.words and progress.words != said:  # report the reason for waiting once
                 out.print(progress.words)
             said = progress.words
             bar.update(task, description=progress.phase, completed=progress.done)

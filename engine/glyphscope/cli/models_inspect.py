@@ -1,4 +1,4 @@
-"""`glyphscope models inspect`: how a model writes its turns, derived from its chat template, with the proof."""
+"""`glyphscope models inspect`: the form of a model's turns, derived from its chat template, with the proof."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _thinking(inspection: Inspection) -> list[tuple[str, str, str]]:
 
 
 def _pair(pair: Pair) -> list[Text]:
-    """Two renderings, each on a line, with what only one of them has marked by brackets and colour."""
+    """Two renderings, each on a line, with their differences marked by brackets and colour."""
     if pair.same:
         return [Text("  both are the same: ").append(_shown(pair.sides[0].text[-_LONGEST:]), style="dim")]
     width = max(len(side.name) for side in pair.sides)

@@ -1,4 +1,4 @@
-"""Options that take several values at once: `--notation glyph json` is `--notation glyph --notation json`."""
+"""Options with several values at once: `--notation glyph json` means `--notation glyph --notation json`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typer.core import TyperCommand
 class ManyValues(TyperCommand):
     """A command whose repeatable options also take a list of values, up to the next option.
 
-    An option of fixed choices takes only those, so that `--notation glyph json tool-calls` leaves the suite alone;
-    where anything may follow, `--` ends the list.
+    An option with fixed choices takes only those, so that `--notation glyph json tool-calls` leaves the suite alone;
+    for other options, `--` ends the list.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -26,7 +26,7 @@ class ManyValues(TyperCommand):
         values = 0
         for place, arg in enumerate(args):
             if arg == "--":
-                # the end of a list, where one is open; else the end of all options
+                # the end of a list, if one is open; otherwise the end of all options
                 if option and values:
                     option = ""
                     continue
@@ -46,7 +46,7 @@ class ManyValues(TyperCommand):
                 yield arg
 
     def _several(self) -> dict[str, Callable[[str], bool]]:
-        """By the name of each repeatable option, whether a further value can be one of its."""
+        """For the name of each repeatable option, whether a further value can belong to it."""
         assert self.callback is not None
         hints = get_type_hints(self.callback)
         return {
@@ -58,7 +58,7 @@ class ManyValues(TyperCommand):
 
 
 def _fitting(hint: Any) -> Callable[[str], bool]:
-    """By the type of the list's items; `hint` is `list[T] | None`."""
+    """A test for further values, by the type of the list's items; `hint` is `list[T] | None`."""
     lists = (
         hint if get_origin(hint) is list else next(each for each in get_args(hint) if each is not NoneType)
     )

@@ -14,10 +14,10 @@ Result = TypeVar("Result")
 def with_groups(
     command: Callable[..., Result] | None = None, *, only: tuple[str, ...] = ()
 ) -> Callable[..., Any]:
-    """Decorates a command: in the place of each parameter that is a dataclass, the command line has its fields.
+    """A decorator for commands: in place of each parameter that is a dataclass, the command line has its fields.
 
-    `only`: the names of the fields that the command takes; without, all of them. Parameters are keyword-only, so that
-    one without a default may follow one with it.
+    `only`: the names of the fields that the command takes; by default, all of them. Parameters are keyword-only, so
+    that one without a default may follow one with a default.
     """
     if command is None:
         return functools.partial(with_groups, only=only)

@@ -1,4 +1,4 @@
-"""The options that several commands share, each described once."""
+"""The options that several commands share, each defined once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def model_option(help: str) -> Any:
 
 
 def out_option(help: str, **more: Any) -> Any:
-    """The option of the file that a command writes."""
+    """The option for the file that a command writes."""
     return typer.Option("--out", "-o", metavar="FILE", help=help, **more)
 
 
@@ -80,6 +80,6 @@ ModelOption: TypeAlias = Annotated[
 
 
 def notation_members(notation: AnyNotation) -> dict[str, Any]:
-    """The members of a request that say how a call is written: a model's own form is JSON with its name."""
+    """The members of a request for the notation of calls: a model's own form is JSON with the form's name."""
     is_native = notation == "native"
     return {"notation": "json" if is_native else notation, "native": "auto" if is_native else ""}

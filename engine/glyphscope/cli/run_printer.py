@@ -1,4 +1,4 @@
-"""A run as people read it in a terminal: the stream with its verdicts, while it grows and when it has ended."""
+"""A run for users of a terminal: the stream with its verdicts, while it grows and after its end."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from glyphscope.text.figures import duration, duration_ms, pluralize
 from glyphscope.visible import visible
 
 SHORTEST_WAIT = 0.1
-"""Seconds for a person's answer that are worth a word: a rule or a pipe answers faster."""
+"""The minimum wait for the user's answer, in seconds, that is reported: a rule or a pipe answers faster."""
 MOST_CALLS = 50
-"""Calls of one answer that are listed one by one."""
+"""The maximum number of calls of one answer that are listed one by one."""
 
 
 _SIGNS: dict[Status, tuple[str, str]] = {
@@ -49,9 +49,9 @@ class RunView:
 
 
 def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[RenderableType]:
-    """A stage's text with its fields, and what the strategy did in it; `titled` where there are several.
+    """A stage's text with its fields, and the strategy's steps in it; `titled` if there are several stages.
 
-    The violations of the present one are shown below, with the end of the run.
+    The violations of the current stage are shown below, with the end of the run.
     """
     parts: list[RenderableType] = []
     if titled:
@@ -98,7 +98,7 @@ _NARROWED: dict[Narrowed, str] = {
 
 
 def _narrowed(stage: StageState) -> list[RenderableType]:
-    """From where on a budget of tokens narrowed the mask."""
+    """The place from which on a budget of tokens narrowed the mask."""
     found: list[RenderableType] = []
     for kind, words in _NARROWED.items():
         first = next((token for token in stage.tokens if token.step.narrowed == kind), None)
@@ -108,7 +108,7 @@ def _narrowed(stage: StageState) -> list[RenderableType]:
 
 
 def _made(ready: ConstraintReady | None) -> str:
-    """The cost of the stage's constraint, where the model compiled one."""
+    """The cost of the stage's constraint, if the model compiled one."""
     if ready is None:
         return ""
     return (
@@ -119,8 +119,8 @@ def _made(ready: ConstraintReady | None) -> str:
 
 
 def _stream(state: StageState) -> Text:
-    """The text so far: fields in their verdict's colour with its mark behind them; forced characters in italics, and
-    those that somebody wrote bold. Reasoning is dim, and keeps its lines, as all of an answer of several parts does.
+    """The text so far: fields in their verdict's colour, followed by its mark; forced characters in italics, and those
+    that the user wrote in bold. Reasoning is dim and keeps its lines, like all of an answer with several parts.
     """
     text = state.text
     stream = Text(visible(text, lines=bool(state.segments), single=True))
@@ -144,7 +144,7 @@ def _stream(state: StageState) -> Text:
 
 
 def _with_marks(stream: Text, marks: dict[int, tuple[str, str]]) -> Text:
-    """The text with each mark written after the characters before its place."""
+    """The text with each mark inserted at its place."""
     places = sorted(place for place in marks if place <= len(stream))
     result = Text()
     for piece, place in zip(stream.divide(places), [*places, None]):
@@ -156,7 +156,7 @@ def _with_marks(stream: Text, marks: dict[int, tuple[str, str]]) -> Text:
 
 
 def _leaves(call: CallState) -> list[FieldState]:
-    """The fields without fields in them: a whole object's colour would hide those of its parts."""
+    """The fields without inner fields: the colour of a whole object would hide the colours of its parts."""
     paths = list(call.fields)
     return [
         field
@@ -166,7 +166,7 @@ def _leaves(call: CallState) -> list[FieldState]:
 
 
 def _calls(stage: StageState) -> list[RenderableType]:
-    """Each call of an answer: a line with its verdict, and its fields."""
+    """The calls of an answer: for each, a line with its verdict, and its fields."""
     parts: list[RenderableType] = []
     calls = [call for call in stage.written.values() if call.part is not None]
     for number, call in enumerate(calls[:MOST_CALLS], 1):
@@ -177,7 +177,7 @@ def _calls(stage: StageState) -> list[RenderableType]:
         if call.violations:
             first = call.violations[0]
             words += f", {first.code}"
-            words += "" if stage.aborted else f": {visible(first.message)}"  # which the abort has
+            words += "" if stage.aborted else f": {visible(first.message)}"  # an abort shows it
         parts.append(Text.assemble((mark, colour), words))
         if call.fields:
             parts.append(Padding(_fields(stage.text, call), (0, 0, 0, 2)))
@@ -246,13 +246,13 @@ def _ending(state: RunState) -> list[RenderableType]:
 
 
 def _reasoned(state: RunState) -> str:
-    """How many tokens of all stages are reasoning."""
+    """The number of reasoning tokens of all stages, in words."""
     count = sum(reasoning_tokens(stage) for stage in state.stages)
     return f"{count} of reasoning, " if count else ""
 
 
 def _waited(state: RunState) -> str:
-    """How much of all the time was spent waiting for a person."""
+    """The part of the time that was spent waiting for the user, in words."""
     return f" ({duration(state.waited)} of it waiting for you)" if state.waited >= SHORTEST_WAIT else ""
 
 
@@ -263,7 +263,7 @@ def _begun(state: RunState) -> str:
 
 
 def _end_lines(end: RunEnd) -> list[Text]:
-    """How a run ended other than by a call, and what to do about it."""
+    """How a run ended, if not with a call, and the hint."""
     sign, style = _SIGNS[end.status]
     parts = [Text(f"{sign} {visible(end.words)}", style=style)]
     return [*parts, Text(f"  {end.hint}")] if end.hint else parts

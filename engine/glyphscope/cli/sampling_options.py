@@ -1,4 +1,4 @@
-"""The options of how tokens are drawn, and the request's members that they make."""
+"""The options for sampling, and the request's members made from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEFAULT = Sampling()
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingOptions:
-    """Those given on the command line; None for the others."""
+    """The options given on the command line; None for the others."""
 
     profile: Annotated[
         str | None,
@@ -78,7 +78,7 @@ class SamplingOptions:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The members of `Sampling` that are given by themselves, without the profile's; always the seed."""
+        """The explicitly given members of `Sampling`, without the profile's; always includes the seed."""
         values = ((name, getattr(self, name)) for name in Sampling.__struct_fields__)
         return {name: value for name, value in values if value is not None}
 

@@ -30,11 +30,11 @@ _BAR = 20
 _LONGEST = 96
 _MOST_PARTINGS = 8
 _MOST_SEEDS = 12
-"""Seeds of a group that are listed."""
+"""The maximum number of seeds of a group that are listed."""
 
 
 def seeds_to_run(text: str, request: RunRequest) -> tuple[int, ...]:
-    """The seeds that are worth running. Raises InputError for a request that runs tools, GlyphscopeError else."""
+    """The seeds that are worth running. Raises InputError for a request that executes tools, and GlyphscopeError."""
     if request.dispatch or request.strategy == "loop":
         raise InputError(
             "With --seeds every tool would run once for each seed.",
@@ -47,7 +47,7 @@ def seeds_to_run(text: str, request: RunRequest) -> tuple[int, ...]:
 def print_distribution(
     request: RunRequest, seeds: tuple[int, ...], model: Model, records: Path | None, *, as_json: bool
 ) -> int:
-    """Run, print, and return the exit code: 0 where every run ended in a valid answer."""
+    """Run, print, and return the exit code: 0 if every run ended with a valid answer."""
     if request.sampling.temperature <= 0:
         print_note("At temperature 0 all seeds give the same tokens: one run.")
     samples = seed_samples({"seed": request}, seeds)

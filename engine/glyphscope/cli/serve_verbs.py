@@ -1,6 +1,6 @@
-"""`glyphscope mcp serve-verbs`: the bundled MCP server, here and not in `mcp/` so that it starts without the others.
+"""`glyphscope mcp serve-verbs`: the bundled MCP server, which is not in `mcp/` so that it starts without the others.
 
-A client waits for the server, and a run starts one: what the other commands import would double the time.
+A client waits for the server, and a run starts one; the imports of the other commands would double the time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def serve_verbs() -> None:
 
 
 def serves_at_once(arguments: list[str]) -> bool:
-    """Serves if that is all that was asked for, and can be done; False where the whole command line has to look."""
+    """Serve if that is the whole request and is possible. Returns False if the full command line must handle it."""
     if arguments != COMMAND or None in (sys.stdin, sys.stdout) or find_spec("mcp") is None:
         return False
     serve_verbs()

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: it first closes the processes that it started."""
+"""SIGTERM and SIGHUP end a command like Ctrl-C: it first closes the processes that it started."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def closing_when_ended() -> Iterator[None]:
-    """SIGTERM and a terminal that is closed are KeyboardInterrupts here: what is open is closed on the way out."""
+    """A context in which SIGTERM and a closed terminal raise KeyboardInterrupt, so that open resources are closed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

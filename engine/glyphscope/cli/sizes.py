@@ -23,20 +23,20 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.text.figures import percent_change, pluralize
 
 BASELINE: Style = "json"
-"""The baseline of all styles: compact JSON, not the spaced form, which would favour all others."""
+"""The baseline for all styles: compact JSON, not the spaced form, which would favour all others."""
 
 Call = tuple[str, dict[str, Any]]
 
 
 class Instructions(msgspec.Struct, frozen=True):
-    """The tokens of the rendered system prompt that teaches a notation; paid once a prompt, not once a call."""
+    """The tokens of the rendered system prompt that teaches a notation; paid once per prompt, not per call."""
 
     notation: Notation
     tokens: int
 
 
 class SizeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`totals` over all calls, `calls` each by itself; tokens and `instructions` only where a model was given."""
+    """`totals` are for all calls, `calls` for each one; tokens and `instructions` only if a model was given."""
 
     model: str
     shape: Shape
@@ -102,7 +102,7 @@ def call_of(line: dict[str, Any], place: str) -> Call:
 
 
 def measure(calls: list[Call], registry: ToolRegistry, shape: Shape, model: Model | None) -> SizeReport:
-    """The sizes of the calls. Raises NotationError for one that the shape or a notation cannot write."""
+    """The sizes of the calls. Raises NotationError for a call that the shape or a notation cannot express."""
     count = model.count_tokens if model else None
     sizes_of_calls = [call_sizes(tool, arguments, shape, count) for tool, arguments in calls]
     totals = [

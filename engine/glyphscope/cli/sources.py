@@ -27,7 +27,7 @@ DEMO = "demo"
 
 @dataclass(frozen=True)
 class Sources:
-    """`registry` has the tools that may be called; `by_tool` names the one of the `sources` that executes each."""
+    """`registry` has the tools that may be called; `by_tool` names the source in `sources` that executes each."""
 
     registry: ToolRegistry
     sources: dict[str, ToolSource]
@@ -41,8 +41,8 @@ class Sources:
 def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, yes: bool) -> Sources:
     """The demo tools, and every enabled server of the files, started after consent.
 
-    Where the registry is the user's `own`, only its tools may be called, and a server executes those that it has;
-    otherwise the servers' tools are the registry. Raises ServerError and InputError, with all servers stopped.
+    If the registry is the user's `own`, only its tools may be called, and a server executes those that it has;
+    otherwise, the servers' tools are the registry. Raises ServerError and InputError, with all servers stopped.
     """
     servers = [server for file in files for server in _configured(file)]
     names = Counter(server.name for server in servers)
@@ -55,7 +55,7 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
     try:
         for config in servers:
             started = McpServer(config)
-            sources[config.name] = started  # before it starts: Ctrl-C meanwhile closes it too
+            sources[config.name] = started  # before it starts, so that Ctrl-C meanwhile also closes it
             started.open()
     except BaseException:
         opened.close()

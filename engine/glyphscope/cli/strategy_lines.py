@@ -1,4 +1,4 @@
-"""The steps of a strategy between two texts, in a few lines, for people who read a run in a terminal."""
+"""The steps of a strategy between two texts, in a few lines, for users of a terminal."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 _LONGEST = 400
-"""Characters of a value or an answer that are shown; all of it is in the record."""
+"""The maximum characters shown of a value or an answer; the record has all of it."""
 
 
 def lines(event: AnyEvent) -> Iterator[Text]:
-    """The event in words; nothing for one with times only."""
+    """The event in words; nothing for an event with only times."""
     match event:
         case CandidatesFound(candidates=found):
             names = ", ".join(f"{one.name} ({one.kind}, {one.score:.0f})" for one in found)
@@ -117,7 +117,7 @@ def _result(event: ToolResult) -> Iterator[Text]:
 
 
 def _line(text: str, style: str = "") -> Text:
-    """Whoever wrote what is in it: one line, which steers no terminal."""
+    """A text from any source on one line, without terminal control characters."""
     return Text(visible(text), style=style)
 
 

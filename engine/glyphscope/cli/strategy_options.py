@@ -1,4 +1,4 @@
-"""The options of `run` that belong to strategies, and the settings that are made of them."""
+"""The options of `run` that belong to strategies, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glyphscope.text.json_values import json_or_text
 from glyphscope.tools.approval import parse_approvals
 
 _LISTS = frozenset({"allow", "deny", "transforms"})
-"""Settings of the loop that are lists: --set takes them with commas, too."""
+"""Settings of the loop that are lists: --set also accepts them with commas."""
 _CALLS = "no call is executed without --strategy loop or --dispatch"
 _ASKS = "only --strategy route-execute has a router"
 _REPAIRS = "the loop reports errors to the model itself, see max_invalid_turns"
@@ -28,7 +28,7 @@ _REPAIRS = "the loop reports errors to the model itself, see max_invalid_turns"
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyOptions:
-    """How the prompt becomes a call, and who runs it."""
+    """How the prompt becomes a call, and how the call is executed."""
 
     strategy: Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")] = "direct"
     repair: Annotated[
@@ -91,7 +91,7 @@ class StrategyOptions:
         }
 
     def warn_of_unused(self) -> None:
-        """Options without an effect under the strategy are reported: a run would look as if they had one."""
+        """Report options without an effect in the strategy, as a run would look as if they had one."""
         # the loop's sizes, times and lists of tools apply to every executed call
         executes = self.dispatch or self.strategy == "loop"
         routes = self.strategy == "route-execute"
@@ -109,7 +109,7 @@ class StrategyOptions:
 
 
 def _router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings:
-    """The bundled settings of that name, or those of a file; and the answers. Raises PromptError and InputError."""
+    """The bundled settings of that name, or those in a file, with the answers. Raises PromptError and InputError."""
     found = RouterSettings()
     if name is not None:
         known = name in router_presets() and not Path(name).exists()
@@ -125,7 +125,7 @@ def _router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings
 
 
 def _loop_settings(presets: Sequence[str], settings: Iterable[str]) -> LoopSettings:
-    """The presets composed in order, then each `NAME=VALUE`, whose value is JSON or plain text. Raises InputError."""
+    """The presets composed in order, then each `NAME=VALUE`, with JSON or plain text as value. Raises InputError."""
     loop = compose(presets)
     for text in settings:
         loop = _with(loop, text)

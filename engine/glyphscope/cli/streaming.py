@@ -1,4 +1,4 @@
-"""The events of runs on their way to the terminal: recorded, cancelled by Ctrl-C, and several runs in a row."""
+"""The events of runs on their way to the terminal: recorded, cancelled by Ctrl-C, and for consecutive runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from glyphscope.strategies import cancellable
 BAD_REQUEST = frozenset(
     {"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED"}
 )
-"""Failures by the request, not by the model: bad input, exit code 2."""
+"""Failures caused by the request, not by the model: bad input, exit code 2."""
 
 
 def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterator[AnyEvent]:
@@ -39,7 +39,7 @@ def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterato
             try:
                 writer.write(event)
             except StorageError:
-                if isinstance(event, RunStarted):  # a place where nothing can be written
+                if isinstance(event, RunStarted):  # the place is not writable
                     raise
         yield event
 
@@ -47,7 +47,7 @@ def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterato
 def interruptible(
     events: Iterable[AnyEvent], model: Model, interaction: TerminalInteraction
 ) -> Generator[AnyEvent, None, None]:
-    """The first Ctrl-C cancels the run, so that it ends with its own last event; the second interrupts."""
+    """Yield the events; the first Ctrl-C cancels the run, which ends with its last event; the second interrupts."""
 
     def cancel() -> None:
         interaction.cancelled.set()
@@ -60,10 +60,10 @@ def interruptible(
 def run_all(
     samples: Sequence[Planned], model: Model, records: Path | None, *, quiet: bool
 ) -> Generator[tuple[Planned, RunState], None, None]:
-    """Run the samples in order, fewer of them where somebody interrupted: the last one is cancelled then. `records`
-    gets SCENARIO-SEED.jsonl of each.
+    """Run the samples in order, and fewer of them if interrupted: the last one is then cancelled. `records` gets
+    SCENARIO-SEED.jsonl for each.
 
-    Raises InputError where a request cannot be run at all, StorageError where nothing can be written.
+    Raises InputError if a request cannot be run at all, StorageError if nothing can be written.
     """
     if records is not None:
         try:

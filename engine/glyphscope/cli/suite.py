@@ -1,4 +1,4 @@
-"""`glyphscope suite …`: the suites of prompts that models can be asked."""
+"""`glyphscope suite …`: the suites of prompts for models."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _overview(suite: Suite) -> dict[str, Any]:
 SuiteArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A bundled suite, or a suite file.")]
 
 _LONGEST = 90
-"""Characters of a prompt or of its expected calls in the table."""
+"""The maximum characters of a prompt, or of its expected calls, in the table."""
 
 
 def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
@@ -104,7 +104,7 @@ def check(
 OutOption = Annotated[Path, out_option("The suite file to write.")]
 
 _LISTED = 20
-"""Skipped entries that are listed in the terminal."""
+"""The maximum number of skipped entries that are listed in the terminal."""
 
 
 def bfcl(

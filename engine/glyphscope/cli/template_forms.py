@@ -1,4 +1,4 @@
-"""The chat templates of files, as `models inspect` and `check --template` take them."""
+"""Read the chat templates of files, for `models inspect` and `check --template`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope.models.turn_forms import TemplateRenderer, template_of_model, te
 
 
 def read_template(path: str) -> TemplateRenderer:
-    """The template of a GGUF, or of a text file (`-` for standard input), whose `eos_token` is assumed.
+    """The template of a GGUF file, or of a text file (`-` for standard input), for which `eos_token` is assumed.
 
     Raises InputError, ModelError and PromptError.
     """

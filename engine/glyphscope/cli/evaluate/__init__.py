@@ -18,7 +18,7 @@ _HELP = (
 
 
 class _SuitesFirst(TyperGroup):
-    """`glyphscope eval tool-calls …` is `glyphscope eval run tool-calls …`: other words are suites."""
+    """`glyphscope eval tool-calls …` is `glyphscope eval run tool-calls …`: words other than commands are suites."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, *ctx.help_option_names):

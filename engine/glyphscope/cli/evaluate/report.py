@@ -22,7 +22,7 @@ from glyphscope.evals.results.words import REASON_WORDS, arm_labels, comparison_
 from glyphscope.text.figures import percent, plain_number, pluralize
 
 LISTED_BELOW = 0.05
-"""Comparisons by other measures than `ok` are printed where their corrected p is below; the report has all."""
+"""Comparisons by measures other than `ok` are printed if their corrected p is below this; the report has all."""
 
 
 def report(

@@ -1,4 +1,4 @@
-"""`glyphscope eval run`: the options as a matrix, which is evaluated into a new folder or one that is resumed."""
+"""`glyphscope eval run`: the options as a matrix, which is evaluated into a new or resumed folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
 from glyphscope.sessions.named_models import downloaded_file, open_named
 
-# typer takes several values of a list of choices only as an Enum
+# typer accepts several values of a list of choices only as an Enum
 Notations = StrEnum("Notations", ["glyph", "json", "native"])
 Shapes = StrEnum("Shapes", ["flat", "tool-args", "name-arguments"])
 Constraints = StrEnum("Constraints", ["off", "mask", "gbnf"])
@@ -200,7 +200,7 @@ def run(
         options.setdefault(name, (Loading() if is_address(name) else loading).options(name))
     before = None
     if resume:
-        # an earlier result, without the axis of the order of arguments, has the schema's order
+        # an earlier result, which lacks the axis for the order of arguments, has the schema's order
         plans = (plan,) if order else (plan, plan_of(msgspec.structs.replace(matrix, orders=("schema",))))
         plan, before = _before(out, plans)
     control = Control()
@@ -235,7 +235,7 @@ def run(
 
 
 def _is_good(summary: Summary, least: float | None) -> bool:
-    """Whether there were answers, and each arm had enough correct ones for prompts that need tools."""
+    """Whether there were answers, and each arm had enough correct answers to prompts that need tools."""
     answered = sum(arm.tools.answered + (arm.control.answered if arm.control else 0) for arm in summary.arms)
     asked = [arm.tools for arm in summary.arms if arm.tools.n]
     return answered > 0 and (
@@ -248,7 +248,7 @@ def _plain(value: Any) -> Any:
 
 
 def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:
-    """The plan and the result to resume: `out` itself, or the newest below it that was made from one of the plans."""
+    """The plan and the result to resume: `out` itself, or the newest result below it of one of the plans."""
     if (out / MANIFEST).is_file():
         digest = ResultFolder.open(out).manifest.digest
         return next((plan for plan in plans if plan.digest == digest), plans[0]), out

@@ -1,4 +1,4 @@
-"""How far an evaluation is, on stderr: a bar with the time left, and what was not ok as it comes."""
+"""The progress of an evaluation on stderr: a bar with the remaining time, and each sample that is not ok."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glyphscope.visible import visible
 
 
 class ProgressView:
-    """The progress of `evaluate`. On a terminal a bar; elsewhere a line for each sample; `quiet` shows neither."""
+    """The progress of `evaluate`: a bar on a terminal, otherwise a line per sample; `quiet` shows neither."""
 
     def __init__(self, plan: Plan, *, quiet: bool) -> None:
         self._plan = plan

@@ -1,4 +1,4 @@
-"""`glyphscope grammar …`: one file for each command, joined here."""
+"""`glyphscope grammar …`: one file per command, joined here."""
 
 from __future__ import annotations
 

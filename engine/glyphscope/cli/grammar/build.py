@@ -67,7 +67,7 @@ def build(
     Constraints that the grammar does not enforce are printed on standard error, with tool and location; --json prints
     them with the grammar. Warnings on standard error name the parts of a schema that other constraints exclude.
     """
-    # the proofs are of both engines in one order: that of the mask, which GBNF has as far as it can
+    # the proofs compare both engines in one order: the mask's, which GBNF follows as far as it can
     order = order or default_order("gbnf" if to == "gbnf" and not report else "mask")
     options = GrammarOptions(white_space=white_space, part=part, tool=tool, free_text=free_text, order=order)
     if schema is not None:
@@ -102,7 +102,7 @@ def build(
 def _print(
     grammar: Any, to: str, comments: bool, as_json: bool, notes: Callable[[Origin], str] = lambda _: ""
 ) -> None:
-    """The grammar's text on stdout, what it does not enforce on stderr, or both as one object of JSON."""
+    """Print the grammar on stdout and its unenforced constraints on stderr, or both as one JSON object."""
     unenforced: tuple[Unenforced, ...] = ()
     ordered: tuple[Ordered, ...] = ()
     if not isinstance(grammar, Grammar):

@@ -22,7 +22,7 @@ from glyphscope.text.lines import Lines
 from glyphscope.visible import visible
 
 _STYLES = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "hint": ("·", "cyan")}
-"""Each severity's mark and colour: never a colour alone."""
+"""The mark and colour of each severity; colour is never the only sign."""
 
 
 def check(
@@ -51,7 +51,7 @@ def check(
 
 
 def report(result: GbnfCheck) -> dict[str, Any]:
-    """The JSON answer: lines and columns from 1, in code points; an end is the place of the next character."""
+    """The JSON answer: lines and columns from 1, in code points; ends are exclusive."""
     lines = Lines(result.document.text)
     return {"ok": result.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in result.diagnostics]}
 
@@ -103,7 +103,7 @@ def _report(file: str, result: GbnfCheck, *, aside: bool) -> None:
 
 
 def _lines(name: str, diagnostic: Diagnostic, lines: Lines, room: int) -> Iterator[Text]:
-    """The message, the line of the grammar with the place underlined, and the fix."""
+    """The message, the grammar's line with the place underlined, and the fix."""
     number, column = lines.place(diagnostic.start)
     end_line, end_column = lines.place(diagnostic.end)
     mark, style = _STYLES[diagnostic.severity]

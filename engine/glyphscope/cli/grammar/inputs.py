@@ -1,4 +1,4 @@
-"""The grammar that a command is about: of a GBNF file, of a registry's calls, or of a schema's values."""
+"""The grammar of a command: from a GBNF file, a registry's calls, or a schema's values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glyphscope.registry import parse_document
 
 @dataclass(frozen=True, kw_only=True)
 class GrammarSource:
-    """The options that name a grammar, unless it is a GBNF file."""
+    """The options that select a grammar, unless it is a GBNF file."""
 
     registry: Annotated[
         Path | None, typer.Option("--registry", "-r", metavar="FILE", help="The calls of these tools (JSON).")
@@ -34,7 +34,7 @@ class GrammarSource:
     order: OrderOption = None
 
     def grammar(self, gbnf: str | None) -> Grammar:
-        """The grammar of exactly one of them. Raises InputError, GrammarError, RegistryError."""
+        """The grammar of exactly one source. Raises InputError, GrammarError, RegistryError."""
         if sum(source is not None for source in (gbnf, self.registry, self.schema)) != 1:
             raise InputError(
                 "A grammar comes from one place.",
@@ -51,7 +51,7 @@ class GrammarSource:
 def read_any_grammar(
     source: str, notation: Notation = "glyph", shape: Shape = "flat", order: ArgumentOrder | None = None
 ) -> Grammar:
-    """The grammar of a file, by its name and content: a registry or a schema if it is `.json`, else GBNF."""
+    """The grammar of a file, depending on name and content: a registry or a schema if it is `.json`, else GBNF."""
     if not source.lower().endswith(".json"):
         return load_gbnf(read_text(source), where=source)
     document = read_json(source)
@@ -66,6 +66,6 @@ def read_any_grammar(
 
 
 def _looks_like_schema(document: Any) -> bool:
-    """Whether a document other than a registry may be meant as a JSON Schema."""
+    """Whether a document that is not a registry may be meant as a JSON Schema."""
     known = {"$schema", "type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
     return isinstance(document, bool) or (isinstance(document, Mapping) and not known.isdisjoint(document))

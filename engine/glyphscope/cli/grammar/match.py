@@ -1,4 +1,4 @@
-"""`glyphscope grammar match`: is this a text of the grammar, and if not, where does it fail, and why there?"""
+"""`glyphscope grammar match`: does the grammar accept this text, and if not, where and why does it fail?"""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def match(
 
 
 def answer(report: MatchReport) -> dict[str, Any]:
-    """The JSON answer: `rules` are the active ones, outermost first, with tool and JSON Pointer where they have one."""
+    """The JSON answer: `rules` are the active rules, outermost first, with tool and JSON Pointer if they have one."""
     return {
         "accepted": report.accepted,
         "prefix_ok": report.prefix_ok,

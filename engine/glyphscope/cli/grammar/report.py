@@ -1,4 +1,4 @@
-"""`glyphscope grammar build --report`: what is enforced, and each leak with the text that gets through."""
+"""`glyphscope grammar build --report`: the enforced constraints, and each leak with a text that gets through."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def report(
     *,
     as_json: bool,
 ) -> None:
-    """Prints the proofs of a registry's grammar, beside those of the other engines where they read the notation."""
+    """Print the proofs for a registry's grammar, and for the other engines if they support the notation."""
     engines = ENGINES if notation == "json" else OURS
     with Progress(console=diagnostics(), transient=True) as bar:
         task = bar.add_task("Testing the boundary of each constraint", total=len(registry.allowed))
@@ -63,7 +63,7 @@ def report(
 
 
 def print_report(proved: Report) -> None:
-    """A line for each constraint; below them, unenforced and undecided ones."""
+    """Print a line for each constraint; below them, unenforced and undecided ones."""
     out = console()
     by_place: dict[tuple[str, str], dict[EngineName, Proof]] = {}
     for proof in proved.proofs:
@@ -97,7 +97,7 @@ def _verdict(proof: Proof | None) -> Text:
 
 
 def _undecided(proofs: Sequence[Proof]) -> list[Proof]:
-    """One of each reason of an engine and tool."""
+    """One proof for each reason of an engine and tool."""
     found: dict[tuple[str, str, str], Proof] = {}
     for proof in proofs:
         if proof.status == "unsupported":
@@ -122,7 +122,7 @@ def _section(title: str, proofs: Sequence[Proof]) -> None:
 def print_unenforced(
     unenforced: Sequence[Unenforced], ordered: Sequence[Ordered], *, as_json: bool, beside: bool = False
 ) -> None:
-    """A line for each; on stderr where they are `beside` a grammar. `ordered`: any order was requested."""
+    """Print a line for each; on stderr if they are printed `beside` a grammar. `ordered`: any order was requested."""
     if as_json:
         print_json(unenforced_json(unenforced, ordered))
         return
@@ -138,12 +138,12 @@ def print_unenforced(
 def unenforced_json(
     unenforced: Sequence[Unenforced], ordered: Sequence[Ordered]
 ) -> dict[str, Sequence[Unenforced | Ordered]]:
-    """The members of an answer in JSON; `ordered` only where there are some."""
+    """The members of a JSON answer; `ordered` only if there are any."""
     return {"unheld": unenforced} | ({"ordered": ordered} if ordered else {})
 
 
 def print_contradictions(found: Sequence[Contradiction]) -> None:
-    """A line on stderr for each part of a schema that can never be used."""
+    """Print a line on stderr for each part of a schema that can never be used."""
     for one in found:
         where = f"{one.tool}: {one.pointer or '/'}"
         print_note(f"! {where}: {one.message}", "yellow")

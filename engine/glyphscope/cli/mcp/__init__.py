@@ -1,4 +1,4 @@
-"""`glyphscope mcp …`: one file for each command, joined here. Only a command that needs the MCP SDK loads it."""
+"""`glyphscope mcp …`: one file per command, joined here. Only commands that need the MCP SDK load it."""
 
 from __future__ import annotations
 

@@ -28,15 +28,15 @@ SamplerOption: TypeAlias = Annotated[
 ]
 _POLL_SECONDS = 0.05
 _ATTEMPTS = 3
-"""How often a form with invalid values may be filled in before it is cancelled."""
+"""The number of attempts to fill in a form with valid values before it is cancelled."""
 _SHOWN = 4_000
-"""Characters of a server's text that are printed."""
+"""The maximum characters of a server's text that are printed."""
 _BY_HAND = "human"
 """The model's name in an answer that the user typed."""
 
 
 class Sampler(NamedTuple):
-    """The model that may answer requests for sampling, and how it is loaded."""
+    """The model that may answer sampling requests, and its load options."""
 
     model: str
     options: LoadOptions
@@ -48,7 +48,7 @@ _Found = TypeVar("_Found")
 def answering(
     server: McpServer, work: Callable[[threading.Event], _Found], sampler: Sampler | None = None
 ) -> _Found:
-    """The result of `work`, run in a thread; the server's questions are asked meanwhile. Ctrl-C stops the request."""
+    """The result of `work`, run in a thread while the server's questions are asked. Ctrl-C stops the request."""
     cancel = threading.Event()
     found: list[_Found] = []
     thread = threading.Thread(target=lambda: found.append(work(cancel)), name="request", daemon=True)
@@ -144,7 +144,7 @@ def _sample(request: SamplingRequest, sampler: Sampler | None) -> Answer:
 
 
 def _generated(request: SamplingRequest, sampler: Sampler) -> Answer | None:
-    """The model's answer, declined unless approved; None where the model fails."""
+    """The model's answer, declined unless approved; None if the model fails."""
     try:
         with opened(sampler.model, options=sampler.options) as model:
             found = answer_sampling(model, request, threading.Event())
@@ -156,7 +156,7 @@ def _generated(request: SamplingRequest, sampler: Sampler) -> Answer | None:
 
 
 def _excerpt(text: str) -> str:
-    """A server's text, which says so where it is cut: it is about to be approved."""
+    """A server's text, with a note if it is cut, because the user is about to approve it."""
     return shorten(text, _SHOWN, length=True)
 
 

@@ -24,7 +24,7 @@ from glyphscope.text.shorten import listed
 from glyphscope.visible import visible
 
 _NAMED = 40
-"""Tools that an error names."""
+"""The maximum number of tools that an error names."""
 
 
 @with_groups

@@ -1,4 +1,4 @@
-"""`glyphscope mcp resources`, `mcp prompts` and `mcp complete`: a server's offers beside its tools."""
+"""`glyphscope mcp resources`, `mcp prompts` and `mcp complete`: a server's offers other than tools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from glyphscope.visible import visible
 
 _POLL_SECONDS = 0.05
 _NAMED = 40
-"""Prompts that an error names."""
+"""The maximum number of prompts that an error names."""
 SecondsOption = Annotated[
     float, typer.Option(min=0.1, help="Time limit for the server's answer, in seconds.")
 ]
@@ -119,7 +119,7 @@ def prompts(
 
 
 def _wait_for_offers(server: McpServer, seconds: float) -> None:
-    """Wait at most so long until its lists are read."""
+    """Wait, at most that long, until the server's lists are read."""
     until = time.monotonic() + seconds
     while not server.offers.is_complete and server.state == "ready" and time.monotonic() < until:
         time.sleep(0.02)
@@ -148,7 +148,7 @@ def _list(server: McpServer, offers: Sequence[Offer], kind: str, *, as_json: boo
 
 
 def _find_offer(offers: Sequence[Offer], address: str) -> Offer | None:
-    """The entry with that URI, template or name."""
+    """The entry with that URI, template or name; None if there is none."""
     return next((offer for offer in offers if offer.address == address), None)
 
 
@@ -183,7 +183,7 @@ def _subscribe(server: McpServer, uri: str, seconds: float) -> None:
 
 
 def _updates(server: McpServer, uri: str, most: int) -> Iterator[int]:
-    """Yield at each update of a subscribed resource, at most so often (0: no limit); several at once are one."""
+    """Yield at each update of a subscribed resource, at most `most` times (0: no limit); simultaneous ones are one."""
     seen = count = 0
     while server.state == "ready" and (not most or count < most):
         times = server.subscriptions.get(uri, Updates()).times

@@ -71,7 +71,7 @@ def print_progress(done: float, total: float | None, message: str) -> None:
 
 
 def print_outcome(outcome: Outcome, *, as_json: bool, out: Path | None = None) -> None:
-    """The result on standard output, or its content in the file `out`; problems and errors on standard error. Raises
+    """Print the result, or save its content to the file `out`; problems and errors go to standard error. Raises
     StorageError.
     """
     if out is not None and outcome.content:
@@ -98,7 +98,7 @@ def print_outcome(outcome: Outcome, *, as_json: bool, out: Path | None = None) -
 
 
 def _save(outcome: Outcome, out: Path) -> None:
-    """Save each piece in a file: the first in FILE.x, the second in FILE-2.x …"""
+    """Save each piece to a file: the first to FILE.x, the second to FILE-2.x …"""
     for number, content in enumerate(outcome.content, 1):
         path = out if number == 1 else out.with_stem(f"{out.stem}-{number}")
         data = content_bytes(content)

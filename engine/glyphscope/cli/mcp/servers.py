@@ -1,4 +1,4 @@
-"""The servers of a command: those of a file, after consent to their command lines, or a typed one; and their start."""
+"""The servers of a command: from a file, after consent to their command lines, or typed; and their start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SET_LEVEL_SECONDS = 10.0
 class ServerRequest:
     """The requested servers, the disabled ones of a file, and the problems of the file.
 
-    `words` are a file, or a server's command or URL; `name` chooses a server of the file. Raises InputError.
+    `words` are a file, or a server's command or URL; `name` selects a server of the file. Raises InputError.
     """
 
     def __init__(self, words: Sequence[str], name: str | None) -> None:
@@ -65,7 +65,7 @@ class ServerRequest:
             self.servers = tuple(server for server in file.servers if not server.disabled)
 
     def allow(self, *, yes: bool) -> None:
-        """Show each command line of a file and ask for consent. Raises InputError where there is no one to ask."""
+        """Show each command line of a file and ask for consent. Raises InputError if there is no one to ask."""
         if self.is_file:
             for server in self.servers:
                 consent(server, yes)
@@ -103,7 +103,7 @@ class ServerOptions:
 
     @contextmanager
     def opened(self, config: str) -> Iterator[McpServer]:
-        """The one chosen server, ready. Raises InputError; exits with 2 where it does not get ready."""
+        """The one chosen server, ready. Raises InputError; exits with 2 if it does not become ready."""
         request = ServerRequest([config], self.server)
         if not request.servers:
             raise InputError("The file has no enabled server.", where=config)
@@ -147,7 +147,7 @@ def _is_file(word: str) -> bool:
 
 
 def with_roots(config: ServerConfig, roots: Sequence[Path] | None) -> ServerConfig:
-    """The server with these roots added to its own. Raises InputError where one is not a folder."""
+    """The server with these roots added to its own. Raises InputError if one is not a folder."""
     for root in roots or ():
         if not os.path.isdir(home_path(root)):
             raise InputError("A root must be an existing folder.", where=str(root))
@@ -156,7 +156,7 @@ def with_roots(config: ServerConfig, roots: Sequence[Path] | None) -> ServerConf
 
 
 def _print_log(server: McpServer, level: LogLevel) -> None:
-    """Print the server's log messages on stderr as they come."""
+    """Print the server's log messages on stderr as they arrive."""
     printed = 0
 
     def print_new() -> None:
@@ -169,7 +169,7 @@ def _print_log(server: McpServer, level: LogLevel) -> None:
                 print_note(f"[{words}] {said.text}", "dim")
 
     server.log.added = print_new
-    print_new()  # reading the log makes it report again
+    print_new()  # after the log was read, it reports again
     found = server.set_log_level(level, seconds=_SET_LEVEL_SECONDS, cancel=threading.Event())
     if not found.ok:
         print_note(f"! log level: {found.message}", "yellow")
@@ -185,7 +185,7 @@ def started(
 ) -> Iterator[list[McpServer]]:
     """The servers, started in parallel, each ready or failed; all are closed afterwards.
 
-    `asks`: the caller answers their questions; else they cannot ask. `sign_in` shows an address to the user.
+    `asks`: the caller answers their questions; otherwise they cannot ask. `sign_in` shows an address to the user.
     """
     asked = _leave_to_caller if asks else None
     servers = [McpServer(config, asked=asked, sign_in=sign_in, start_seconds=seconds) for config in configs]
@@ -194,13 +194,13 @@ def started(
             stack.callback(server.close)
             server.start()
         for server in servers:
-            while not server.wait(0.2):  # in slices, between which Ctrl-C is handled
+            while not server.wait(0.2):  # Ctrl-C is handled between slices
                 pass
         yield servers
 
 
 def _leave_to_caller(_server: McpServer) -> None:
-    """Nothing to do for a new question: `answering` polls the server's questions."""
+    """Do nothing for a new question, because `answering` polls the server's questions."""
 
 
 def print_file_problems(problems: Sequence[Problem]) -> None:
@@ -210,7 +210,7 @@ def print_file_problems(problems: Sequence[Problem]) -> None:
 
 
 def print_failure(server: McpServer) -> None:
-    """Print why it is not ready, what to do, and the last lines of its log."""
+    """Print the reason why it is not ready, the fix, and the last lines of its log."""
     error = server.problem
     assert error is not None
     print_note(f"✗ {server.name}: {error.message}", "bold red")

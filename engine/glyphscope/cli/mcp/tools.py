@@ -1,4 +1,4 @@
-"""`glyphscope mcp list` and `mcp import`: servers and their tools, shown, or written as a registry."""
+"""`glyphscope mcp list` and `mcp import`: show servers and their tools, or write them as a registry."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def import_tools(
 
 
 def _joined(servers: Sequence[McpServer]) -> tuple[Tool, ...]:
-    """The tools of all servers; of several with the same name, which is the registry's key, the first."""
+    """The tools of all servers; of several with the same name, which is the registry's key, only the first."""
     tools: dict[str, tuple[Tool, str]] = {}
     for server in servers:
         for tool in server.tools():
