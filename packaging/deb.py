@@ -1,7 +1,7 @@
-"""The `.deb` of the frozen program: what is installed where, and what it needs of the system.
+"""The `.deb` of the frozen program: the installed files, and the required packages.
 
-The program is in /usr/lib/glyphscope. No script runs when it is installed or removed: menus, MIME types and icons are
-taken up by the triggers of the packages that keep them, so removing the package leaves nothing behind.
+The program is in /usr/lib/glyphscope. No scripts run on installation or removal: menus, MIME types and icons are
+registered by the triggers of the packages responsible for them, so removing the package leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from setup_env import ROOT, run, stop
 
 HERE = Path(__file__).parent
 METAINFO = "org.glyphscope.glyphscope.metainfo.xml"
-# opened by name when the program runs, so in no file's list of libraries
+# opened by name when the program runs, so not in any file's list of libraries
 ALSO_NEEDED = ("libdbus-1-3",)
 RECOMMENDED = (
     "desktop-file-utils",
@@ -35,7 +35,7 @@ MAINTAINER = ("The authors of Glyphscope", "packages@glyphscope.invalid")
 
 
 def make_deb(program: Path, python: Path, version: str, build: Path, dist: Path) -> Path:
-    """Writes `dist/glyphscope_VERSION_ARCHITECTURE.deb`; `python` is the one that was frozen."""
+    """Write `dist/glyphscope_VERSION_ARCHITECTURE.deb`; `python` is the frozen one."""
     tree = build / "deb"
     shutil.rmtree(tree, ignore_errors=True)
     old = os.umask(0o022)
@@ -47,18 +47,18 @@ def make_deb(program: Path, python: Path, version: str, build: Path, dist: Path)
         os.umask(old)
     deb = dist / f"glyphscope_{version}_{architecture()}.deb"
     dist.mkdir(exist_ok=True)
-    # xz makes it 8 % smaller and takes ten times as long, most of it over a model that hardly shrinks
+    # xz makes it 8 % smaller but takes ten times as long, mostly for a model that hardly shrinks
     run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z12", "--build", tree, deb)
     return deb
 
 
 def architecture() -> str:
-    """Debian's name of this machine's kind."""
+    """Debian's name for this machine's architecture."""
     return _reported("dpkg", "--print-architecture")
 
 
 def release_date() -> str:
-    """SOURCE_DATE_EPOCH if it is set, else the day of the last commit."""
+    """SOURCE_DATE_EPOCH if it is set, otherwise the day of the last commit."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or _reported(
         "git", "-C", str(ROOT), "log", "-1", "--format=%ct"
     )
@@ -66,13 +66,13 @@ def release_date() -> str:
 
 
 def needed_packages(program: Path, build: Path) -> list[str]:
-    """The packages that dpkg-shlibdeps finds for the program's files, and those of libraries opened by name."""
+    """The packages that dpkg-shlibdeps finds for the program's files, and the packages of libraries opened by name."""
     work = build / "shlibdeps"
     (work / "debian").mkdir(parents=True, exist_ok=True)
     (work / "debian" / "control").write_text("Source: glyphscope\n\nPackage: glyphscope\nArchitecture: any\n")
     files = list(elf_files(program))
     own = sorted({str(file.parent) for file in files})
-    # the program's own copies come first when it runs: their packages are not needed
+    # the program prefers its own copies, so their packages are not needed
     brought = sorted({package_of(library) for library in system_libraries(program)} - {""})
     command = ["dpkg-shlibdeps", "-O", "--ignore-missing-info", *(f"-x{package}" for package in brought)]
     command += [f"-l{folder}" for folder in own]

@@ -9,18 +9,18 @@ from pathlib import Path
 
 @cache
 def library_places() -> dict[str, Path]:
-    """Where the dynamic linker finds each library, by its name."""
+    """The file that the dynamic linker finds for each library's name."""
     listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
     lines = [line.split() for line in listed.splitlines() if "=>" in line]
     return {Path(words[-1]).name: Path(words[-1]) for words in lines}
 
 
 def package_of(library: str) -> str:
-    """The package that a library of this name is of; empty where there is none."""
+    """The package that contains a library of this name; empty if there is none."""
     path = library_places().get(library)
     if path is None:
         return ""
-    for place in (path, path.resolve(), Path("/usr", *path.parts[1:])):  # of which dpkg knows one
+    for place in (path, path.resolve(), Path("/usr", *path.parts[1:])):  # dpkg knows one of these
         asked = ["dpkg-query", "-S", str(place)]
         found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
         if found:
@@ -29,5 +29,5 @@ def package_of(library: str) -> str:
 
 
 def system_libraries(program: Path) -> list[str]:
-    """The libraries at the top of the frozen program: those that were taken from the system, or are Python's."""
+    """The libraries at the top level of the frozen program: those copied from the system, and Python's."""
     return sorted(file.name for file in (program / "_internal").glob("lib*.so*") if not file.is_symlink())

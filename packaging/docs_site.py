@@ -1,6 +1,6 @@
-"""Pages that `mkdocs.yml` adds to those of `docs/`: README and the like, and one for each package of the engine.
+"""Pages that `mkdocs.yml` adds to `docs/`: README and similar files, and one page for each package of the engine.
 
-The reference is read from the sources (names and docstrings), so it cannot drift, and no package is imported.
+The reference is read from the sources (names and docstrings), so it is always current, and no package is imported.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ ENGINE = ROOT / "engine" / "glyphscope"
 PAGES = {"index.md": "README.md"} | {
     name: name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 }
-"""Pages of the site that lie beside `docs/`, with their files."""
+"""Pages of the site from outside `docs/`, with their files."""
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """The pages of `docs/`, those of the root, the list of decisions, and the reference."""
+    """The pages of `docs/` and of the root, the list of decisions, and the reference."""
     for page, source in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](")
         text = re.sub(r"\[([^\]]+)\]\(gui/[^)]+\)", r"`\1`", text)  # sources are not part of the site
@@ -42,7 +42,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Links from `docs/` to the files beside it are links within the site; a file's name in a fence is its title."""
+    """Turn links from `docs/` to files outside it into links within the site, and file names in fences into titles."""
     markdown = re.sub(r"^```(\w+) ([\w./-]+)$", r'```\1 title="\2"', markdown, flags=re.MULTILINE)
     markdown = markdown.replace("](decisions)", "](decisions/index.md)")
     return re.sub(rf"\]\(\.\./({'|'.join(map(re.escape, PAGES.values()))})", r"](\1", markdown)
@@ -60,7 +60,7 @@ def _title(path: Path) -> str:
 
 
 def _packages() -> list[tuple[str, str]]:
-    """Each package of the engine, and its module without a package, with the first line of its docstring."""
+    """Each package of the engine, and each top-level module, with the first line of its docstring."""
     found = []
     for path in ENGINE.iterdir():
         module = path / "__init__.py" if path.is_dir() else path

@@ -1,4 +1,4 @@
-"""The program's icons from the logo, in the accent of the light theme: run by the environment that is frozen."""
+"""Make the program's icons from the logo, in the light theme's accent; run in the environment that is frozen."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SIZES = (16, 24, 32, 48, 64, 128, 256, 512)
 
 
 def coloured_logo() -> str:
-    """The logo as a standalone drawing; in the window it takes the colour of its surroundings."""
+    """The logo as a standalone drawing; in the window, it has the colour of its surroundings."""
     theme = tomllib.loads(resources.read_text("themes/light.toml"))
     accent = theme["roles"]["accent"]
     return resources.read_text("icons/logo.svg").replace("currentColor", theme["base"].get(accent, accent))
 
 
 def write_icons(hicolor: Path) -> None:
-    """`hicolor/SIZE/apps/glyphscope.png`, and the drawing itself below `scalable`."""
+    """Write `hicolor/SIZE/apps/glyphscope.png`, and the drawing itself below `scalable`."""
     drawing = coloured_logo()
     renderer = QSvgRenderer(QByteArray(drawing.encode()))
     for size in SIZES:

@@ -1,7 +1,7 @@
-"""The notations of the chat templates that llama.cpp ships, as data of the assets: python packaging/known_forms.py.
+"""The notations of llama.cpp's chat templates, as an asset: python packaging/known_forms.py.
 
-It writes assets/glyphscope_assets/forms/known.json from the templates that `make setup` keeps. The templates are not
-part of it: only the forms that were derived from them, each under the way in which its calls begin. `--table` writes
+It writes assets/glyphscope_assets/forms/known.json from the templates that `make setup` keeps. It does not contain the
+templates, only the forms derived from them, each under the beginning of its calls. `--table` writes
 docs/native-templates.md instead: a row for each template, with its proof by 1,000 random turns (minutes).
 """
 
@@ -61,7 +61,7 @@ def known_forms(folder: Path) -> list[KnownForm]:
 
 
 def _name(call: str, source: Path, found: list[KnownForm]) -> str:
-    """How a call begins, on one line; with its template's name where another form begins so too."""
+    """The beginning of a call on one line; with the template's name if another form begins the same way."""
     line = " ".join(call.split())
     short = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
     return f"{short} ({source.stem})" if any(each.name == short for each in found) else short

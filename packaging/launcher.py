@@ -1,6 +1,6 @@
 """The entry point of the frozen program: the command line, or one of its modules as a separate process.
 
-It has no Python to start processes with, so it starts itself (`glyphscope.processes`): with `--run-module NAME` it is
+There is no Python for starting processes, so it starts itself (`glyphscope.processes`): with `--run-module NAME`, it is
 the model's process, llama.cpp's sandboxed grammar engine, or any other module with a `main()`.
 """
 
@@ -14,12 +14,12 @@ from pathlib import Path
 
 RUN_MODULE = "--run-module"
 PROCESSOR = {"avx2", "fma", "f16c", "bmi2"}
-"""The x86-64 features that llama.cpp in the package needs (setup_env.PORTABLE), by their names in /proc/cpuinfo."""
+"""The x86-64 features that the package's llama.cpp needs (setup_env.PORTABLE), by their names in /proc/cpuinfo."""
 _ILLEGAL = 132  # the exit code that a shell reports for a program ended by SIGILL
 
 
 def main(arguments: Sequence[str]) -> None:
-    """As `glyphscope` with these arguments."""
+    """Run like `glyphscope` with these arguments."""
     give_back_environment(os.environ)
     if arguments[:1] == [RUN_MODULE] and arguments[1:]:
         run_module(arguments[1], arguments[2:])
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def run_module(name: str, arguments: Sequence[str]) -> None:
-    """Run a module as a program. Exits with a message on stderr where the processor is too old for llama.cpp."""
+    """Run a module as a program. Exits with a message on stderr if the processor is too old for llama.cpp."""
     if name.partition(".")[0] not in ("glyphscope", "glyphscope_gui"):
         sys.exit(f"glyphscope: {name} is no module of Glyphscope")
     missing = missing_instructions() if name.startswith("glyphscope.models.") else set()
@@ -46,7 +46,7 @@ def run_module(name: str, arguments: Sequence[str]) -> None:
 
 
 def missing_instructions(listed: Path = Path("/proc/cpuinfo")) -> set[str]:
-    """Those of `PROCESSOR` that Linux does not list of an x86-64 processor; none where nothing is known."""
+    """The features of `PROCESSOR` that Linux does not list for an x86-64 processor; empty if nothing is known."""
     try:
         lines = listed.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -58,7 +58,7 @@ def missing_instructions(listed: Path = Path("/proc/cpuinfo")) -> set[str]:
 def give_back_environment(environment: MutableMapping[str, str]) -> None:
     """Restore the user's library path, which PyInstaller changed, for the programs that we start (servers, a browser).
 
-    PyInstaller's markers are removed as well: with them, a child would assume that the path is already set.
+    PyInstaller's markers are also removed: with them, a child would assume that the path is already set.
     """
     if not hasattr(sys, "_MEIPASS"):
         return

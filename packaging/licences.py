@@ -1,7 +1,7 @@
-"""The licences of everything in the frozen program, collected when it is built: a folder of texts and an overview.
+"""Collect the licences of everything in the frozen program when it is built: a folder of texts and an overview.
 
-Python packages have them in their dist-info, libraries from the system in their package's Debian `copyright`; texts for
-files with neither are in the folder `licences` beside this file. A file whose licence is unknown fails the build.
+Python packages have licences in their dist-info, system libraries in the Debian `copyright` of their package; texts for
+files with neither are in the folder `licences` beside this file. A file with an unknown licence fails the build.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from debian import package_of, system_libraries
 OURS = Path(__file__).parent / "licences"
 COMMON = Path("/usr/share/common-licenses")
 _TEXT = re.compile(r"(licen[cs]e|copying|notice|authors)", re.IGNORECASE)
-# what our own notes refer to
+# licences to which our own notes refer
 _REFERRED = ("Apache-2.0", "GPL-3", "LGPL-3")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Something that is shipped. `texts` are files below the folder of licences."""
+    """A shipped part. `texts` are files below the folder of licences."""
 
     name: str
     version: str
@@ -36,11 +36,11 @@ class Part:
 
 
 class UnknownLicence(Exception):
-    """A file of the program whose origin is unknown."""
+    """The origin of a file in the program is unknown."""
 
 
 def collect(environment: Path, program: Path, target: Path) -> list[Part]:
-    """Copies the texts into `target`, and writes OVERVIEW.txt there. Raises UnknownLicence."""
+    """Copy the texts to `target`, and write OVERVIEW.txt there. Raises UnknownLicence."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for name in _REFERRED:
@@ -56,7 +56,7 @@ def collect(environment: Path, program: Path, target: Path) -> list[Part]:
 
 
 def overview(parts: Sequence[Part]) -> str:
-    """A line for each part: name, version, licence as its authors give it, and where the text is."""
+    """A line for each part: name, version, the licence as given by its authors, and the place of the text."""
     lines = [
         "Glyphscope is under the Apache License, version 2.0. With it come, under their own licences:",
         "",
@@ -81,7 +81,7 @@ def _noted(target: Path) -> Iterator[Part]:
 def _python_packages(environment: Path, target: Path) -> Iterator[Part]:
     for found in distributions(path=[str(environment)]):
         name = found.metadata["Name"]
-        if name.lower() in NOT_FROZEN and name.lower() != "pyinstaller":  # whose start program comes along
+        if name.lower() in NOT_FROZEN and name.lower() != "pyinstaller":  # its start program is included
             continue
         texts = tuple(_texts_of(found, name, target))
         licence = _licence_of(found)
@@ -112,7 +112,7 @@ def _licence_of(found: Distribution) -> str:
 
 
 def _referred(name: str, licence: str) -> str:
-    """The text for a package that brings none."""
+    """The text for a package that does not contain one."""
     if licence.startswith("LGPL-3.0-only"):
         return "Qt.txt"
     if licence == "Apache-2.0":
@@ -121,7 +121,7 @@ def _referred(name: str, licence: str) -> str:
 
 
 def _from_the_system(program: Path, target: Path) -> Iterator[Part]:
-    """Python, and the libraries that it was linked with on this machine."""
+    """Python, and the libraries with which it was linked on this machine."""
     done = set()
     for library in system_libraries(program):
         package = package_of(library) or (_PYTHON if library.startswith("libpython") else "")

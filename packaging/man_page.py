@@ -1,4 +1,4 @@
-"""The man page, from the command line's own help; run by the environment that is frozen, written to standard output."""
+"""Write the man page, made from the command line's help, to standard output; run in the environment that is frozen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glyphscope.cli.app import app
 
 
 def man_page(version: str) -> str:
-    """In the language of man(7)."""
+    """The page in the format of man(7)."""
     command = get_command(app)
     lines = [
         f'.TH GLYPHSCOPE 1 "" "glyphscope {version}" "User Commands"',

@@ -2,8 +2,8 @@
 
 Models that were trained on such a notation are too large to bundle or to run here. Instead, the embedded model's
 weights are combined with their chat template, in a cached file whose name distinguishes it from the real model. The
-records show the notation, its markers and its enforcement. So small a model repeats what it has just read, so its
-prompt contains an example of the whole conversation.
+records show the notation, its markers and its enforcement. Such a small model repeats the text that it has just read,
+so its prompt contains an example of the whole conversation.
 
 `python packaging/native_runs.py NAME` makes one of the files and prints its path.
 """
@@ -35,14 +35,14 @@ TEMPLATES = {
     CHANNELS: ("openai-gpt-oss-120b", "SmolLM2-135M with gpt-oss's template"),
     EXAMPLE: ("", "SmolLM2-135M with the example template"),
 }
-"""By a model's name in the recorded runs: the template's file in llama.cpp, and the name in the model file."""
+"""For a model's name in the recorded runs: the template's file in llama.cpp, and the name in the model file."""
 _TODAY = 'strftime_now("%Y-%m-%d")'
 
 
 def model_file(name: str) -> Path:
-    """The file of one of `TEMPLATES`, made unless it is cached. Raises OSError where there is no such template.
+    """The file for one of `TEMPLATES`, made unless it is cached. Raises OSError if there is no such template.
 
-    The day that a template writes is always the same one, so that the prompt is.
+    The date that a template writes is fixed, so that the prompt is always the same.
     """
     template, title = TEMPLATES[name]
     weights = embedded_path()
@@ -63,7 +63,7 @@ def _registry(*names: str) -> dict[str, object]:
 
 
 def _reported(result: Mapping[str, object]) -> str:
-    """A result as the loop puts it before the model."""
+    """A result as the loop shows it to the model."""
     return json.dumps({"ok": True, "result": result}, separators=(",", ":"))
 
 
@@ -131,7 +131,7 @@ _TAGGED = "\n\n".join(
 
 
 def _channels(verb: str, past: str, participle: str, spanish: str, *, irregular: bool) -> str:
-    """A conversation about one verb, as the whole text of its messages."""
+    """A conversation about one verb, as the complete text of its messages."""
 
     def thought(text: str) -> str:
         return f"<|start|>assistant<|channel|>analysis<|message|>{text}<|end|>"

@@ -1,4 +1,4 @@
-"""`make package`: the frozen program and its `.deb`, both in dist/, and both tested.
+"""`make package`: build and test the frozen program and its `.deb`, both in dist/.
 
 Steps, which can be selected by name: env (the environment to freeze), freeze, deb, smoke (use the frozen folder on a
 virtual screen), installed (use the `.deb` in a Debian without Python).
@@ -29,7 +29,7 @@ PROGRAM = DIST / "glyphscope"
 STEPS = ("env", "freeze", "deb", "smoke", "installed")
 PICTURES = BUILD / "pictures"
 
-# What the build runs, by the Debian package that has it.
+# The programs that the build runs, by the Debian package that contains them.
 NEEDED = {
     "objdump": "binutils",
     "dpkg-shlibdeps": "dpkg-dev",
@@ -39,7 +39,7 @@ NEEDED = {
     "desktop-file-validate": "desktop-file-utils",
     "appstreamcli": "appstream",
 }
-# What Qt's plugins are linked with and the window itself does without: dpkg-shlibdeps has to find it.
+# Libraries with which Qt's plugins are linked, but which the window does not need: dpkg-shlibdeps must find them.
 LINKED = {
     "libwayland-client.so.0": "libwayland-client0",
     "libwayland-cursor.so.0": "libwayland-cursor0",
@@ -48,7 +48,7 @@ LINKED = {
 
 
 def main(steps: list[str]) -> None:
-    """Does the steps, in their order; all of them if none is named."""
+    """Execute the steps in their order; all of them if none is given."""
     if unknown := set(steps) - set(STEPS):
         stop(f"no step of this build: {', '.join(sorted(unknown))}. There are {', '.join(STEPS)}.")
     use_supported_python()
@@ -79,7 +79,7 @@ def prepare_machine() -> None:
 
 
 def freeze() -> None:
-    """The folder dist/glyphscope."""
+    """Build the folder dist/glyphscope."""
     _need(_python(), "env")
     say("freezing the program")
     shutil.rmtree(PROGRAM, ignore_errors=True)
@@ -102,14 +102,14 @@ def freeze() -> None:
     except UnknownLicence as error:
         stop(f"{error}. Say it in packaging/licences, or leave it out (packaging/contents.py).")
     folders_of_ours = [str(ROOT), str(Path.home() / ".cache"), str(Path.home() / ".pyenv")]
-    if sys.prefix not in ("/usr", "/usr/local"):  # the system's, which every program names
+    if sys.prefix not in ("/usr", "/usr/local"):  # the system's prefix is in every program
         folders_of_ours.append(sys.prefix)
     run(_python(), ROOT / "packaging" / "traces.py", PROGRAM, *folders_of_ours)
     say(f"{PROGRAM.relative_to(ROOT)}: {_size(PROGRAM):.0f} MB, {len(parts)} licences")
 
 
 def keep_one_of_each(program: Path) -> None:
-    """llama.cpp's libraries come twice, under the name that is opened and the one that is linked: one is a link now."""
+    """Replace duplicates of llama.cpp's libraries, which are included under two names (opened and linked), by links."""
     folder = program / "_internal" / "llama_cpp" / "lib"
     for linked in folder.glob("*.so.0"):
         opened = linked.with_suffix("")
@@ -119,7 +119,7 @@ def keep_one_of_each(program: Path) -> None:
 
 
 def build_deb() -> None:
-    """The `.deb` in dist/, after its menu entry and its description were found in order."""
+    """Build the `.deb` in dist/, after checking its menu entry and its description."""
     _need(PROGRAM, "freeze")
     say("building the .deb")
     linux = ROOT / "packaging" / "linux"
@@ -130,7 +130,7 @@ def build_deb() -> None:
 
 
 def smoke() -> None:
-    """Uses the frozen folder."""
+    """Test the frozen folder."""
     _need(PROGRAM, "freeze")
     with tempfile.TemporaryDirectory(prefix="glyphscope-home-") as home:
         place = Place("frozen", str(PROGRAM / "glyphscope"), home=home)
@@ -139,7 +139,7 @@ def smoke() -> None:
 
 
 def installed() -> None:
-    """Uses the `.deb`, where that can be done."""
+    """Test the `.deb`, if that is possible."""
     if reason := why_not():
         say(f"the .deb was not tried in a Debian of its own: {reason}")
         return

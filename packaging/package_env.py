@@ -1,4 +1,4 @@
-"""The environment that is frozen: Glyphscope and what it needs, and nothing for development."""
+"""The environment that is frozen: Glyphscope and its dependencies, without development tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTRAS = "gui,local,mcp,remote,hub"
 
 
 def build_python() -> str:
-    """The system's own Python where it will do, as no folder of a user is compiled into that one; else this one.
+    """The system's Python if it is suitable, because no user's folder is compiled into it; otherwise this one.
 
     PyInstaller needs Python as a shared library (Debian's `libpython3.x`).
     """
@@ -27,12 +27,12 @@ def build_python() -> str:
 
 
 def site_packages(environment: Path = ENVIRONMENT) -> Path:
-    """Where its packages are."""
+    """The folder of the environment's packages."""
     return next((environment / "lib").glob("python3.*/site-packages"))
 
 
 def make_environment() -> Path:
-    """`ENVIRONMENT` with Glyphscope as it is in this checkout, a portable llama.cpp, the model, and PyInstaller."""
+    """Create `ENVIRONMENT` with Glyphscope from this checkout, a portable llama.cpp, the model, and PyInstaller."""
     python = ENVIRONMENT / "bin" / "python"
     if not (ENVIRONMENT / "bin" / "pip").exists():
         say("making the environment that is frozen")
@@ -43,7 +43,7 @@ def make_environment() -> Path:
     llama, ours = llama_wheel(portable=True, python=python), _wheel(python)
     say("installing what is frozen")
     run(*pip, llama, f"glyphscope[{EXTRAS}] @ {ours.as_uri()}")
-    # the same version may have other sources: these two are always reinstalled
+    # the same version may have different sources, so these two are always reinstalled
     run(*pip, "--no-deps", "--force-reinstall", ours, llama)
     run(*pip, "--no-deps", EMBEDDED_MODEL)
     run(*pip, "-r", ROOT / "packaging" / "requirements.txt")

@@ -1,8 +1,8 @@
-"""Remakes the bundled recorded runs: `make records`, with the embedded model.
+"""Regenerate the bundled recorded runs: `make records`, with the embedded model.
 
-Needed when a run's events have changed, which `glyphscope replay --verify` finds. Times are those of the machine, so
-nothing else should be running on it. The turns in a model's own notation are by the embedded model's
-weights under another model's chat template (`native_runs.py`).
+Needed if a run's events have changed, which `glyphscope replay --verify` finds. Times are measured, so nothing else
+should be running on the machine. Turns in a model's own notation are by the embedded model's weights with another
+model's chat template (`native_runs.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _VERBS = RunRequest(
 RUNS = {
     "search-mask": _SEARCH,
     "search-mask-json": msgspec.structs.replace(_SEARCH, notation="json"),
-    # a list that begins as a string: stopped at its quote, and what it would have said
+    # a list that begins as a string: stopped at its quote, and its continuation
     "sources-abort": _SOURCES,
     "sources-whole": msgspec.structs.replace(_SOURCES, stop_on="never"),
     # a conversation that a guardrail ends: the same call twice
@@ -55,7 +55,7 @@ RUNS = {
 
 
 def record(name: str, folder: Path = FOLDER) -> Path:
-    """Each with a model that was opened for it: nothing of the prompt is in its cache."""
+    """Record a run with a newly opened model, so that no part of the prompt is cached."""
     path, request = folder / f"{name}.jsonl", RUNS[name]
     file = str(model_file(request.model)) if request.model in TEMPLATES else request.model
     model, tools = open_model(file), DemoTools()
@@ -70,7 +70,7 @@ def record(name: str, folder: Path = FOLDER) -> Path:
 
 
 def _without_place(event: AnyEvent) -> AnyEvent:
-    """The event without the folder of the model, which a published record must not contain."""
+    """The event without the model's folder, which a published record must not contain."""
     if not isinstance(event, RunStarted):
         return event
     asked = event.request.model

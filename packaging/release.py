@@ -1,6 +1,6 @@
-"""The release checklist, walked step by step: `make release`; `make release FROM=4` resumes at a step.
+"""The release checklist, step by step: `make release`; `make release FROM=4` resumes at a step.
 
-It publishes nothing: the last step prints the commands that do. Standard library only.
+It publishes nothing: the last step prints the commands for that. Uses only the standard library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def version(root: Path = ROOT) -> str:
 
 
 def version_problems(root: Path = ROOT) -> list[str]:
-    """Where the version of `pyproject.toml` is missing or another one is written; [] if all agree."""
+    """Places where the version of `pyproject.toml` is missing or different; [] if all agree."""
     found, number = [], version(root)
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     if not re.search(rf"^## \[{re.escape(number)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE):
@@ -51,7 +51,7 @@ def tree_problems(root: Path = ROOT) -> list[str]:
 
 
 def checked(look: Callable[[], list[str]]) -> Callable[[], bool]:
-    """A step that prints what it finds wrong."""
+    """A step that prints the problems that it finds."""
 
     def step() -> bool:
         found = look()
@@ -72,7 +72,7 @@ def command(*words: str) -> Callable[[], bool]:
 
 
 def asked(question: str) -> Callable[[], bool]:
-    """A step for a person."""
+    """A step that a person must confirm."""
 
     def step() -> bool:
         try:
@@ -103,7 +103,7 @@ STEPS: Sequence[tuple[str, Callable[[], bool]]] = (
 
 
 def main(start: int = 1) -> int:
-    """Walk the steps from `start`; exit code 1 at the first that fails."""
+    """Execute the steps from `start`; exit code 1 at the first that fails."""
     for number, (title, step) in enumerate(STEPS, 1):
         if number < start:
             continue

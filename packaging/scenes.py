@@ -1,6 +1,6 @@
 """The scenes of the screenshots: each `show_` function brings the window into a state worth a picture.
 
-`screenshots.py` lists which picture is taken of which scene.
+`screenshots.py` lists the pictures of the scenes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from glyphscope_gui.shell import Window
 from glyphscope_gui.template.presenter import TemplatePresenter
 
 BRANCH = "search-relaxed.jsonl"
-"""Branches off `search-mask.jsonl`: `glyphscope branch … --take 0 --relax search:/properties/max_results/minimum`."""
+"""A branch of `search-mask.jsonl`: `glyphscope branch … --take 0 --relax search:/properties/max_results/minimum`."""
 
 
 def show_masked(window: Window) -> None:
@@ -53,7 +53,7 @@ def show_masked(window: Window) -> None:
 
 
 def show_branch(window: Window) -> None:
-    """The branch of the run that is shown, beside it in the tree."""
+    """The branch of the shown run, beside it in the tree."""
     window.runs.show_record(bundled_run(BRANCH))
 
 
@@ -61,7 +61,7 @@ RECORDS = ("search-mask.jsonl", "search-mask-json.jsonl")
 
 
 def show_compare(window: Window) -> None:
-    """Fill the columns from their records: nothing is run for the picture."""
+    """Fill the columns from their records, so that nothing is run for the picture."""
     window.navigator.show(PageId.COMPARE)
     page = window.page(PageId.COMPARE)
     assert isinstance(page, ComparePresenter)
@@ -81,7 +81,7 @@ def show_compare(window: Window) -> None:
 
 
 def show_evaluate(window: Window) -> None:
-    """The setup only: no invented result is shown."""
+    """Only the setup, without an invented result."""
     window.navigator.show(PageId.EVALUATE)
 
 
@@ -93,7 +93,7 @@ EXAMPLES = (
 STEP = '{action="search" query="AI news" max_results=10}'
 STEP_AT = STEP.index("10}")
 COMPUTED_MS = 1500
-"""The page's answers for a text are there."""
+"""The time in which the page computes its answers for a text."""
 PROBLEMS = r"""# A call of one of three tools, in GLYPH
 root ::= "{action=" call "}"
 call ::= search | calculate | browse
@@ -147,7 +147,7 @@ LESSON, SLIDE, TOKENS = "mask", 2, 7
 
 
 def show_lesson(window: Window) -> None:
-    """The run under the mask, some tokens in."""
+    """The run with the mask, after some tokens."""
     window.navigator.show(PageId.LESSONS)
     lessons = window.page(PageId.LESSONS)
     assert isinstance(lessons, LessonsPresenter)
@@ -189,11 +189,11 @@ def show_prompt(window: Window) -> None:
 VERBS = {"command": "glyphscope", "args": ["mcp", "serve-verbs"]}
 TIMEOUT_MS = 20_000
 LOOK_MS = 100
-"""How long a scene waits for a server, and how often it looks."""
+"""The maximum wait of a scene for a server, and the time between two checks."""
 
 
 def show_servers(window: Window) -> None:
-    """A server that is ready, a second one that waits for consent, and the answer to a call."""
+    """A ready server, a second one that waits for consent, and the answer to a call."""
     beside = str(Path(sys.executable).parent)
     if beside not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = beside + os.pathsep + os.environ.get("PATH", "")
@@ -225,7 +225,7 @@ EXAMPLE = "forms/example.jinja"
 
 
 def show_template(window: Window) -> None:
-    """The template, with the slot of the arguments chosen."""
+    """The template, with the slot of the arguments selected."""
     window.navigator.show(PageId.TEMPLATE)
     page = window.page(PageId.TEMPLATE)
     assert isinstance(page, TemplatePresenter)

@@ -1,4 +1,4 @@
-"""A virtual screen (Xvfb), simulated key presses (xdotool), and screenshots without another program."""
+"""A virtual screen (Xvfb), simulated key presses (xdotool), and screenshots without further programs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Screen:
     buffer: Path
 
     def window(self, title: str) -> str | None:
-        """The number of the visible window whose title has that word; None while there is none."""
+        """The number of the visible window whose title contains that word; None if there is none."""
         found = self._xdotool("search", "--onlyvisible", "--name", title).split()
         return found[0] if found else None
 
     def press(self, window: str, keys: str) -> None:
-        """Keys as xdotool names them, to that window; there is no window manager to give it the focus."""
+        """Send keys, by their xdotool names, to that window; without a window manager, it does not get the focus."""
         self._xdotool("windowfocus", "--sync", window)
         self._xdotool("key", "--clearmodifiers", keys)
 
@@ -55,7 +55,7 @@ class Screen:
 
 @contextlib.contextmanager
 def open_screen(place: Place) -> Iterator[Screen]:
-    """An X server in that place, on a display number that it chooses itself."""
+    """A context with an X server in that place, which chooses its display number."""
     inside = tempfile.mkdtemp(prefix="glyphscope-screen-", dir=place.outside("/tmp"))
     folder = Path(inside)
     folder.chmod(0o777)
@@ -80,7 +80,7 @@ def open_screen(place: Place) -> Iterator[Screen]:
 
 
 def png_of_xwd(data: bytes) -> bytes:
-    """An X window dump of 32 bits a pixel, as Xvfb keeps it, as a PNG. Raises ValueError for another kind."""
+    """Convert an X window dump with 32 bits per pixel, as written by Xvfb, to PNG. Raises ValueError for others."""
     header = _XWD_HEADER.unpack_from(data)
     size, width, height, big_endian, bits, line, colours = (header[i] for i in (0, 4, 5, 7, 11, 12, 19))
     if bits != 32 or big_endian:

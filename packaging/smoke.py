@@ -1,7 +1,7 @@
-"""Uses the packaged program as a user would: its command line, then its window on a virtual screen.
+"""Use the packaged program like a user: its command line, then its window on a virtual screen.
 
-The program has no test hooks for this. It runs on the frozen folder here, and on the installed package in a root
-without Python (`Place.root`). The window is in smoke_window.py.
+The program has no test hooks. This tests the frozen folder here, and the installed package in a root without Python
+(`Place.root`). The window is tested in smoke_window.py.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from setup_env import say
 PROMPT = "Search for AI news, 10 results"
 CALL = '{action="search" query="AI news" max_results=10}'
 USER = 1000
-"""In a separate root the program runs as this user id, which may write only to its home."""
+"""In a separate root, the program runs with this user id, which may write only to its home."""
 _PATIENCE = 120.0  # seconds
 
 
 class SmokeFailed(Exception):
-    """The program does not do what it is packaged for."""
+    """The packaged program does not work."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where it is tried: `program` is its path there, `root` the folder that is `/` there."""
+    """The place of the test: `program` is the program's path there, `root` the folder that is `/` there."""
 
     name: str
     program: str
@@ -34,11 +34,11 @@ class Place:
     home: str = "/tmp/home"
 
     def command(self, *words: str, user: bool = True) -> list[str]:
-        """The words as a command there."""
+        """The words as a command in this place."""
         if self.root == Path("/"):
             return list(words)
         as_user = [f"--userspec={USER}:{USER}"] if user else []
-        # the mounts are of this command alone, and end with it
+        # the mounts exist only for this command, and end with it
         script = 'mount -t proc proc "$0/proc" && exec chroot "$@"'
         return ["unshare", "--mount", "sh", "-c", script, str(self.root), *as_user, str(self.root), *words]
 
@@ -48,13 +48,13 @@ class Place:
         return known | more
 
     def outside(self, path: str) -> Path:
-        """A path of that place as it is seen from here."""
+        """A path in this place, as seen from outside."""
         return self.root / path.lstrip("/")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A command line, its exit code, and a word that its output has to have."""
+    """A command line, its exit code, and a word that its output must contain."""
 
     words: tuple[str, ...]
     has: str
@@ -63,7 +63,7 @@ class Line:
 
 
 def lines(place: Place) -> list[Line]:
-    """Commands, of which each starts another of the program's processes, or none."""
+    """Commands, each of which starts a different process of the program, or none."""
     return [
         Line(("--version",), "glyphscope "),
         Line(("check", "-"), "valid", given=CALL),
@@ -81,7 +81,7 @@ def lines(place: Place) -> list[Line]:
 
 
 def try_lines(place: Place) -> None:
-    """Raises SmokeFailed."""
+    """Test the command lines. Raises SmokeFailed."""
     for line in lines(place):
         started = time.monotonic()
         done = subprocess.run(

@@ -1,6 +1,6 @@
 """The packaged window, used with the keyboard and judged by its effects.
 
-These are a run with a valid call in its history, exit code 0, and no process left; the program has no test hooks.
+These are a run with a valid call in its history, exit code 0, and no remaining processes; there are no test hooks.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from smoke import Place, SmokeFailed
 T = TypeVar("T")
 _START, _RUN, _END = 60.0, 120.0, 20.0  # seconds
 _AGAIN = 15.0
-"""Seconds after which Run is pressed once more: a press while the model is loading may have no effect."""
+"""Seconds after which Run is pressed again: a press while the model is loading may have no effect."""
 
 
 def try_window(place: Place, picture: Path) -> None:
-    """Opens the window, runs the prompt that a first start shows, takes a picture, quits. Raises SmokeFailed."""
+    """Open the window, run the prompt of a first start, take a picture, quit. Raises SmokeFailed."""
     with open_screen(place) as screen, _opened(place, screen) as window:
         window.run_prompt()
-        time.sleep(2)  # what is shown when the call is ready is drawn
+        time.sleep(2)  # until the completed call is drawn
         screen.picture(picture)
         window.quit()
     if left := _processes_of(place):
@@ -47,9 +47,9 @@ class Window:
         say(f"{place.name}: the window is there after {time.monotonic() - began:.1f} s")
 
     def run_prompt(self) -> None:
-        """Run, by its key, until the history has one run more. Raises SmokeFailed unless that is a valid call."""
+        """Press Run's key until the history has one more run. Raises SmokeFailed unless it is a valid call."""
         before = len(outcomes(self._place))
-        self._screen.press(self._number, "Escape")  # what a first start may show in front
+        self._screen.press(self._number, "Escape")  # closes a dialog of the first start
         pressed = 0.0
 
         def over() -> str | None:
@@ -67,7 +67,7 @@ class Window:
             raise SmokeFailed(f"{self._place.name}: the run of the window came to “{outcome}”")
 
     def quit(self) -> None:
-        """By its key. Raises SmokeFailed unless the exit code is 0."""
+        """Quit with its key. Raises SmokeFailed unless the exit code is 0."""
         self._screen.press(self._number, "ctrl+q")
         try:
             code = self._process.wait(_END)
@@ -113,19 +113,19 @@ def _opened(place: Place, screen: Screen) -> Iterator[Window]:
 
 
 def outcomes(place: Place) -> list[str]:
-    """The outcomes of the runs in the history of that place, oldest first."""
+    """The outcomes of the runs in that place's history, oldest first."""
     file = place.outside(f"{place.home}/.local/share/glyphscope/history.sqlite3")
     if not file.exists():
         return []
     with contextlib.closing(sqlite3.connect(file)) as history:
         try:
             return [row[0] for row in history.execute("SELECT outcome FROM runs ORDER BY time")]
-        except sqlite3.OperationalError:  # it is being made, or written
+        except sqlite3.OperationalError:  # it is being created or written
             return []
 
 
 def _processes_of(place: Place) -> list[str]:
-    """Command lines of the program's processes there, a second after it has ended."""
+    """The command lines of the program's processes there, a second after it has ended."""
     time.sleep(1)
     program = place.outside(place.program).resolve()
     found = []

@@ -1,6 +1,6 @@
-"""Whether a frozen program names folders of the machine it was made on: run by the environment that was frozen.
+"""Check whether a frozen program contains paths of the machine that made it; run in the environment that was frozen.
 
-`traces.py PROGRAM FOLDER…` prints each file, or module in the archive, with what it names; exit code 1 if any.
+`traces.py PROGRAM FOLDER…` prints each file, or module in the archive, with the path found; exit code 1 if any.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from PyInstaller.archive.readers import CArchiveReader
 
 
 def traces(program: Path, folders: Sequence[str]) -> Iterator[str]:
-    """`program` is the folder; the modules are packed in its start program."""
+    """The traces in the folder `program`; modules are packed in its start program."""
     needles = [folder.encode() for folder in folders]
     for file in sorted(program.rglob("*")):
         if file.is_file() and not file.is_symlink():

@@ -1,13 +1,13 @@
-"""Makes untrained models: random weights around a real vocabulary and a real chat template.
+"""Make untrained models: random weights with a real vocabulary and a real chat template.
 
 `python packaging/untrained.py VOCABULARY [TEMPLATE]` makes one from llama.cpp's vocabularies and templates, which the
-setup keeps (`llama_data`), and prints its path: `gemma-4 google-gemma-4-31B-it`, say. It is cached next to them.
+setup keeps (`llama_data`), and prints its path; for example, `gemma-4 google-gemma-4-31B-it`. It is cached beside them.
 
-Such a model is the hardest judge of a constraint, as it prefers nothing, and the cheapest one to run: a step of its one
-layer takes a millisecond, while all that depends on the vocabulary costs what it costs with the real model. It is for
-tests and the bench, and needs numpy and nothing of Glyphscope.
+Such a model is the hardest test of a constraint, because it has no preferences, and the cheapest model to run: a step
+of its one layer takes a millisecond, while everything that depends on the vocabulary costs the same as with the real
+model. It is for tests and the bench, and needs only numpy, not Glyphscope.
 
-For recorded runs, which people read, `with_template` puts another model's template into a trained model.
+For recorded runs, which users read, `with_template` puts another model's template into a trained model.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ import numpy as np
 
 _U32, _I32, _F32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, _U32: 4, _I32: 4, _F32: 4, _BOOL: 1, 10: 8, 11: 8, 12: 8}
-"""Bytes of a value, by its type in a GGUF file: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md."""
+"""The bytes of a value, by its type in a GGUF file: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md."""
 
 _CONTROL = 3
 _TOKENS, _SCORES, _TYPES = (f"tokenizer.ggml.{name}" for name in ("tokens", "scores", "token_type"))
 
 F32, Q8_0 = 0, 8
 _BLOCK = 32
-"""Weights of a Q8_0 block: a scale of 16 bits, then 8 bits each."""
+"""The number of weights in a Q8_0 block: a scale of 16 bits, then 8 bits each."""
 _HEADS, _CONTEXT = 2, 16_384
 _LOGITS = 3.0
-"""Standard deviation of the logits: at temperature 1 a hundred tokens or so share most of the probability."""
+"""The standard deviation of the logits: at temperature 1, about a hundred tokens share most of the probability."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """Its sizes in GGUF's order, the row's length first; `data` None is nothing but zeros."""
+    """A tensor: its sizes in GGUF's order, beginning with the row's length; `data` None means only zeros."""
 
     shape: tuple[int, ...]
     kind: int = F32
@@ -50,21 +50,21 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         count = math.prod(self.shape)
         return count * 4 if self.kind == F32 else count // _BLOCK * (_BLOCK + 2)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A vocabulary and a template by their files' names; `specials` are the template's markers, a blank between two."""
+    """A vocabulary and a template by their file names; `specials` are the template's markers, separated by blanks."""
 
     vocabulary: str
     template: str = ""
     specials: str = ""
 
 
-# The first five have the vocabulary of their model, the others one of the same kind (byte pairs, or pieces).
+# The first five have their model's vocabulary, the others a vocabulary of the same kind (byte pairs, or pieces).
 PAIRS = (
     Pair("qwen35", "Qwen3.5-4B"),
     Pair("gemma-4", "google-gemma-4-31B-it"),
@@ -137,10 +137,10 @@ def untrained_model(
     seed: int = 0,
     width: int = 32,
 ) -> bytes:
-    """A model file: `vocabulary` is any GGUF file's bytes, of which the tokenizer's metadata is copied as it is.
+    """A model file: `vocabulary` is any GGUF file's bytes, from which the tokenizer's metadata is copied unchanged.
 
-    `specials` that it lacks become control tokens at its end. `width` is a multiple of 32: numbers that stand for a
-    token. The weights depend on the seed, the width and the number of tokens only.
+    Missing `specials` become control tokens at its end. `width`, a multiple of 32, is the number of embedding values
+    per token. The weights depend only on the seed, the width and the number of tokens.
     """
     values = {key: value for key, value in metadata(vocabulary) if key.startswith("tokenizer.ggml.")}
     values |= _with_specials(values, specials)
@@ -161,9 +161,9 @@ def untrained_model(
 
 
 def retemplated(model: bytes, *, name: str, template: str) -> bytes:
-    """The model file under another name and with another chat template: tokens and weights stay as they are.
+    """The model file with another name and chat template; tokens and weights are unchanged.
 
-    The template's markers are text, unless the vocabulary has them as tokens already.
+    The template's markers are text, unless the vocabulary already has them as tokens.
     """
     values = dict(metadata(model))
     start = 24 + sum(8 + len(key.encode()) + len(value) for key, value in values.items())
@@ -176,7 +176,7 @@ def retemplated(model: bytes, *, name: str, template: str) -> bytes:
 
 
 def _after_tensors(file: bytes, at: int) -> int:
-    """Where the tensors' names, sizes and places end, which begin `at`; the weights follow."""
+    """The end of the tensors' names, sizes and places, which begin `at`; the weights follow."""
     for _ in range(_count(file)):
         at = _after_string(file, at)
         (dimensions,) = struct.unpack_from("<I", file, at)
@@ -185,7 +185,7 @@ def _after_tensors(file: bytes, at: int) -> int:
 
 
 def metadata(file: bytes) -> Iterator[tuple[str, bytes]]:
-    """The keys of a GGUF file's header, each with its value as it is in the file: the type's number first."""
+    """The keys of a GGUF file's header, each with its raw value, which begins with the type's number."""
     (pairs,) = struct.unpack_from("<Q", file, 16)
     at = 24
     for _ in range(pairs):
@@ -197,7 +197,7 @@ def metadata(file: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _after(file: bytes, at: int, kind: int) -> int:
-    """Where a value of that type ends."""
+    """The end of a value of that type."""
     if kind == _STRING:
         return _after_string(file, at)
     if kind != _ARRAY:
@@ -216,12 +216,12 @@ def _after_string(file: bytes, at: int) -> int:
 
 
 def _count(array: bytes) -> int:
-    """How many items an array has; of a whole file, how many tensors: the number is in the same place."""
+    """The number of items of an array, or of tensors of a whole file, which is in the same place."""
     return int.from_bytes(array[8:16], "little")
 
 
 def _with_specials(values: Mapping[str, bytes], specials: Sequence[str]) -> dict[str, bytes]:
-    """The arrays of the tokenizer that have an entry for each token, with one more for each that is lacking."""
+    """The arrays of the tokenizer with one entry per token, extended by an entry for each missing special token."""
     if not specials:
         return {}
     known = set(_strings(values[_TOKENS]))
@@ -247,7 +247,7 @@ def _strings(array: bytes) -> Iterator[bytes]:
 
 
 def _weights(tokens: int, width: int, seed: int) -> Iterator[tuple[str, Tensor]]:
-    """Llama's tensors of one layer. A normalised vector's numbers are about 1, so a row's scale is that of a sum."""
+    """Llama's tensors of one layer. The values of a normalised vector are about 1, so a row's scale is a sum's."""
     chance, sum_of = np.random.default_rng(seed), 1 / math.sqrt(width)
     ones = np.ones(width, np.float32).tobytes()
     for norm in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
@@ -255,14 +255,14 @@ def _weights(tokens: int, width: int, seed: int) -> Iterator[tuple[str, Tensor]]
     shapes = {f"attn_{part}": (width, width) for part in ("q", "k", "v", "output")}
     shapes |= {"ffn_gate": (width, 2 * width), "ffn_up": (width, 2 * width), "ffn_down": (2 * width, width)}
     for name, shape in shapes.items():
-        # more than a sum's scale: the text before a token shows in what follows it
+        # more than a sum's scale, so that the text before a token affects the text after it
         yield f"blk.0.{name}.weight", _random(chance, shape, 2 * sum_of)
     yield "token_embd.weight", _random(chance, (width, tokens), 1.0)
     yield "output.weight", _random(chance, (width, tokens), _LOGITS * sum_of)
 
 
 def _random(chance: np.random.Generator, shape: tuple[int, ...], deviation: float) -> Tensor:
-    """Evenly distributed numbers of that standard deviation."""
+    """Uniformly distributed numbers with that standard deviation."""
     blocks = np.empty(math.prod(shape) // _BLOCK, dtype=[("scale", np.float16), ("weights", np.int8, _BLOCK)])
     blocks["scale"] = deviation * math.sqrt(3) / 127
     numbers = np.frombuffer(chance.bytes(blocks.size * _BLOCK), np.int8).reshape(-1, _BLOCK)
@@ -271,7 +271,7 @@ def _random(chance: np.random.Generator, shape: tuple[int, ...], deviation: floa
 
 
 def gguf(values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
-    """A GGUF file. A value that is bytes is written as it is, its type's number first."""
+    """A GGUF file. A value given as bytes, beginning with its type's number, is written unchanged."""
     parts = [b"GGUF", struct.pack("<IQQ", 3, len(tensors), len(values))]
     parts += [_string(key) + _value(value) for key, value in values.items()]
     end = 0
@@ -310,9 +310,9 @@ def _string(text: str) -> bytes:
 
 
 def model_file(data: Path, pair: Pair, *, seed: int = 0, width: int = 32) -> Path:
-    """The model file of the pair, made unless it is cached; `data` is `llama_data`. A pair without template has none.
+    """The model file of the pair, made unless it is cached; `data` is `llama_data`. A pair may have no template.
 
-    Raises OSError where one of the two files is not there.
+    Raises OSError if one of the two files is missing.
     """
     vocabulary = data / f"ggml-vocab-{pair.vocabulary}.gguf"
     template = data / "templates" / f"{pair.template}.jinja"
@@ -335,7 +335,7 @@ def model_file(data: Path, pair: Pair, *, seed: int = 0, width: int = 32) -> Pat
 
 
 def with_template(folder: Path, model: Path, template: str, name: str) -> Path:
-    """A copy of the trained `model` below `folder` with that name and chat template, made unless it is cached."""
+    """A copy of the trained `model` with that name and chat template below `folder`, made unless it is cached."""
 
     def make() -> bytes:
         return retemplated(model.read_bytes(), name=name, template=template)
@@ -345,7 +345,7 @@ def with_template(folder: Path, model: Path, template: str, name: str) -> Path:
 
 
 def _cached_file(folder: Path, kind: str, decides: tuple[object, ...], make: Callable[[], bytes]) -> Path:
-    """The file of that kind; remade when this script or an input has changed."""
+    """The file of that kind; remade if this script or an input has changed."""
     path = folder / f"{kind}.{_digest(Path(__file__).read_bytes(), *decides)}.gguf"
     if path.is_file():
         return path

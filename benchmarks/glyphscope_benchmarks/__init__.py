@@ -1,1 +1,1 @@
-"""The benchmarks: speed, measured against targets and against baselines. `glyphscope bench` runs them in a checkout."""
+"""The benchmarks: speed, compared with targets and with baselines. `glyphscope bench` runs them in a checkout."""

@@ -1,24 +1,24 @@
 """The baseline of the measurements, in a separate process: `python -m glyphscope_benchmarks.baseline FILE OPTIONS`.
 
-OPTIONS are load options as JSON; all ways of measuring use them.
+OPTIONS are load options as JSON, used by all measurements.
 
-A JSON object a line on stdin, its answer a line on stdout; it ends when stdin closes.
+Each line of stdin is a JSON object, each line of stdout its answer; the process ends when stdin closes.
 
-- `{"task": "grammar", "prompt", "schema", "max_tokens"}`: llama-cpp-python as its users call it,
-  `Llama.create_completion(grammar=LlamaGrammar.from_json_schema(…))`, greedy, the prompt in its cache.
-- `{"task": "bare", "prompt", "tokens"}`: nothing but `llama_decode` of one token and the argmax of its logits, with
-  the context, the batches and the threads that `LlamaEngine` has, asked for one token at a time as the model's process
-  is: an empty line in, the token's id out, and after the last one the answer.
+- `{"task": "grammar", "prompt", "schema", "max_tokens"}`: llama-cpp-python as used in practice,
+  `Llama.create_completion(grammar=LlamaGrammar.from_json_schema(…))`, greedy, with a cached prompt.
+- `{"task": "bare", "prompt", "tokens"}`: only `llama_decode` of one token and the argmax of its logits, with the same
+  context, batches and threads as `LlamaEngine`, and one request per token, as for the model's process: an empty line
+  in, the token's id out, and the answer after the last token.
 
 - `{"task": "read", "prompt"}`: `spent` has the seconds in which `llama_decode` evaluates all tokens of the prompt but
-  the last one, in batches of llama.cpp's own default size, and `ids` are the prompt's tokens.
-- `{"task": "constraint", …}`: what a grammar costs (`baseline_grammars.py`).
-- `{"task": "opening", "registry"}`: `spent` are the seconds of opening the model for the bare loop, and those of
-  opening it as ours up to the first mask; for a process that has not opened it yet.
+  the last one, in batches of llama.cpp's default size; `ids` are the prompt's tokens.
+- `{"task": "constraint", …}`: the cost of a grammar (`baseline_grammars.py`).
+- `{"task": "opening", "registry"}`: `spent` has the seconds for opening the model for the bare loop, and for opening it
+  with our engine up to the first mask; only for a process that has not opened it yet.
 
 Answers: `{"start", "stamps", "text"}`, the seconds at which the evaluation of the prompt's last token began and at
-which each generated token was known, of a clock of which only differences are meaningful; or `{"ids", "spent"}`, the
-tokens and the seconds that each one took between question and answer; or `{"error"}`.
+which each generated token was known (only differences are meaningful); or `{"ids", "spent"}`, the tokens and the
+seconds of each one between request and answer; or `{"error"}`.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from glyphscope.models.memory import KV_TYPES
 from glyphscope_benchmarks.baseline_grammars import GrammarTasks
 
 DEFAULT_BATCH = 512
-"""llama.cpp's own `n_ubatch`: the tokens that it evaluates at once."""
+"""llama.cpp's default `n_ubatch`: the number of tokens that it evaluates at once."""
 
 
 class Baseline:
-    """The model, opened from the same mapped file once for each way that it is measured in."""
+    """The model, opened from the same mapped file once per kind of measurement."""
 
     def __init__(self, path: str, options: LoadOptions) -> None:
         self._path, self._options = path, options
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Does the task."""
+        """Execute the task."""
         match request:
             case {"task": "grammar", "prompt": prompt, "schema": schema, "max_tokens": most}:
                 return self._constrained(prompt, json.dumps(schema), most)
@@ -108,14 +108,14 @@ class Baseline:
         return BareLoop(self._path, self._options, DEFAULT_BATCH)
 
     def _prompt(self, text: str) -> list[int]:
-        """The prompt's tokens; one that begins a sequence comes first only where the text does not write it."""
+        """The prompt's tokens; a token that begins a sequence is added only if the text does not contain it."""
         bos = self._llama.token_bos()
         written = bos >= 0 and text.encode().startswith(self._llama.detokenize([bos], special=True) or b"\0")
         return list(self._llama.tokenize(text.encode(), add_bos=not written, special=True))
 
     def _constrained(self, prompt: str, schema: str, most: int) -> dict[str, Any]:
         ids = self._prompt(prompt)
-        # from here on the whole prompt is cached; of one that is, the last token is evaluated again, as ours is
+        # from here on, the whole prompt is cached; its last token is then evaluated again, as in our engine
         self._llama.create_completion(ids, max_tokens=2)
         self._llama.forget()
         done = self._llama.create_completion(
@@ -129,7 +129,7 @@ class Baseline:
 
 
 class TimedLlama(llama.Llama):  # type: ignore[misc]
-    """Record when the first evaluation since `forget()` `began`, and the `stamps` of its tokens (seconds)."""
+    """Records when the first evaluation since `forget()` `began`, and the `stamps` of its tokens (seconds)."""
 
     began: float | None = None
     stamps: tuple[float, ...] = ()
@@ -150,7 +150,7 @@ class TimedLlama(llama.Llama):  # type: ignore[misc]
 
 
 class BareLoop:
-    """The least that decoding can be: evaluate a token, take the best one. `batch`: tokens of a prompt at a time."""
+    """The minimum of decoding: evaluate a token, take the best one. `batch`: prompt tokens evaluated at a time."""
 
     def __init__(self, path: str, options: LoadOptions, batch: int = CHUNK) -> None:
         self._chunk = batch
@@ -170,7 +170,7 @@ class BareLoop:
         self._vocabulary = llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self._model))
 
     def decode(self, prompt: list[int], count: int) -> dict[str, Any]:
-        """`count` tokens after the prompt, the best one each time, each when it is asked for."""
+        """`count` tokens after the prompt, always the best one, each on request."""
         self.read(prompt)
         token = prompt[-1]
         ids: list[int] = []
@@ -191,7 +191,7 @@ class BareLoop:
         return {"ids": ids, "spent": spent}
 
     def read(self, prompt: list[int]) -> float:
-        """Evaluates all its tokens but the last one; the seconds that this takes."""
+        """Evaluate all tokens but the last one. Returns the seconds."""
         llama.llama_memory_clear(llama.llama_get_memory(self._context), True)
         start = time.perf_counter()
         for at in range(0, len(prompt) - 1, self._chunk):

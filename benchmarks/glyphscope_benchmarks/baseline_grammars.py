@@ -1,4 +1,4 @@
-"""The cost of grammars on a real vocabulary, beside each engine's own: a task of the baseline process.
+"""The cost of grammars on a real vocabulary, compared with each engine's own: a task of the baseline process.
 
 Every method builds its constraint from the same tools and then reads the same text, one token at a time.
 """
@@ -25,20 +25,20 @@ from glyphscope.registry import ToolRegistry, parse_document
 
 
 class GrammarTasks:
-    """The ways of `{"task": "constraint"}`.
+    """The methods of `{"task": "constraint"}`.
 
-    - `mask`: our grammar under llguidance; `any`: the same with the arguments in any order.
-    - `schema`: llguidance's own compiler of JSON Schema.
-    - `gbnf`: our grammar under llama.cpp's sampler; `converter`: llama-cpp-python's own conversion under it.
+    - `mask`: our grammar in llguidance; `any`: the same with the arguments in any order.
+    - `schema`: llguidance's JSON Schema compiler.
+    - `gbnf`: our grammar in llama.cpp's sampler; `converter`: llama-cpp-python's conversion in the same sampler.
     """
 
     def __init__(self, path: str, options: LoadOptions) -> None:
         self._path, self._options = path, options
 
     def constraint(self, request: dict[str, Any]) -> dict[str, Any]:
-        """`built`, the seconds until the first tokens are known; `spent`, those of each token of `text` after it.
+        """`built`: the seconds until the first tokens are known; `spent`: the seconds of each token of `text` after it.
 
-        A converter's answer that has no text to be led through is not given to llama.cpp: it may not take it.
+        Without a text to read, a converter's result is not passed to llama.cpp, which may reject it.
         """
         session, text = self._session, request["text"]
         registry = parse_document(request["registry"])
@@ -58,7 +58,7 @@ class GrammarTasks:
         return {"built": built, "spent": spent}
 
     def first_mask(self, registry: dict[str, Any]) -> None:
-        """Opens the model, and computes the first mask of a JSON grammar of the tools."""
+        """Open the model, and compute the first mask of a JSON grammar of the tools."""
         self._made({"way": "mask", "notation": "json"}, parse_document(registry)).allowed()
 
     def _made(self, request: dict[str, Any], registry: ToolRegistry) -> Constraint:
@@ -86,7 +86,7 @@ class GrammarTasks:
     def _session(self) -> Session:
         load = wire.Load(self._path, ModelInfo(name=""), self._options)
         session = Session(load, progress=lambda _: None, log=deque())
-        # made once for each model, so not part of any grammar's time
+        # made once per model, so not part of any grammar's time
         TokenMask(session.mask_tokenizer, 'start: "a"').allowed()
         return session
 

@@ -1,4 +1,4 @@
-"""The parent's end of the baseline's process (`glyphscope_benchmarks.baseline`): a task, its answer."""
+"""The parent's side of the baseline's process (`glyphscope_benchmarks.baseline`): send a task, get its answer."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Baseline:
         self._process, self._stderr = process, stderr
 
     def ask(self, **task: Any) -> Answer:
-        """Raises ModelError with the baseline's reason, ModelDied when it ended."""
+        """The answer to a task. Raises ModelError with the baseline's reason, ModelDied if it ended."""
         self._write(msgspec.json.encode(task))
         return self._answer(self._read())
 
     def ask_within(self, seconds: float, **task: Any) -> Answer:
-        """`ask` of a baseline that may hang: it is killed after that time. Raises ModelError."""
+        """`ask` for a baseline that may hang: it is killed after that time. Raises ModelError."""
         timer = threading.Timer(seconds, self._process.kill)
         timer.daemon = True
         timer.start()
@@ -64,9 +64,9 @@ class Baseline:
             timer.cancel()
 
     def ask_bare(self, prompt: str, tokens: int) -> tuple[Stamped, Answer]:
-        """The bare loop, asked for one token at a time: when each one arrived here, and its answer.
+        """The bare loop with one request per token: when each token arrived here, and the answer.
 
-        Raises ModelError with the baseline's reason, ModelDied when it ended.
+        Raises ModelError with the baseline's reason, ModelDied if it ended.
         """
         self._write(msgspec.json.encode({"task": "bare", "prompt": prompt, "tokens": tokens}))
         start = time.perf_counter()
@@ -85,8 +85,8 @@ class Baseline:
         try:
             stdin.write(line + b"\n")
             stdin.flush()
-        except (BrokenPipeError, ValueError):  # it ended; the next read reports that
-            with contextlib.suppress(BrokenPipeError):  # what was not read would be written again
+        except (BrokenPipeError, ValueError):  # it has ended; the next read reports that
+            with contextlib.suppress(BrokenPipeError):  # unread data would be written again
                 stdin.close()
 
     def _read(self) -> bytes:
@@ -109,20 +109,20 @@ class Baseline:
 
 
 def with_benchmarks(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a process that runs one of these modules, which no installation puts on the path."""
+    """The environment for a process that runs one of these modules, which are never installed."""
     folders = [str(Path(__file__).parents[1]), environment.get("PYTHONPATH", "")]
     return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
 def last_line(printed: bytes) -> str:
-    """Of the output of a program that failed."""
+    """The last line of a failed program's output."""
     lines = printed.decode("utf-8", errors="replace").strip().splitlines()
     return lines[-1] if lines else "it printed nothing"
 
 
 @contextlib.contextmanager
 def started(path: str, options: LoadOptions) -> Iterator[Baseline]:
-    """A baseline for that model file with the environment and options of the model's process; ended at the end."""
+    """A context with a baseline for that model file, with the environment and options of the model's process."""
     command = module_command("glyphscope_benchmarks.baseline", path, msgspec.json.encode(options).decode())
     with running(command, with_benchmarks(os.environ)) as baseline:
         yield baseline
@@ -130,7 +130,7 @@ def started(path: str, options: LoadOptions) -> Iterator[Baseline]:
 
 @contextlib.contextmanager
 def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Baseline]:
-    """A process that serves the protocol, with what the environment of the model's process has; ended at the end."""
+    """A context with a process that serves the protocol, in the environment of the model's process plus this one."""
     with (
         tempfile.TemporaryFile() as stderr,
         subprocess.Popen(

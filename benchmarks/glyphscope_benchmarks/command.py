@@ -1,4 +1,4 @@
-"""The work of `glyphscope bench`: the project's figures, measured here and now, with their targets."""
+"""The work of `glyphscope bench`: measure the project's figures, with their targets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MODEL_ROWS = (*reuse.ROWS, *grammars.ROWS, *decoding.ROWS, *reading.ROWS)
 def bench(
     quick: bool, model: str, large_model: str, with_baselines: bool, loading: Loading, as_json: bool
 ) -> bool:
-    """Measure and print everything; whether no target is missed. The options are those of `glyphscope.cli.bench`."""
+    """Measure and print everything. Returns whether no target is missed. Options as in `glyphscope.cli.bench`."""
     options = loading.options(model)
     plan = QUICK if quick else FULL
     machine, start = this_machine(), time.perf_counter()
@@ -78,7 +78,7 @@ def compare(as_json: bool) -> None:
 
 
 def _remember(found: Report) -> None:
-    """Add the run to the history. The figures are printed even where that fails."""
+    """Add the run to the history. The figures are printed even if that fails."""
     path = history.history_file()
     try:
         history.append(history.entry(found), path)
@@ -93,7 +93,7 @@ def measure(
     large_model: str = "",
     with_baselines: bool = False,
 ) -> Iterator[Figure]:
-    """Every figure, each as soon as it is known. Those that need a model are missing for that reason without one."""
+    """Every figure, as soon as it is known. Without a model, figures that need one are missing for that reason."""
     yield from validators.figures(plan)
     yield from grammars.keystroke(plan)
     if model is None:
@@ -128,7 +128,7 @@ def _beside_baseline(model: Model, plan: Plan) -> list[Figure]:
 
 
 def _open(name: str, options: LoadOptions, stack: ExitStack) -> tuple[Model | None, str]:
-    """The model, or why there is none. One that was asked for by name and cannot be had is an error."""
+    """The model, or the reason why there is none. An unavailable model that was requested by name is an error."""
     try:
         model = stack.enter_context(opened(name, options=options))
     except ModelError as error:

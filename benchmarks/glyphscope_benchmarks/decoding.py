@@ -1,4 +1,4 @@
-"""Tokens per second: under our mask, without it, under llama-cpp-python's own grammar, and in the barest of loops."""
+"""Tokens per second: with our mask, without it, with llama-cpp-python's grammar, and in a bare loop."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ROWS = (AGAINST_GRAMMAR, WITH_EVIDENCE, AGAINST_NONE, OVERHEAD)
 
 
 def throughput(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
-    """The ratios, from generations that took turns. Raises ModelError."""
+    """The ratios, from alternating generations. Raises ModelError."""
     runs: dict[tuple[str, int], Callable[[], Stamped]] = {}
     for number, text in enumerate(documents.PROMPTS[: plan.prompts]):
         registry = beginning_with(number, default_registry())
@@ -68,7 +68,7 @@ def throughput(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
         runs["mask", number] = partial(stamped, model, masked)
         runs["grammar", number] = partial(_by_baseline, baseline, masked.prompt, schema, plan.call_tokens)
         runs["none", number] = partial(stamped, model, free)
-    interleaved(dict(list(runs.items())[:4]), 1)  # what is made once for each model and grammar is made here
+    interleaved(dict(list(runs.items())[:4]), 1)  # one-time work per model and grammar is done here
     results = interleaved_by_prompt(runs, plan.call_rounds)
     speed = {
         way: rates([times for (name, _), times in results.items() if name == way])
@@ -85,7 +85,7 @@ def throughput(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
 
 
 def overhead(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
-    """The cost of our token beyond that of a bare one. Raises ModelError."""
+    """The cost of our token beyond that of a bare token. Raises ModelError."""
     prompt = model.render_chat([Message("user", documents.STORY)]).text
     request = GenerateRequest(
         prompt=prompt, constraint="off", sampling=Sampling(temperature=0.0), max_tokens=plan.text_tokens
@@ -95,7 +95,7 @@ def overhead(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
         "bare": lambda: baseline.ask_bare(prompt, plan.text_tokens)[0],
     }
     interleaved(runs, 1)
-    results = interleaved(runs, 3 * plan.rounds)  # a difference of a few per cent needs more of them
+    results = interleaved(runs, 3 * plan.rounds)  # a difference of a few per cent needs more rounds
     both = min(len(run.intervals) for rounds in results.values() for run in rounds)
     medians = {
         way: [statistics.median(run.intervals[:both]) for run in rounds] for way, rounds in results.items()
@@ -116,7 +116,7 @@ def _evidence_ms(model: Model, request: GenerateRequest) -> float:
 
 
 def stamped(model: Model, request: GenerateRequest) -> Stamped:
-    """Runs the generation and notes when its tokens arrive."""
+    """Run the generation and record when its tokens arrive."""
     start = time.perf_counter()
     arrivals: list[tuple[float, int]] = []
     for output in model.generate(request):
@@ -129,7 +129,7 @@ def stamped(model: Model, request: GenerateRequest) -> Stamped:
 
 
 def convertible(registry: ToolRegistry) -> dict[str, Any]:
-    """One schema for a flat call of any tool, without the keywords that llama-cpp-python's conversion rejects."""
+    """One schema for a flat call of any tool, without keywords that llama-cpp-python's conversion rejects."""
     schema = call_schema(registry, "flat", GrammarOptions())
     for call in schema["oneOf"]:
         for argument in call["properties"].values():
@@ -138,12 +138,12 @@ def convertible(registry: ToolRegistry) -> dict[str, Any]:
 
 
 def beginning_with(number: int, registry: ToolRegistry) -> ToolRegistry:
-    """The same tools in turned order: a small model calls the one whose example it reads first."""
+    """The same tools in rotated order: a small model calls the tool whose example it reads first."""
     return replace(registry, tools=registry.tools[number:] + registry.tools[:number])
 
 
 def run_request(registry: ToolRegistry, prompt: str, constraint: ConstraintKind, tokens: int) -> RunRequest:
-    """A greedy JSON call, as the window would ask for it."""
+    """A greedy JSON call, requested as by the window."""
     return RunRequest(
         prompt=prompt,
         registry=registry.to_document(),

@@ -10,7 +10,7 @@ from glyphscope.notation.write import write_call
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
 TOKEN = 4
-"""Characters in each token that a validator is fed."""
+"""The number of characters in each token that is fed to a validator."""
 
 PROMPTS = (
     "Search for AI news, 10 results",
@@ -21,14 +21,14 @@ PROMPTS = (
     "Write Hello to /tmp/test.txt",
     "Tell bob@example.com that the meeting is on Friday",
 )
-"""One for each tool of the default registry, in its order."""
+"""One prompt for each tool of the default registry, in its order."""
 
 STORY = "Write a long story about the keeper of a lighthouse and a storm."
-"""Answered with more tokens than are ever timed."""
+"""A prompt whose answer has more tokens than are ever timed."""
 
 
 def many_tools(count: int, mark: str = "") -> ToolRegistry:
-    """The default tools again and again, under names with a number; another `mark`, and no cache knows them."""
+    """The default tools repeated under numbered names; with a new `mark`, they are in no cache."""
     kinds = default_registry().tools
     return ToolRegistry(
         tuple(
@@ -69,26 +69,26 @@ MEMBERS = ToolRegistry(
         ),
     )
 )
-"""An object of as many members as come."""
+"""An object with any number of members."""
 
 
 def long_string(notation: Notation, size: int) -> str:
-    """A call of write_file with a content of `size` characters, some of them escaped."""
+    """A call of write_file with `size` characters of content, some of them escaped."""
     return _write("write_file", {"path": "/tmp/log.txt", "content": _repeated(_PROSE, size)}, notation)
 
 
 def bound_string(notation: Notation, size: int) -> str:
-    """A call of `BOUND`'s tool."""
+    """A call of the tool in `BOUND`."""
     return _write("note", {"text": _repeated(_PLAIN, size).strip()}, notation)
 
 
 def many_members(notation: Notation, size: int) -> str:
-    """A call of `MEMBERS`'s tool in about `size` characters, 12 for each member."""
+    """A call of the tool in `MEMBERS`, with about `size` characters, 12 per member."""
     return _write("record", {"readings": {f"m{i:05d}": i % 100 for i in range(size // 12)}}, notation)
 
 
 def head_form(size: int) -> str:
-    """The long string in the one form that glyph-py's validator reads, without escapes: `write_file{path="…" …}`."""
+    """The long string in the only form that glyph-py's validator reads, without escapes: `write_file{path="…" …}`."""
     return f'write_file{{path="/tmp/log.txt" content="{_repeated(_PLAIN, size)}"}}'
 
 

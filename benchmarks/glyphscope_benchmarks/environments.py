@@ -1,6 +1,6 @@
-"""Environments of baselines, made on request and kept in the cache folder, and llama.cpp's own programs.
+"""Environments of baselines, created on request and kept in the cache folder, and llama.cpp's programs.
 
-llama-cpp-python is the wheel that the setup built for this very machine: nothing is compiled for a Python baseline.
+llama-cpp-python is the wheel that the setup built for this machine, so nothing is compiled for a Python baseline.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from glyphscope_benchmarks.baseline_process import last_line
 TOOLS = ("llama-server", "llama-bench")
 _ROOT = Path(__file__).parents[2]
 _PATIENCE = 1800.0
-"""Seconds for a step: packages over a slow network, or llama.cpp compiled on a slow machine."""
+"""The time limit of a step, in seconds: packages over a slow network, or compiling llama.cpp on a slow machine."""
 _NOT_COMPILED = "llama.cpp's own programs cannot be compiled"
 
 
 @dataclass(frozen=True)
 class Environment:
-    """`packages` are requirements beside llama-cpp-python, of which `extra` is an extra to install too."""
+    """`packages` are requirements in addition to llama-cpp-python, which is installed with its extra `extra`."""
 
     name: str
     packages: tuple[str, ...] = ()
     extra: str = ""
 
     def python(self) -> Path:
-        """Its Python, after installing what it needs. Raises GlyphscopeError with the reason why there is none."""
+        """Its Python, after installing its packages. Raises GlyphscopeError with the reason if that fails."""
         try:
             return self._installed()
-        except OSError as error:  # the folder may not be written, or the disk is full
+        except OSError as error:  # the folder is not writable, or the disk is full
             reason = error.strerror or error
             raise GlyphscopeError(f"the packages of {self.name} cannot be installed: {reason}") from error
 
@@ -63,9 +63,9 @@ class Environment:
 
 
 def llama_tools() -> Path:
-    """The folder with llama.cpp's `TOOLS`, compiled once as the wheel was, from the same source.
+    """The folder with llama.cpp's `TOOLS`, compiled once like the wheel, from the same source.
 
-    Raises GlyphscopeError with the reason why they cannot be.
+    Raises GlyphscopeError with the reason if they cannot be compiled.
     """
     try:
         return _compiled()
@@ -98,14 +98,14 @@ def _compiled() -> Path:
 
 
 def package_versions(python: Path) -> dict[str, str]:
-    """The installed packages of an environment, by their normalised names."""
+    """The versions of an environment's packages, by normalised name."""
     folders = python.parents[1].glob("lib/python*/site-packages/*.dist-info")
     names = (folder.name.removesuffix(".dist-info").rpartition("-") for folder in folders)
     return {name.lower().replace("_", "-"): version for name, _, version in names}
 
 
 def _configured(source: Path, build: Path, options: list[str]) -> list[str]:
-    """As the wheel, but with programs, in a folder that can be moved. The later of two options counts."""
+    """Options like the wheel's, but with programs, in a relocatable folder. The later of two options counts."""
     off = ("LLAMA_BUILD_APP", "LLAMA_BUILD_UI", "LLAMA_USE_PREBUILT_UI", "LLAMA_OPENSSL")
     on = ("LLAMA_BUILD_COMMON", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_SERVER", "CMAKE_BUILD_RPATH_USE_ORIGIN")
     more = [*(f"-D{part}=OFF" for part in off), *(f"-D{part}=ON" for part in on)]
@@ -130,7 +130,7 @@ def _wheel() -> Path:
 
 
 def _setup() -> ModuleType:
-    """packaging/setup_env.py, which knows where the wheel is and how it was built."""
+    """packaging/setup_env.py, which knows the place of the wheel and its build options."""
     path = _ROOT / "packaging" / "setup_env.py"
     spec = spec_from_file_location("setup_env", path)
     if spec is None or spec.loader is None or not path.is_file():
@@ -157,7 +157,7 @@ def _installing(folder: Path, python: Path, requirements: tuple[str, ...]) -> li
 
 
 def _run(command: list[str], failing: str, environment_of: Path | None = None) -> None:
-    """Raises GlyphscopeError with the last line of an error."""
+    """Run a command. Raises GlyphscopeError with the last line of its error."""
     environment: Mapping[str, str] = os.environ
     if environment_of is not None:
         path = os.pathsep.join([str(environment_of.parent), os.environ.get("PATH", "")])

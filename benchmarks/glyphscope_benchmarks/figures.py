@@ -15,7 +15,7 @@ Verdict: TypeAlias = Literal["met", "missed", "undecidable"]
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The value that the figure has to be at most, or at least."""
+    """The maximum or minimum value that the figure must have."""
 
     kind: Literal["at most", "at least"]
     value: float
@@ -24,7 +24,7 @@ class Target(msgspec.Struct, frozen=True):
         return measured <= self.value if self.kind == "at most" else measured >= self.value
 
     def verdict(self, repeats: Sequence[float]) -> Verdict:
-        """The median decides; a miss is undecidable where a repeat meets the target."""
+        """The median decides; a miss is undecidable if any repeat meets the target."""
         if self.met_by(statistics.median(repeats)):
             return "met"
         return "undecidable" if any(map(self.met_by, repeats)) else "missed"
@@ -33,10 +33,10 @@ class Target(msgspec.Struct, frozen=True):
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the answer.
 
-    `measured` is the median of the `repeats`, between `minimum` and `maximum`; None where it could not be measured, and
-    `note` says why. `verdict` is None then, and where there is no target. `better` says which values are, also where
-    there is no target. `compares` says exactly what was measured; `samples` are the values behind the figure, each with
-    its unit in its name.
+    `measured` is the median of the `repeats`, between `minimum` and `maximum`; None, with the reason in `note`, if it
+    could not be measured. `verdict` is None then, and if there is no target. `better` states which values are better,
+    even without a target. `compares` describes the measurement exactly; `samples` are the values behind the figure,
+    each with its unit in its name.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Row:
     compares: str
     target: Target | None = None
     higher_is_better: bool = False
-    """For a figure without a target, which would say it."""
+    """Only for a figure without a target, which would determine it."""
 
     def of(
         self, repeats: Sequence[float], *, note: str = "", samples: dict[str, float] | None = None
     ) -> Figure:
-        """The figure with its values, one for each repeat and at least one."""
+        """The figure with its values, one per repeat, at least one."""
         return Figure(
             name=self.name,
             unit=self.unit,
@@ -110,7 +110,7 @@ def at_least(value: float) -> Target:
 
 
 def measured_or_missing(rows: Iterable[Row], measure: Callable[[], list[Figure]]) -> list[Figure]:
-    """The rows of `measure`; where it fails in a way that a user can fix, the same rows with the reason."""
+    """The figures of `measure`; if it fails in a way that a user can fix, missing figures with the reason."""
     try:
         return measure()
     except GlyphscopeError as error:

@@ -1,8 +1,8 @@
-"""How long the window takes until it can be used.
+"""The time until the window can be used.
 
-Run it with `python -m glyphscope_benchmarks.first_frame BEGUN`: `time.monotonic()` of whoever started the process.
+Run it with `python -m glyphscope_benchmarks.first_frame BEGUN`: `time.monotonic()` at the start of the process.
 
-The window opens as `glyphscope` opens it, and closes once it has painted itself and waits for input.
+The window opens as with `glyphscope`, and closes once it has painted itself and waits for input.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _watch(begun: float) -> None:
-    """Print the times, and close the window, when its thread first sleeps after its first picture."""
+    """Print the times and close the window when its thread first sleeps after the first painting."""
     from PySide6.QtCore import QAbstractEventDispatcher
     from PySide6.QtGui import QPaintEvent
     from PySide6.QtWidgets import QApplication

@@ -1,9 +1,9 @@
-"""How long the window's thread is busy at a time while tokens stream in.
+"""The busy slices of the window's thread while tokens stream in.
 
 Run it with `python -m glyphscope_benchmarks.frame_time`.
 
-A busy slice is what all events between two sleeps of the event loop take together: what a key press would have to
-wait. The run is scripted, and goes through the same worker, mailbox and views as any.
+A busy slice is the total time of all events between two sleeps of the event loop, which a key press would have to wait.
+The run is scripted, and uses the same worker, mailbox and views as any other run.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from glyphscope_gui.shell.gc_scheduler import Collector
 from glyphscope_gui.theme import ThemeManager
 
 SETTLE_MS = 600
-"""After the window is shown, before anything is measured."""
+"""The wait after the window is shown, before measuring."""
 
 
 class BusyApplication(QApplication):
-    """Adds up what the events between two sleeps of the loop take, in milliseconds, while it is `on`."""
+    """Adds up the time of the events between two sleeps of the loop, in milliseconds, while it is `on`."""
 
     def __init__(self) -> None:
         super().__init__(["glyphscope"])
@@ -50,12 +50,12 @@ class BusyApplication(QApplication):
         self._busy = self._own_work = 0.0
         self.work: list[float] = []
         self.ending: list[float] = []
-        self._own_thread = threading.get_ident()  # the events of other threads' objects pass through here too
+        self._own_thread = threading.get_ident()  # events of other threads' objects also pass through here
         QAbstractEventDispatcher.instance().aboutToBlock.connect(self._sleeps)
 
     def watch(self, do: Callable[[], None], ended: SignalInstance | None = None) -> float:
-        """Measure from `do`, in an event as a user's action is, until `ended` is emitted if it is a signal, and
-        then, in `ending`, until the window has settled. Return the seconds until the end.
+        """Measure from `do`, in an event like a user's action, until `ended`, if given, is emitted, and then, in
+        `ending`, until the window has settled. Return the seconds until the end.
         """
         self.slices, self.work = [], []
         self.on = True
@@ -94,12 +94,12 @@ class BusyApplication(QApplication):
 
 
 def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, Any]:
-    """Replay `events` at `rate` tokens a second in a real window; percentiles of the busy slices in milliseconds, by
-    the clock. `own_p99_ms` counts only what this thread itself worked. `longest_ms` has the longest slice of each of
-    the user's other actions (`_actions`), with the run that is shown.
+    """Replay `events` at `rate` tokens per second in a real window. Returns percentiles of the busy slices in
+    milliseconds of wall-clock time. `own_p99_ms` counts only the work of this thread. `longest_ms` has the longest
+    slice of each of the user's other actions (`_actions`), with the run shown.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
-    load_charts()  # as the window does in the background, soon after it is shown
+    load_charts()  # the window does this in the background, soon after it is shown
     app = BusyApplication()
     owner = QObject()
     parts = make_services(Places(home, home, home, home), owner)
@@ -135,7 +135,7 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
 def _actions(
     window: Window, themes: ThemeManager, events: tuple[AnyEvent, ...]
 ) -> dict[str, tuple[Callable[[], None], SignalInstance | None]]:
-    """Actions of a user while a run is shown, each with the signal of its end. Pages are shown for the first time."""
+    """A user's actions while a run is shown, each with the signal of its end. Pages are shown for the first time."""
     actions: dict[str, tuple[Callable[[], None], SignalInstance | None]] = {
         "open record": (lambda: window.runs.show_record(events), window.runs.ended),
         "change theme": (lambda: themes.choose("dark"), None),

@@ -1,4 +1,4 @@
-"""The cost of grammars: to build, per token under both engines, and to check again after a keystroke."""
+"""The cost of grammars: for building, per token in both engines, and for checking after a keystroke."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _building(baseline: Baseline, plan: Plan) -> Iterator[Figure]:
             runs[name, tools] = partial(_built, baseline, "mask", notation, tools, marks)
     runs["schema", TOOLS[1]] = partial(_built, baseline, "schema", "json", TOOLS[1], marks)
     runs["converter", TOOLS[1]] = partial(_built, baseline, "converter", "json", TOOLS[1], marks)
-    _built(baseline, "mask", "json", 1, marks)  # what is made once for each model is made here
+    _built(baseline, "mask", "json", 1, marks)  # one-time work per model is done here
     taken = interleaved(runs, plan.rounds)
     for row, name in zip(GROWTH, _WAYS):
         samples = {
@@ -165,7 +165,7 @@ def _in_any_order(baseline: Baseline, plan: Plan) -> Figure:
 
 
 def _spent(answers: dict[tuple[str, str], list[Answer]], way: str) -> list[list[float]]:
-    """Of each round the seconds of all tokens that were read in that way."""
+    """For each round, the seconds of all tokens that were read in that way."""
     rounds = zip(*(answers[key] for key in answers if key[0] == way), strict=True)
     return [[each for answer in texts for each in answer.spent] for texts in rounds]
 
@@ -192,13 +192,13 @@ def _ask(baseline: Baseline, way: str, notation: Notation, registry: ToolRegistr
 
 
 def _calls(registry: ToolRegistry) -> list[str]:
-    """A call of each tool, in the one spelling that all the grammars allow."""
+    """A call of each tool, in the only spelling that all the grammars allow."""
     examples = ((tool.name, example_arguments(tool.parameters) or {}) for tool in registry.allowed)
     return [write_call(name, arguments, style="json") for name, arguments in examples]
 
 
 def _grammar_of(rules: int) -> str:
-    """Our own GBNF of as many tools as it takes for so many rules."""
+    """Our GBNF of as many tools as are needed for that many rules."""
     tools = 1
     while (text := emit_gbnf(build_call_grammar(documents.many_tools(tools), "json", "flat")).text).count(
         "::="

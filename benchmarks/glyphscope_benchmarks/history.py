@@ -1,4 +1,4 @@
-"""Earlier full runs of the bench: a line of JSON for each in the user's data folder, and commits beside each other."""
+"""Earlier full runs of the bench: one line of JSON each in the user's data folder, and commits side by side."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from glyphscope.text.figures import UNKNOWN
 from glyphscope_benchmarks.report import Machine, Report, unit_text, value_text
 
 SHOWN = 4
-"""Commits beside each other, the newest ones: what fits beside the names."""
+"""The number of commits side by side, the newest ones: as many as fit beside the names."""
 LARGEST = 64_000_000
-"""Bytes of the file that are read, some thousand runs."""
+"""The maximum bytes of the file that are read: some thousand runs."""
 
 _ROOT = Path(__file__).parents[2]
 Change: TypeAlias = Literal["slower", "faster", "not significant"]
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure of a run: the median of its repeats, and their extremes."""
+    """A figure of a run: the median and the extremes of its repeats."""
 
     name: str
     unit: str
@@ -44,7 +44,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the file. `commit` ends with `+` where the checkout had changes, and is empty where there is no git.
+    """A line of the file. `commit` ends with `+` if the checkout had changes, and is empty without git.
 
     `date` is in UTC and ISO 8601; `model` is the SHA-256 of its file, empty without one.
     """
@@ -58,14 +58,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     figures: list[Past]
 
     def is_comparable(self, other: Entry) -> bool:
-        """Whether a difference is one of the commits: the same processor, model file and load options."""
+        """Whether a difference is due to the commits: the same processor, model file and load options."""
         ours, theirs = self.machine, other.machine
         same_machine = (ours.processor, ours.cores) == (theirs.processor, theirs.cores)
         return same_machine and (self.model, self.load) == (other.model, other.load)
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs of a commit: its figures by name, each with the spread of all of them. `load` is their highest."""
+    """The runs of a commit: figures by name, each with the spread over all runs. `load` is their highest load."""
 
     commit: str
     date: str
@@ -75,9 +75,9 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of `glyphscope bench --compare --json`, the oldest commit first.
+    """The output of `glyphscope bench --compare --json`, oldest commit first.
 
-    `changes` has for each figure its change from each commit to the next; None where one of them lacks it.
+    `changes` has, for each figure, its change from each commit to the next; None if one of them lacks it.
     """
 
     file: str
@@ -117,7 +117,7 @@ def entry(found: Report) -> Entry:
 
 
 def append(run: Entry, path: Path) -> None:
-    """Adds the line, below one that was cut off. Raises StorageError."""
+    """Append the line, on a new line if the last one was cut off. Raises StorageError."""
     line = msgspec.json.encode(run) + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def append(run: Entry, path: Path) -> None:
 
 
 def read(path: Path) -> tuple[list[Entry], list[str]]:
-    """The runs, the oldest first, and what is wrong with lines that are not used. Raises StorageError."""
+    """The runs, oldest first, and the problems of unusable lines. Raises StorageError."""
     if not path.exists():
         return [], []
     hint = "Move it away, or delete its oldest lines."
@@ -149,11 +149,11 @@ def read(path: Path) -> tuple[list[Entry], list[str]]:
 
 
 def compare(runs: Sequence[Entry], problems: Sequence[str], path: Path) -> Comparison:
-    """The newest commits, of the runs that are comparable with the last one."""
+    """The newest commits, from the runs that are comparable with the last one."""
     runs = [run for run in runs if run.is_comparable(runs[-1])]
     by_commit: dict[str, list[Entry]] = {}
     for run in runs:
-        # runs of uncommitted changes, or without git, are not known to be of the same code
+        # runs with uncommitted changes, or without git, may be of different code
         key = run.commit if run.commit and not run.commit.endswith("+") else f"{run.commit} {run.date}"
         by_commit.setdefault(key, []).append(run)
     columns = [_column(same) for same in list(by_commit.values())[-SHOWN:]]
@@ -174,7 +174,7 @@ def compare(runs: Sequence[Entry], problems: Sequence[str], path: Path) -> Compa
 
 
 def change(before: Past | None, after: Past | None) -> Change | None:
-    """Spreads that overlap are not a significant change."""
+    """The change; overlapping spreads are not significant."""
     if before is None or after is None:
         return None
     if before.minimum <= after.maximum and after.minimum <= before.maximum:
@@ -183,7 +183,7 @@ def change(before: Past | None, after: Past | None) -> Change | None:
 
 
 def comparison_table(found: Comparison) -> Table:
-    """A row for each figure: median and spread of each commit, and a change that is significant."""
+    """A row for each figure: median and spread for each commit, and significant changes."""
     lines = Table(box=None, header_style="bold", pad_edge=False)
     lines.add_column("figure", overflow="fold")
     for column in found.commits:
@@ -262,7 +262,7 @@ def _commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """Its output; nothing where there is no git, or no repository of the project."""
+    """Git's output; empty without git, or outside the project's repository."""
     try:
         done = subprocess.run(
             ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, timeout=30, check=False

@@ -1,9 +1,9 @@
-"""A baseline in a separate environment, which has none of Glyphscope's packages.
+"""A baseline in a separate environment without Glyphscope's packages.
 
 Run it with `PYTHON installed_baseline.py NAME FILE OPTIONS`. OPTIONS are arguments of `llama_cpp.Llama` as JSON, and
-`server`, the path of a `llama-server`. The protocol is that of `glyphscope_benchmarks.baseline`, with one task:
+`server`, the path of a `llama-server`. The protocol is the same as in `glyphscope_benchmarks.baseline`, with one task:
 `{"task": "grammar", "prompt", "schema", "max_tokens"}` generates greedily, and `stamps` has the time of each token's
-arrival; tokens that arrive together have the same.
+arrival; tokens that arrive together have the same time.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from functools import lru_cache
 from typing import Any
 
 Generate = Callable[[str, str, int], "tuple[list[float], str]"]
-"""Prompt, schema and most tokens, to stamps and text."""
+"""From prompt, schema and maximum tokens to stamps and text."""
 
 _PATIENCE = 120.0
 
 
 @contextlib.contextmanager
 def guidance(path: str, options: dict[str, Any]) -> Iterator[Generate]:
-    """guidance's `json`, without its widget and its probabilities."""
+    """guidance's `json`, without its widget and probabilities."""
     import guidance as library
     from guidance.models import LlamaCpp
     from guidance.models._llama_cpp import LlamaCppEngine
@@ -64,7 +64,7 @@ def guidance(path: str, options: dict[str, Any]) -> Iterator[Generate]:
 
 @contextlib.contextmanager
 def outlines(path: str, options: dict[str, Any]) -> Iterator[Generate]:
-    """Outlines' generator, made once for each schema, with its default engine."""
+    """Outlines' generator, made once per schema, with its default engine."""
     import llama_cpp
     import outlines as library
 
@@ -146,7 +146,7 @@ def _free_port() -> int:
 
 @contextlib.contextmanager
 def _server(command: list[str], port: int, ready: str) -> Iterator[None]:
-    """A server that answers, ended at the end."""
+    """A context with a running server."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr) as process:
         try:
             deadline = time.monotonic() + _PATIENCE
@@ -179,7 +179,7 @@ def _answers(port: int, path: str) -> bool:
 def _streamed(
     port: int, path: str, body: dict[str, Any], text_of: Callable[[dict[str, Any]], str]
 ) -> tuple[list[float], str]:
-    """The answer by server-sent events: a token each, the empty ones at its end excepted."""
+    """The answer as server-sent events: one token each, except for empty ones at the end."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE)
     try:
         headers = {"Content-Type": "application/json"}
@@ -202,7 +202,7 @@ def _streamed(
 def main() -> None:
     """Serve until stdin closes. A task that fails is answered with its reason."""
     name, path, options = sys.argv[1:]
-    answers, sys.stdout = sys.stdout, sys.stderr  # libraries print too
+    answers, sys.stdout = sys.stdout, sys.stderr  # libraries may also print
     with contextlib.ExitStack() as stack:
         generate: Generate | None = None
         for line in sys.stdin.buffer:

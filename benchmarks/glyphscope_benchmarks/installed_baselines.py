@@ -1,4 +1,4 @@
-"""Masked tokens per second beside other programs, each in a separate environment (`installed_baseline.py`)."""
+"""Masked tokens per second, compared with other programs in separate environments (`installed_baseline.py`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glyphscope_benchmarks.figures import Figure, Row
 from glyphscope_benchmarks.timing import Plan, Stamped, interleaved_by_prompt, rates, ratios
 
 PROMPTS = 3
-"""Of the seven: most baselines evaluate the whole prompt for each call."""
+"""Only some of the seven prompts, because most baselines evaluate the whole prompt for each call."""
 _SCRIPT = Path(__file__).with_name("installed_baseline.py")
 _PATIENCE = 300.0
 _TIMED = (
@@ -38,7 +38,7 @@ _TIMED = (
 
 @dataclass(frozen=True)
 class InstalledBaseline:
-    """`name` is that of its script; `package` has the version that is reported; `server` is a program of llama.cpp."""
+    """`name` is the baseline's name in the script; the version of `package` is reported; `server` is from llama.cpp."""
 
     name: str
     environment: Environment
@@ -75,7 +75,7 @@ ROWS = (*(baseline.row for baseline in BASELINES), reading.OVER_LLAMA_BENCH)
 
 
 def figures(model: Model, plan: Plan) -> Iterator[Figure]:
-    """Every baseline's figure; of one that cannot be installed or fails, the reason."""
+    """Every baseline's figure; if a baseline cannot be installed or fails, the reason."""
     options = model.info.load or LoadOptions(context=model.info.context)
     calls = list(_calls(model, plan))
     with contextlib.ExitStack() as stack:
@@ -103,7 +103,7 @@ def figures(model: Model, plan: Plan) -> Iterator[Figure]:
 def _figure(
     baseline: InstalledBaseline, taken: dict[tuple[str, int], list[Stamped | str]], version: str
 ) -> Figure:
-    """From the rounds of all; a baseline that failed in one of them has no figure."""
+    """The figure from all rounds; a baseline that failed in one of them has no figure."""
     ours, theirs = (
         [rounds for (way, _), rounds in taken.items() if way == name] for name in ("ours", baseline.name)
     )
@@ -127,7 +127,7 @@ def _figure(
 
 
 def _calls(model: Model, plan: Plan) -> Iterator[tuple[GenerateRequest, dict[str, Any]]]:
-    """Our request, and the schema for the others."""
+    """Our requests, each with the schema for the other programs."""
     for number, text in enumerate(documents.PROMPTS[: min(plan.prompts, PROMPTS)]):
         registry = beginning_with(number, default_registry())
         request = request_for(model, registry, text, "mask", plan)
@@ -142,7 +142,7 @@ def _warm(
     plan: Plan,
     stack: contextlib.ExitStack,
 ) -> tuple[Baseline, str]:
-    """The running baseline after a call of each schema, which it compiled, and its version. Raises GlyphscopeError."""
+    """The running baseline, after compiling each schema with a call, and its version. Raises GlyphscopeError."""
     python = baseline.environment.python()
     more = {"server": str(llama_tools() / baseline.server)} if baseline.server else {}
     arguments = json.dumps(_arguments(options) | more)
@@ -160,7 +160,7 @@ def _warm(
 
 
 def _asked(process: Baseline, prompt: str, schema: dict[str, Any], tokens: int) -> Stamped | str:
-    """The generation, or why there is none; the other baselines are measured anyway."""
+    """The generation, or the reason why there is none; the other baselines are measured anyway."""
     try:
         answer = process.ask_within(
             _PATIENCE, task="grammar", prompt=prompt, schema=schema, max_tokens=tokens
@@ -171,7 +171,7 @@ def _asked(process: Baseline, prompt: str, schema: dict[str, Any], tokens: int) 
 
 
 def _arguments(options: LoadOptions) -> dict[str, Any]:
-    """Those of `llama_cpp.Llama`."""
+    """The arguments of `llama_cpp.Llama`."""
     kv_type = KV_TYPES[options.kv_type]
     return {
         "n_ctx": options.context,
@@ -185,7 +185,7 @@ def _arguments(options: LoadOptions) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    """Without what would bring this program's packages into the baseline's environment."""
+    """The environment without variables that would add this program's packages to the baseline's environment."""
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
 
 

@@ -1,4 +1,4 @@
-"""The cost of a large vocabulary: opening it for masks, and mask and evidence per token, over a bare loop."""
+"""The cost of a large vocabulary: opening it for masks, and mask and evidence per token, compared with a bare loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glyphscope_benchmarks.timing import Plan, interleaved
 
 CONTEXT = 1024
 STEP_MS = 10.0
-"""A step of a small model on a fast machine, with which the cost of mask and evidence per token is compared."""
+"""A step of a small model on a fast machine, to which the cost of mask and evidence per token is compared."""
 
 OPENING = Row(
     "large vocabulary: opening for masks, and the first mask",
@@ -48,14 +48,14 @@ NO_FILE = "no model with a large vocabulary was given (--large)"
 
 @dataclass(frozen=True)
 class _Run:
-    """Milliseconds from one arrival to the next where each is a single token, and the times those tokens report."""
+    """Milliseconds between arrivals of single tokens, and the times that these tokens report."""
 
     intervals: list[float]
     steps: list[TokenStep]
 
 
 def figures(path: str, plan: Plan) -> list[Figure]:
-    """Of that model file. Raises ModelError."""
+    """The figures of that model file. Raises ModelError."""
     return [_opening(path, plan), _token(path, plan)]
 
 
@@ -64,7 +64,7 @@ def _opening(path: str, plan: Plan) -> Figure:
     for _ in range(plan.call_rounds):
         with started(
             path, LoadOptions(context=CONTEXT)
-        ) as baseline:  # a new process each time: nothing is cached yet
+        ) as baseline:  # a new process each time, without caches
             spent = baseline.ask(task="opening", registry=default_registry().to_document()).spent
         bare.append(spent[0])
         ours.append(spent[1])
@@ -88,7 +88,7 @@ def _token(path: str, plan: Plan) -> Figure:
                 [each * 1000 for each in baseline.ask_bare(documents.STORY, plan.text_tokens)[0].intervals],
                 [],
             )
-        interleaved(dict(list(runs.items())[:2]), 1)  # what is made once for each model is made here
+        interleaved(dict(list(runs.items())[:2]), 1)  # one-time work per model is done here
         taken = interleaved(runs, plan.rounds)
     ours, bare = (
         [
@@ -110,7 +110,7 @@ def _token(path: str, plan: Plan) -> Figure:
 
 
 def _masked(model: Model, request: GenerateRequest, most: int) -> _Run:
-    """Its first tokens: far from the limit, as most are."""
+    """Run its first tokens, which, like most tokens, are far from the limit."""
     arrivals: list[tuple[float, int]] = []
     chosen: list[TokenStep] = []
     for output in model.generate(request):

@@ -1,4 +1,4 @@
-"""A long run made without a model: every kind of event, as fast as it is asked for. For measuring, not for showing."""
+"""A long run made without a model: every kind of event, at any speed. For measurements, not for display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIST = "items"
 
 
 def long_run(tokens: int) -> tuple[AnyEvent, ...]:
-    """A call with a list of about `tokens` tokens, validated by the real validator, with synthetic evidence."""
+    """A call with a list of about `tokens` tokens, judged by the real validator, with synthetic evidence."""
     registry = ToolRegistry(
         (
             Tool(
@@ -39,7 +39,7 @@ def long_run(tokens: int) -> tuple[AnyEvent, ...]:
 
 
 def _with_evidence(event: AnyEvent) -> AnyEvent:
-    """Scripted tokens have no probabilities; these are synthetic, as many as a model's."""
+    """The event with synthetic probabilities, as many as a model's, which scripted tokens do not have."""
     if not isinstance(event, Token):
         return event
     n = event.step.index

@@ -1,4 +1,4 @@
-"""Tokens of a prompt per second: ours, as a generation reads it, and llama.cpp's own."""
+"""Prompt tokens per second: in our generations, and in llama.cpp."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ OVER_LLAMA_BENCH = Row(
 ROWS = (OVER_LOOP,)
 
 _TEXT = documents.STORY * (TOKENS // 14)
-"""The story's request has 14 tokens or so."""
+"""The story's request has about 14 tokens."""
 _numbers = count()
 
 
 def figures(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
-    """The figure beside a loop of llama_decode. Raises ModelError."""
+    """The figure compared with a loop of llama_decode. Raises ModelError."""
 
     def bare() -> float:
         answer = baseline.ask(task="read", prompt=_prompt())
@@ -59,7 +59,7 @@ def figures(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
 
 
 def beside_llama_bench(program: Path, model: Model, options: LoadOptions, plan: Plan) -> Figure:
-    """The figure beside that llama-bench. Raises ModelError."""
+    """The figure compared with that llama-bench. Raises ModelError."""
     asked = {"model": model.info.path, "threads": options.threads, "n-gpu-layers": options.gpu_layers}
     asked |= {
         "cache-type-k": options.kv_type,
@@ -95,7 +95,7 @@ def _beside(row: Row, model: Model, name: str, other: Callable[[], float], plan:
 
 
 def _ours(model: Model) -> float:
-    """Tokens a second. Raises ModelError."""
+    """Our tokens per second. Raises ModelError."""
     start, speed = time.perf_counter(), 0.0
     for output in model.generate(GenerateRequest(prompt=_prompt(), max_tokens=1)):
         if isinstance(output, PromptReady):
@@ -106,5 +106,5 @@ def _ours(model: Model) -> float:
 
 
 def _prompt() -> str:
-    """Another one each time, so that none is cached."""
+    """A different prompt each time, so that none is cached."""
     return f"{next(_numbers)} " + _TEXT

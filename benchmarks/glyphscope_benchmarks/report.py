@@ -1,4 +1,4 @@
-"""The bench's answer: the figures, and the machine, the versions and the model that they hold for."""
+"""The bench's report: the figures, and the machine, the versions and the model to which they apply."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from glyphscope.text.figures import UNKNOWN, estimate
 from glyphscope_benchmarks.figures import Figure
 
 _CALM = 0.5
-"""Processes that wait for the processor on a machine that does nothing else, at most."""
+"""The maximum number of processes waiting for the processor on an otherwise idle machine."""
 UNDECIDABLE = (
     "undecidable: the median misses the target and a repeat meets it; measure on a machine without other work"
 )
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """`load` is the number of processes that were running in the minute before the bench; None where it is unknown."""
+    """`load` is the number of running processes in the minute before the bench; None if unknown."""
 
     system: str
     processor: str
@@ -32,7 +32,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def busy(self) -> bool:
-        """Whether others' work disturbs the figures."""
+        """Whether other work disturbs the figures."""
         return self.load is not None and self.load > _CALM
 
     @property
@@ -55,7 +55,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def report(
     figures: list[Figure], *, quick: bool, seconds: float, machine: Machine, model: ModelInfo | None
 ) -> Report:
-    """The figures with everything that they hold for."""
+    """The figures with the conditions to which they apply."""
     return Report(
         met=all(figure.verdict != "missed" for figure in figures),
         quick=quick,
@@ -68,7 +68,7 @@ def report(
 
 
 def this_machine() -> Machine:
-    """The present state of the machine."""
+    """The current state of the machine."""
     load = None
     with contextlib.suppress(OSError, AttributeError):
         load = os.getloadavg()[0]
@@ -81,7 +81,7 @@ def this_machine() -> Machine:
 
 
 def table(found: Report) -> Table:
-    """The figures as people read them."""
+    """The figures as a table for users."""
     lines = Table(box=None, header_style="bold", pad_edge=False)
     lines.add_column("figure", overflow="fold")
     for name in ("minimum", "median", "maximum", "target"):
@@ -97,7 +97,7 @@ def table(found: Report) -> Table:
 
 
 def footnotes(found: Report) -> list[Text]:
-    """The conditions under which the figures are valid, and why some are missing."""
+    """The conditions under which the figures are valid, and the reasons for missing ones."""
     machine, model = found.machine, found.model
     notes = [f"{figure.name}: {figure.note}" for figure in found.figures if figure.measured is None]
     if any(figure.verdict == "undecidable" for figure in found.figures):

@@ -1,4 +1,4 @@
-"""Time to the first token: a rerun with another prompt, which pays only for what is new, against a cold start."""
+"""Time to the first token: a rerun with a changed prompt, which pays only for the new part, against a cold start."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ RERUN = Row(
 ROWS = (RERUN,)
 
 _OTHER = "0 1 2 3"
-"""Shares nothing with a rendered prompt: generating from it empties the cache."""
+"""A text that shares nothing with a rendered prompt: generating from it empties the cache."""
 
 
 def figures(model: Model, plan: Plan) -> list[Figure]:
-    """Pairs of a cold run and its rerun, each pair with other prompts. Raises ModelError."""
+    """Pairs of a cold run and its rerun, each pair with different prompts. Raises ModelError."""
     registry = default_registry()
     orders = [run_request(registry, prompt, "mask", plan.call_tokens) for prompt in documents.PROMPTS]
-    first_token(orders[0], model)  # the grammar and the mask's tokenizer are made once, here
+    first_token(orders[0], model)  # makes the grammar and the mask's tokenizer, once
     cold, rerun = [], []
     for number in range(plan.call_rounds):
         _forget(model)
@@ -43,7 +43,7 @@ def figures(model: Model, plan: Plan) -> list[Figure]:
 
 
 def first_token(request: RunRequest, model: Model) -> float:
-    """Seconds from the request to its first token. Raises ModelError when none comes."""
+    """Seconds from the request to its first token. Raises ModelError if there is none."""
     start = time.perf_counter()
     spent = None
     for event in run(request, model):

@@ -1,4 +1,4 @@
-"""How long the program takes to start: a command that only answers, one that validates, and the window."""
+"""The start time of the program: a command that only answers, a command that validates, and the window."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PATIENCE = 120.0
 class FirstFrame(msgspec.Struct, frozen=True):
     """The output of `python -m glyphscope_benchmarks.first_frame`: seconds since the start of the process.
 
-    `cpu_s` is the CPU time of the window's own process until then.
+    `cpu_s` is the CPU time of the window's process until then.
     """
 
     usable_s: float
@@ -60,14 +60,14 @@ class FirstFrame(msgspec.Struct, frozen=True):
 
 
 class Taken(NamedTuple):
-    """Seconds by the clock, and of CPU time."""
+    """Seconds of wall-clock time and of CPU time."""
 
     wall: float
     cpu: float
 
 
 def figures(plan: Plan) -> list[Figure]:
-    """The starts, alternating; the first of each is not counted. Those of the window are missing without one."""
+    """The alternating starts; the first of each does not count. Without a window, its figures are missing."""
     with tempfile.TemporaryDirectory() as home:
         environment = {**with_benchmarks(os.environ), "QT_QPA_PLATFORM": "offscreen", "GLYPHSCOPE_HOME": home}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program has its bytecode
@@ -101,7 +101,7 @@ def _figure(row: Row, taken: Sequence[Taken], more: dict[str, float]) -> Figure:
 
 
 def _ended(environment: dict[str, str], command: Sequence[str]) -> Taken:
-    """Run a command to its end. Raises GlyphscopeError when it fails."""
+    """Run a command to its end. Raises GlyphscopeError if it fails."""
     before, begun = _childrens_cpu(), time.perf_counter()
     done = subprocess.run(
         command, input=CALL.encode(), env=environment, capture_output=True, timeout=_PATIENCE, check=False
@@ -113,7 +113,7 @@ def _ended(environment: dict[str, str], command: Sequence[str]) -> Taken:
 
 
 def _first_frame(environment: dict[str, str]) -> Taken:
-    """Start the window and close it. Raises GlyphscopeError where there is none."""
+    """Start the window and close it. Raises GlyphscopeError if there is none."""
     if find_spec("PySide6") is None:
         raise GlyphscopeError("PySide6 is not installed")
     command = module_command(FRAME_MODULE, str(time.monotonic()))

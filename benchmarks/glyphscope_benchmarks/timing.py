@@ -1,4 +1,4 @@
-"""Fair clocks: what is compared takes turns, so that whatever else the machine does falls on all alike."""
+"""Fair timing: compared runs alternate, so that other work of the machine affects all of them alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured. More rounds, steadier medians; `call_rounds` evaluate long prompts, and take longest."""
+    """The extent of measurements. More rounds give steadier medians; `call_rounds` use long prompts and are slowest."""
 
     rounds: int
     call_rounds: int
@@ -33,7 +33,7 @@ QUICK = Plan(
 
 
 def interleaved(runs: Mapping[K, Callable[[], T]], rounds: int) -> dict[K, list[T]]:
-    """Each run's results, one for each round. Every other round goes backwards: A B, B A, A B, …"""
+    """The results of each run, one per round. Every other round is reversed: A B, B A, A B, …"""
     results: dict[K, list[T]] = {key: [] for key in runs}
     for number in range(rounds):
         order = list(runs)
@@ -45,9 +45,9 @@ def interleaved(runs: Mapping[K, Callable[[], T]], rounds: int) -> dict[K, list[
 def interleaved_by_prompt(
     runs: Mapping[tuple[str, int], Callable[[], T]], rounds: int
 ) -> dict[tuple[str, int], list[T]]:
-    """`interleaved` runs of several ways, given by way and prompt: all rounds of a prompt before those of the next.
+    """`interleaved` for runs given by method and prompt: all rounds of a prompt are before those of the next.
 
-    So a side that caches a prompt evaluates it once.
+    So a method that caches prompts evaluates each one only once.
     """
     results: dict[tuple[str, int], list[T]] = {}
     for prompt in dict.fromkeys(number for _, number in runs):
@@ -56,12 +56,12 @@ def interleaved_by_prompt(
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """One by the other, round by round: both were disturbed alike."""
+    """The ratio in each round, in which both were disturbed alike."""
     return [one / other for one, other in zip(ours, theirs, strict=True)]
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """How long it takes."""
+    """The duration of `run` in seconds."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
@@ -69,9 +69,9 @@ def seconds(run: Callable[[], object]) -> float:
 
 @dataclass(frozen=True)
 class Stamped:
-    """A generation: when the evaluation of its prompt's last token began, and what arrived since.
+    """A generation: when the evaluation of its prompt's last token began, and the arrivals since.
 
-    Of each arrival the time in seconds and the number of tokens that came with it.
+    Each arrival has its time in seconds and the number of tokens that arrived.
     """
 
     start: float
@@ -88,7 +88,7 @@ class Stamped:
 
     @property
     def after_first(self) -> Stamped:
-        """The generation since its first arrival, whose own tokens no longer count."""
+        """The generation since its first arrival, without the tokens of that arrival."""
         first = self.arrivals[0][0] if self.arrivals else self.start
         return Stamped(first, tuple(arrival for arrival in self.arrivals if arrival[0] > first))
 
@@ -100,11 +100,11 @@ class Stamped:
 
 
 def rates(runs: Sequence[Sequence[Stamped]]) -> list[float]:
-    """Tokens per second of each round over several generations, each given by its rounds."""
+    """Tokens per second in each round over several generations, each given by its rounds."""
     return [rate(generations) for generations in zip(*runs, strict=True)]
 
 
 def rate(generations: Sequence[Stamped]) -> float:
-    """Tokens per second over generations, one after the other."""
+    """Tokens per second over consecutive generations."""
     time_taken = sum(each.seconds for each in generations)
     return sum(each.tokens for each in generations) / time_taken if time_taken else 0.0

@@ -1,4 +1,4 @@
-"""Microseconds a character: our validator, and what others do in its place."""
+"""Microseconds per character: our validator, and alternatives to it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ GROWTH = at_most(1.3)
 _LABELS: dict[Notation, str] = {"glyph": "GLYPH", "json": "JSON"}
 _FED = f"a whole call in {documents.TOKEN}-character tokens, from the first to the final verdict"
 _REPEATED = 50_000
-"""Characters that one timing covers at least: short texts are judged several times over."""
+"""The minimum number of characters per timing: short texts are judged repeatedly."""
 
 Judge = Callable[[str, list[str]], object]
 
 
 def figures(plan: Plan) -> Iterator[Figure]:
-    """Our own long strings with their targets, then the harder texts, then the others."""
+    """Our validator on long strings, with targets, then on harder texts, then the alternatives."""
     short, long, huge = plan.sizes
     registry = default_registry()
     for notation in NOTATIONS:
@@ -75,7 +75,7 @@ def _others(plan: Plan, short: int, long: int) -> Iterator[Figure]:
 
 
 def _costs(runs: dict[str, tuple[Judge, str]], plan: Plan) -> dict[str, list[float]]:
-    """Microseconds a character of each run, in each round."""
+    """Microseconds per character of each run in each round."""
     return interleaved({name: _timed(judge, text) for name, (judge, text) in runs.items()}, plan.rounds)
 
 
@@ -104,7 +104,7 @@ def ours(registry: ToolRegistry, notation: Notation) -> Judge:
 
 
 def glyph_py(_: str, pieces: list[str]) -> None:
-    """Judges with glyph-py's validator."""
+    """Judge with glyph-py's validator."""
     registry = GlyphRegistry()
     registry.add_tool("write_file", {name: {"type": "str", "required": True} for name in ("path", "content")})
     validator = StreamingValidator(registry)
@@ -114,8 +114,8 @@ def glyph_py(_: str, pieces: list[str]) -> None:
 
 
 def jiter(text: str, pieces: list[str]) -> None:
-    """Parses all that came so far again for each piece: what a partial parser without a state does."""
-    from jiter import from_json  # a developers' tool, not a dependency
+    """Parse the whole text so far again for each piece, like a partial parser without state."""
+    from jiter import from_json  # a development tool, not a dependency
 
     data = text.encode()
     for count in range(1, len(pieces) + 1):

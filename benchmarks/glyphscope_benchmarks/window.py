@@ -1,4 +1,4 @@
-"""How long the window's thread is busy at a time while tokens stream in: measured by the window itself, offscreen."""
+"""The busy slices of the window's thread while tokens stream in, measured by the window itself, offscreen."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Slices(msgspec.Struct, frozen=True):
 
 
 def figures(plan: Plan) -> list[Figure]:
-    """Run the window in a separate process, once per round. Raises GlyphscopeError where there is no window."""
+    """Run the window in a separate process, once per round. Raises GlyphscopeError if there is no window."""
     rounds = sorted((_measured() for _ in range(plan.rounds)), key=lambda slices: slices.p99_ms)
     median = rounds[len(rounds) // 2]
     samples = {
