@@ -9,9 +9,10 @@ import pytest
 from markdown_it import MarkdownIt
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenuBar, QWidget
+from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 
 from fake_context import scripted
+from glyphscope.resources import read_page
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import GuideDialog, GuideText
 from glyphscope_gui.help.pages import PAGES, SHORTCUTS, page_text, slug_of
@@ -133,6 +134,21 @@ def test_the_tour_explains_the_settings_on_the_shown_run(open_window, qtbot):
 
 
 @pytest.mark.slow
+def test_every_page_that_the_guide_links_to_is_in_its_list():
+    linked = set(re.findall(r"\]\(([a-z-]+\.md)", read_page("guide.md")))
+    assert linked - {name for name, _title in PAGES} == set()
+
+
+@pytest.mark.slow
+def test_the_palette_shows_whole_names_of_commands_when_it_opens(open_window):
+    palette = open_window(scripted).help.show_palette()
+    QApplication.processEvents()
+    names = [palette.list.topLevelItem(place).text(0) for place in range(palette.list.topLevelItemCount())]
+    widest = max(palette.list.fontMetrics().horizontalAdvance(name) for name in names)
+    assert palette.list.columnWidth(0) > min(widest, palette.list.viewport().width() / 2)
+    palette.reject()
+
+
 def test_the_palette_of_the_window_has_every_action_of_its_menus(open_window):
     window = open_window(scripted)
     palette = window.help.show_palette()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QMenu, QMenuBar, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QHeaderView, QMenu, QMenuBar, QTreeWidget, QTreeWidgetItem, QWidget
 from rapidfuzz import fuzz, process
 
 from glyphscope_gui.shared.labels import named
@@ -82,6 +82,10 @@ class CommandPalette(PlainDialog):
         self.list.setHeaderHidden(True)
         self.list.setRootIsDecorated(False)
         self.list.setUniformRowHeights(True)
+        head = self.list.header()
+        head.setStretchLastSection(False)
+        head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        head.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         vbox(self.field, self.list, parent=self, margins=None, spacing=GAP)
         self.field.textChanged.connect(self._show)
         self.list.itemActivated.connect(self._run)
@@ -108,9 +112,6 @@ class CommandPalette(PlainDialog):
             if not command.action.isEnabled():
                 item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEnabled)
             self.list.addTopLevelItem(item)
-        self.list.resizeColumnToContents(1)
-        width = self.list.viewport().width() or self.width()
-        self.list.setColumnWidth(0, max(width - self.list.columnWidth(1) - GAP, width // 2))
         places = range(self.list.topLevelItemCount())
         items = [self.list.topLevelItem(place) for place in places]
         first = next((item for item in items if item is not None and not item.isDisabled()), None)

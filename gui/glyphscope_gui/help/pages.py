@@ -16,6 +16,7 @@ PAGES = (
     (SHORTCUTS, tr("Keyboard shortcuts")),
     ("glossary.md", tr("Glossary")),
     ("strategies.md", tr("Strategies")),
+    ("sampling.md", tr("Sampling")),
     ("prompts.md", tr("Prompts")),
     ("native-forms.md", tr("Native forms")),
     ("branches.md", tr("Branches")),
@@ -30,6 +31,7 @@ PAGES = (
     ("bundles.md", tr("Bundles")),
     ("settings.md", tr("Settings")),
     ("commands.md", tr("Command line")),
+    ("python.md", tr("Python interface")),
     ("formats.md", tr("File formats")),
     ("events.md", tr("Events")),
 )
