@@ -8,9 +8,10 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QEvent, QObject, QPointF, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QPushButton
 
 from glyphscope.explain.grammar_origins import constraint_words, rule_origin, rules_by_argument
 from glyphscope.grammar.gbnf.cancellation import CheckCancelled
@@ -35,6 +36,7 @@ from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
 from glyphscope_gui.grammar.railroad_items import MOST_ITEMS, RailroadItems, class_words, text_words
 from glyphscope_gui.grammar.railroad_view import RailroadView
+from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
@@ -186,6 +188,29 @@ def test_a_diagram_of_a_builtin_rule_has_its_items(qapp):
     items = RailroadItems()
     items.make(read_gbnf('root ::= "a"').rules[0].body)
     assert items.left_out == 0
+
+
+def test_buttons_of_a_diagram_cover_none_of_it(qapp, qtbot):
+    view = RailroadView()
+    qtbot.addWidget(view)
+    button = QPushButton("Fit")
+    view.set_corner([button])
+    view.resize(220, 120)
+    view.show()
+    view.show_drawing(drawing("root ::= " + " | ".join(f'"call-{number}"' for number in range(9))))
+    top = button.mapTo(view, QPoint(0, 0)).y()
+    assert view.viewport().geometry().bottom() < top < view.height()
+
+
+def test_texts_wrap_beside_a_scroll_bar(qapp, qtbot):
+    texts = GrammarTexts("texts", "Texts")
+    qtbot.addWidget(texts)
+    texts.resize(280, 100)
+    texts.show()
+    for count in (1, 8):
+        texts.show_rows([("", "a text that is wider than there is room")] * count)
+        qtbot.waitUntil(lambda count=count: texts.table.verticalScrollBar().isVisible() is (count > 1))
+    assert texts.table.columnWidth(1) == texts.table.viewport().width()
 
 
 def test_a_diagram_zooms_and_is_saved(qapp, qtbot, tmp_path):

@@ -115,7 +115,7 @@ class RailroadView(QScrollArea):
         self._fit()
 
     def set_corner(self, parts: Sequence[QWidget]) -> None:
-        """Put these buttons over the drawing, at the lower right."""
+        """Put these buttons below the drawing, at the right."""
         self._corner = named(QFrame(self), "railroadCorner")
         hbox(*parts, parent=self._corner, margins=(4, 2), spacing=2)
         self._place_corner()
@@ -257,8 +257,9 @@ class RailroadView(QScrollArea):
     def _place_corner(self) -> None:
         if self._corner is not None:
             self._corner.adjustSize()
+            self.setViewportMargins(0, 0, 0, self._corner.height())
             room = self.viewport().geometry()
-            self._corner.move(room.right() - self._corner.width(), room.bottom() - self._corner.height())
+            self._corner.move(room.right() - self._corner.width(), room.bottom() + 1)
             self._corner.raise_()
 
     def _usual(self) -> float:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QMenu, QWidget
 from glyphscope_gui.shared.cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.labels import PlainLabel, named, show_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, vbox
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import TableModel
@@ -32,7 +32,33 @@ class _Rows(TableModel[tuple[str, str]]):
         return "" if column else "text-muted"
 
 
-class GrammarTexts(FollowsSize, QWidget):
+class _TextTable(PlainTable):
+    """Rows as high as their wrapped texts, which are as wide as there is room, also beside a scroll bar."""
+
+    def __init__(self, model: _Rows, parent: QWidget) -> None:
+        super().__init__(model, stretch=1, parent=parent)
+        self._texts = model
+        self.setWordWrap(True)
+        self.horizontalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setItemDelegateForColumn(0, WordsDelegate(self))
+        self.setItemDelegateForColumn(1, TextDelegate(self))
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        model.modelReset.connect(self._fit)
+
+    def _fit(self) -> None:
+        labels = [label for label, _ in self._texts.rows]
+        widest = max((self.fontMetrics().horizontalAdvance(label) for label in labels), default=0)
+        self.setColumnHidden(0, not widest)
+        first = widest + 18 if widest else 0
+        self.setColumnWidth(0, first)
+        self.setColumnWidth(1, max(self.viewport().width() - first, 60))
+        for row in range(self._texts.rowCount()):
+            self.resizeRowToContents(row)
+        self.updateGeometry()
+
+
+class GrammarTexts(QWidget):
     """Texts with a word before each, or a sentence where there are none.
 
     `stepRequested` carries a text that was chosen, `exampleRequested` one to keep and whether it must match.
@@ -44,15 +70,8 @@ class GrammarTexts(FollowsSize, QWidget):
     def __init__(self, name: str, accessible: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.model = _Rows()
-        self.table = PlainTable(self.model, stretch=1, parent=self)
+        self.table = named(_TextTable(self.model, self), name, accessible)
         self.model.setParent(self.table)
-        named(self.table, name, accessible)
-        self.table.setWordWrap(True)
-        self.table.horizontalHeader().hide()
-        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.table.setItemDelegateForColumn(0, WordsDelegate(self.table))
-        self.table.setItemDelegateForColumn(1, TextDelegate(self.table))
-        self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.words = PlainLabel(self, role="hint", wordWrap=True)
         self.words.setContentsMargins(8, 4, 8, 4)
         column = vbox(self.words, (self.table, 1), parent=self, spacing=4)
@@ -67,7 +86,7 @@ class GrammarTexts(FollowsSize, QWidget):
         self.model.show_rows(list(rows))
         show_words(self.words, words)
         self.table.setVisible(bool(rows))
-        self._fit()
+        self.updateGeometry()
 
     def sizeHint(self) -> QSize:
         rows = sum(self.table.rowHeight(row) for row in range(self.model.rowCount()))
@@ -89,14 +108,3 @@ class GrammarTexts(FollowsSize, QWidget):
 
     def _chosen(self, index: QModelIndex) -> None:
         self.stepRequested.emit(self.model.rows[index.row()][1])
-
-    def _fit(self) -> None:
-        labels = [label for label, _ in self.model.rows]
-        widest = max((self.fontMetrics().horizontalAdvance(label) for label in labels), default=0)
-        self.table.setColumnHidden(0, not widest)
-        first = widest + 18 if widest else 0
-        self.table.setColumnWidth(0, first)
-        self.table.setColumnWidth(1, max(self.table.viewport().width() - first, 60))
-        for row in range(self.model.rowCount()):
-            self.table.resizeRowToContents(row)
-        self.updateGeometry()
