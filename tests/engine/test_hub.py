@@ -459,7 +459,8 @@ def test_offline_settings_are_respected(processes, monkeypatch, name):
 def test_without_a_network_the_error_has_a_hint(monkeypatch):
     hub_in_thread(monkeypatch, "http://127.0.0.1:9")
     error = refused(look)
-    assert "cannot be reached" in error.message and "--folder" in error.hint and "HF_ENDPOINT" in error.hint
+    assert "cannot be reached: Connection refused" in error.message, "without the number of the error"
+    assert "--folder" in error.hint and "HF_ENDPOINT" in error.hint
 
 
 @pytest.mark.parametrize("address", ["nonsense", "ftp://x", "http://["])

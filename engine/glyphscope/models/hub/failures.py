@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Mapping
 
 import httpx2
@@ -23,7 +24,7 @@ OFFLINE_HINT = "A .gguf file that is copied into a folder is found too: glyphsco
 def failed(error: Exception, where: str = "", token: str = "") -> RequestFailed:
     """Any exception of a request or a download as a GlyphscopeError, and whether a retry (`again`) may succeed."""
     network = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
-    words = excerpt(without(token, str(error))) or type(error).__name__
+    words = re.sub(r"\[Errno -?\d+\] ", "", excerpt(without(token, str(error)))) or type(error).__name__
     again = False
     match error:
         case GlyphscopeError():
