@@ -171,7 +171,7 @@ def test_everything_that_is_not_imported_is_listed_with_its_place(tmp_path):
         tmp_path,
         """
         - vars: {city: Bern}
-          options: {transform: output.trim()}
+          options: {rubricPrompt: hi}
           assert:
             - {type: is-json}
             - {type: cost, threshold: 0.1}
@@ -196,7 +196,7 @@ def test_everything_that_is_not_imported_is_listed_with_its_place(tmp_path):
         "/providers": "Models and their settings are chosen for each evaluation.",
         "/sharing": "A suite has no place for sharing.",
         "/prompts/1": "prompt.py is not a text: prompts that code makes are not imported.",
-        "/tests/0/options": "A suite has no place for options.",
+        "/tests/0/options/rubricPrompt": "A suite has no place for rubricPrompt.",
         "/tests/0/assert/0": "There is no assertion of a suite like is-json.",
         "/tests/0/assert/1": "cost is not a check of the answer.",
         "/tests/0/assert/2": "JavaScript is not run: output.length < 100",
@@ -219,7 +219,43 @@ def test_everything_that_is_not_imported_is_listed_with_its_place(tmp_path):
         "/tests/5/assert": "No assertion is imported, so every answer is right.",
     }
     assert [each.id for each in imported.suite.scenarios] == ["test-1-prompt-2", "test-6-prompt-2"]
-    assert "Not imported: /tests/0/options: A suite has no place for options." in imported.suite.notes
+    assert (
+        "Not imported: /tests/0/options/rubricPrompt: A suite has no place for rubricPrompt."
+        in imported.suite.notes
+    )
+
+
+def test_a_transform_of_the_answer_changes_what_the_assertions_are_about(tmp_path):
+    imported = promptfoo(
+        tmp_path,
+        """
+        - vars: {city: Bern}
+          options: {transform: 'output[0].function.name'}
+          assert:
+            - {type: equals, value: weather}
+            - {type: contains, value: ern, transform: 'JSON.parse(output[0].function.arguments).city'}
+            - {type: llm-rubric, value: good}
+        - vars: {city: Bern}
+          options: {transform: 'output.trim()'}
+          assert: [{type: equals, value: weather}]
+        """,
+    )
+    transformed, bare = imported.suite.scenarios
+    assert transformed.expect.paths == (
+        PathCheck(path="$.calls[0].tool", equals="weather"),
+        PathCheck(path='$.calls[0].arguments["city"]', pattern="ern"),
+    )
+    assert bare.expect.paths == ()
+    reasons = skipped(imported)
+    assert reasons["/tests/0/assert/2"] == "A transform of llm-rubric is not expressible in a suite."
+    assert reasons["/tests/1/assert/0"] == "JavaScript is not run: output.trim()"
+
+
+def test_checks_of_calls_are_not_imported_without_tools(tmp_path):
+    test = {"type": "javascript", "value": "output[0].name === 'weather'"}
+    scenario, left_out = asserted(tmp_path, test, {"type": "contains", "value": "x"}, tools=False)
+    assert left_out == {"/tests/0/assert/0": "The file has no tools: name them with --registry."}
+    assert len(scenario.expect.paths) == 1
 
 
 def test_tests_come_from_tables_and_files_next_to_the_configuration(tmp_path):

@@ -35,7 +35,7 @@ from glyphscope.text.shorten import shorten
 
 _FILE = "file://"
 _IMPORTED = frozenset({"prompts", "tests", "providers", "targets", "description", "defaultTest", "$schema"})
-_OF_TESTS = frozenset({"description", "vars", "assert", "metadata"})
+_OF_TESTS = frozenset({"description", "vars", "assert", "metadata", "options"})
 _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_$][\w$]*(?:\.[\w$]+)*)\s*-?\}\}")
 _CODE = re.compile(r"\{\{|\{%|\{#")
 _MOST_COMBINATIONS = 1_000
@@ -91,8 +91,7 @@ class _Configuration:
         prompts = list(self._prompts())
         default = self._default()
         for place, name, test in self._tests():
-            for member in sorted(test.keys() - _OF_TESTS):
-                self._made.skip(f"{place}/{member}", f"A suite has no place for {member}.")
+            self._skip_members(place, test)
             described = test.get("description")
             self._add(place, described if isinstance(described, str) else name, test, default, prompts)
         about = self._document.get("description")
@@ -134,9 +133,17 @@ class _Configuration:
         except (NotReadable, SuiteError) as reason:
             self._made.skip("/defaultTest", str(reason))
             return {}
-        for name in sorted(default.keys() - _OF_TESTS):
-            self._made.skip(f"/defaultTest/{name}", f"A suite has no place for {name}.")
+        self._skip_members("/defaultTest", default)
         return default
+
+    def _skip_members(self, place: str, test: dict[str, Any]) -> None:
+        """List the members of a test that are not imported."""
+        for name in sorted(test.keys() - _OF_TESTS):
+            self._made.skip(f"{place}/{name}", f"A suite has no place for {name}.")
+        options = test.get("options")
+        for name in sorted(options) if isinstance(options, dict) else ():
+            if name != "transform":
+                self._made.skip(f"{place}/options/{name}", f"A suite has no place for {name}.")
 
     def _tests(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """The tests with their places and names; tests in other files in their order."""
@@ -192,7 +199,7 @@ class _Configuration:
         quiet: bool,
     ) -> Any:
         """The expectations of a test's assertions, and of the default ones; the others are listed unless `quiet`."""
-        found = Found(self._made.tools.names)
+        found = Found(self._made.tools.names, transform=_transform(test) or _transform(default))
         read = 0
         for within, assertions in (("/defaultTest", default.get("assert")), (place, test.get("assert"))):
             listed = (
@@ -242,6 +249,9 @@ class _Configuration:
             given = self._document.get(kind, [])
             for index, provider in enumerate(given if isinstance(given, list) else [given]):
                 config = provider.get("config") if isinstance(provider, dict) else None
+                if isinstance(provider, dict) and "transform" in provider:
+                    place = to_pointer((kind, index, "transform"))
+                    self._early.append((place, "A provider's transform of all answers is not imported."))
                 for name in ("tools", "functions"):
                     if isinstance(config, dict) and name in config:
                         self._read_tools(config[name], to_pointer((kind, index, "config", name)), tools)
@@ -317,6 +327,12 @@ def _of_cell(text: str) -> dict[str, Any]:
     if colon and re.fullmatch(r"[a-z][a-z0-9-]*", kind.strip()):
         return {"type": kind.strip(), "value": value.strip()}
     return {"type": "equals", "value": text}
+
+
+def _transform(test: dict[str, Any]) -> Any:
+    """The transform of the answer before all assertions of a test; None without one."""
+    options = test.get("options")
+    return options.get("transform") if isinstance(options, dict) else None
 
 
 def _object(value: Any) -> dict[str, Any]:

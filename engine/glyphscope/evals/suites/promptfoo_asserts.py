@@ -18,8 +18,14 @@ from glyphscope.registry.patterns import bad_pattern
 from glyphscope.text.shorten import shorten
 
 ANSWER = "$.answer"
+_NO_TOOLS = "The file has no tools: name them with --registry."
 _FACTS = frozenset({"type", "value", "description"})
 """The members of an assertion that are imported; `transform` and `threshold` are for some types."""
+_OF_TEXTS = frozenset({
+    "equals", "contains", "icontains", "contains-any", "icontains-any", "contains-all", "icontains-all",
+    "starts-with", "ends-with", "regex",
+})  # fmt: skip
+"""Types that compare the answer, or the part of a call that a transform reads from it."""
 _NOT_OF_THE_ANSWER = frozenset(
     {
         "cost",
@@ -46,7 +52,8 @@ _COMPARED = re.compile(
 class Found:
     """The expectations of a test's assertions so far.
 
-    `any_call`: a valid call of any tool is required; `only`: no other calls than these are allowed.
+    `transform` is that of the test, for assertions without another; `path` is the place in the result that the present
+    assertion is about. `any_call`: a valid call of any tool is required; `only`: no other calls than these are allowed.
     """
 
     tools: Sequence[str]
@@ -54,6 +61,8 @@ class Found:
     forbidden: list[str] = field(default_factory=list)
     paths: list[PathCheck] = field(default_factory=list)
     rubrics: list[JudgeCheck] = field(default_factory=list)
+    transform: Any = None
+    path: str = ANSWER
     any_call: bool = False
     only: bool = False
     ordered: bool = False
@@ -81,7 +90,11 @@ class Found:
             raise NotReadable(f"{kind} is not a check of the answer.")
         if base not in _READERS:
             raise NotReadable(f"There is no assertion of a suite like {kind}.")
-        used = _READERS[base](self, assertion, negated) or frozenset()
+        transform = assertion.get("transform", self.transform)
+        if transform is not None and base not in _OF_TEXTS:
+            raise NotReadable(f"A transform of {kind} is not expressible in a suite.")
+        self.path = ANSWER if transform is None else self.part(transform)
+        used = {*(_READERS[base](self, assertion, negated) or ()), "transform"}
         return sorted(assertion.keys() - _FACTS - used)
 
     def call(self, name: str, **members: Any) -> None:
@@ -98,28 +111,34 @@ class Found:
         if reason := bad_pattern(pattern):
             raise NotReadable(reason)
         whole = rf"^(?![\s\S]*(?:{pattern}))[\s\S]*$" if negated else pattern
-        self.paths.append(PathCheck(path=ANSWER, pattern=whole))
+        self.paths.append(PathCheck(path=self.path, pattern=whole))
+
+    def part(self, code: Any) -> str:
+        """The JSONPath of a part of a call that JavaScript reads from the answer. Raises NotReadable."""
+        text = code.strip() if isinstance(code, str) else ""
+        name, argument = _NAME.fullmatch(text), _ARGUMENT.fullmatch(text)
+        if (name or argument) and not self.tools:
+            raise NotReadable(_NO_TOOLS)
+        if name is not None:
+            return f"$.calls[{name['index'] or 0}].tool"
+        if argument is not None:
+            member = argument["member"] or argument["quoted"][1:-1]
+            return f"$.calls[{argument['index'] or 0}].arguments[{json.dumps(member)}]"
+        raise NotReadable(f"JavaScript is not run: {shorten(' '.join(text.split()), 60)}")
 
 
 # -- the types of assertions: each returns the further members that it read ----------------------------------------
 
 
-def _equals(found: Found, assertion: dict[str, Any], negated: bool) -> frozenset[str]:
+def _equals(found: Found, assertion: dict[str, Any], negated: bool) -> None:
     value = assertion.get("value")
-    if "transform" in assertion:
-        path = _path_of(assertion["transform"])
-        if negated:
-            raise NotReadable("not-equals of a part of a call is not expressible in a suite.")
-        found.paths.append(PathCheck(path=path, equals=value))
-        return frozenset({"transform"})
     if isinstance(value, list | dict):
         raise NotReadable("equals with an object compares the answer's JSON, which depends on the provider.")
-    text = _text(value)
     if negated:
-        found.text(rf"^(?:{re.escape(text)})$", negated=True)
+        found.text(rf"^(?:{re.escape(_text(value))})$", negated=True)
     else:
-        found.paths.append(PathCheck(path=ANSWER, equals=text))
-    return frozenset()
+        of_a_call = found.path != ANSWER
+        found.paths.append(PathCheck(path=found.path, equals=value if of_a_call else _text(value)))
 
 
 def _texts(
@@ -156,7 +175,7 @@ def _regex(found: Found, assertion: dict[str, Any], negated: bool) -> None:
 
 def _valid_call(found: Found, assertion: dict[str, Any], negated: bool) -> None:
     if not found.tools:
-        raise NotReadable("The file has no tools.")
+        raise NotReadable(_NO_TOOLS)
     if negated:
         raise NotReadable("A suite cannot require an invalid call.")
     found.any_call = True
@@ -229,7 +248,7 @@ def _script(found: Found, assertion: dict[str, Any], negated: bool) -> None:
             raise NotReadable(f"JavaScript is not run: {shorten(' '.join(value.split()), 60)}")
         right = compared["right"]
         literal = right[1:-1] if right[0] in "'\"" else json.loads(right)
-        paths.append(PathCheck(path=_path_of(compared["left"]), equals=literal))
+        paths.append(PathCheck(path=found.part(compared["left"]), equals=literal))
     found.paths += paths
 
 
@@ -254,17 +273,6 @@ _READERS: dict[str, Callable[[Found, dict[str, Any], bool], frozenset[str] | Non
     "llm-rubric": _rubric,
     "javascript": _script,
 }
-
-
-def _path_of(code: Any) -> str:
-    """The JSONPath of a part of a call that JavaScript reads from the answer. Raises NotReadable."""
-    text = code.strip() if isinstance(code, str) else ""
-    if (name := _NAME.fullmatch(text)) is not None:
-        return f"$.calls[{name['index'] or 0}].tool"
-    if (argument := _ARGUMENT.fullmatch(text)) is not None:
-        member = argument["member"] or argument["quoted"][1:-1]
-        return f"$.calls[{argument['index'] or 0}].arguments[{json.dumps(member)}]"
-    raise NotReadable(f"JavaScript is not run: {shorten(' '.join(text.split()), 60)}")
 
 
 def _names(found: Found, names: Any) -> list[str]:
