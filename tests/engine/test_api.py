@@ -217,3 +217,14 @@ def test_the_examples_of_the_documentation_run(
     words = capsys.readouterr().out
     assert words.startswith("weather {'city': ") and "'sky': 'clear'" in words
     assert "False [('CONSTRAINT_MAX', " in words and (tmp_path / "run.html").is_file()
+
+
+def test_a_wait_shows_a_bar_with_the_stage_and_its_tokens_on_request(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glyphscope.api.bars.DELAY", 0.0)
+    with open_model(f"scripted:{CALL}") as model:
+        model.run("AI news?", "default").wait()
+        assert capsys.readouterr().err == "", "stderr is not a terminal"
+        model.run("AI news?", "default").wait(progress=True)
+    assert re.search(r"\d+ tokens", capsys.readouterr().err)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from glyphscope import Evaluation, GlyphscopeError, assert_tool_call, evaluate, open_model
+from glyphscope.api.bars import progress_bar
 from glyphscope.errors import ModelError, SuiteError
 from glyphscope.evals.running.progress import SampleDone
 
@@ -128,3 +129,39 @@ def test_a_run_is_recorded_with_a_model_and_replayed_without_one(pytester: pytes
     changed = outcomes(pytester)
     changed.assert_outcomes(failed=1)
     changed.stdout.fnmatch_lines(["*not the recorded one*: prompt.*"])
+
+
+@pytest.mark.parametrize("installed", [("tqdm",), ()])
+def test_an_evaluation_shows_a_bar_of_tqdm_or_rich_on_request(
+    installed: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("glyphscope.api.bars.DELAY", 0.0)
+    monkeypatch.setattr("glyphscope.api.bars.INTERVAL", 0.0)
+    monkeypatch.setattr("glyphscope.api.bars.find_spec", lambda name: name in installed or None)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes stderr for a terminal
+    monkeypatch.setenv("COLUMNS", "200")
+    evaluate("starter", GLYPH, out=tmp_path, first=4, constraints=["off"], progress=True)
+    shown = capsys.readouterr().err
+    assert "4/4" in shown and "1/4 ok" in shown
+    evaluate("starter", GLYPH, out=tmp_path, first=1, constraints=["off"])
+    assert capsys.readouterr().err == "", "stderr is not a terminal"
+
+
+def test_a_bar_appears_in_a_notebook_only_with_tqdm(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr("glyphscope.api.bars.DELAY", 0.0)
+    monkeypatch.setattr("glyphscope.api.bars.INTERVAL", 0.0)
+    for installed, bars in ((("tqdm",), True), ((), False)):
+        monkeypatch.setattr(
+            "glyphscope.api.bars.find_spec", lambda name, found=installed: name in found or None
+        )
+        with progress_bar(None, "samples") as show:
+            show(1, 2, "one")
+            show(2, 2, "two")
+        assert ("2/2" in capsys.readouterr().err) is bars

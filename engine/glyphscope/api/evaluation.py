@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 
 import msgspec
 
+from glyphscope.api.bars import progress_bar
 from glyphscope.api.runs import Run, read_run
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
@@ -25,6 +26,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import arm_labels, rate_words
 from glyphscope.evals.running import evaluate as running
 from glyphscope.evals.running.progress import ModelMissing, Progress
+from glyphscope.evals.running.progress_words import ProgressWords
 from glyphscope.events import (
     DEFAULT_LOAD,
     ArgumentOrder,
@@ -141,15 +143,15 @@ def evaluate(
     out: str | Path = "eval-results",
     options: LoadOptions = DEFAULT_LOAD,
     resume: bool = False,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: bool | Callable[[Progress], None] | None = None,
     **axes: Unpack[Axes],
 ) -> Evaluation:
     """Run suites (names of bundled ones, or files) with every combination of the axes, and save a result below `out`.
 
-    `resume` continues the newest result of the same settings, if there is one. `progress` is called with each report
-    (`SampleDone` has a sample). Interrupting it keeps the samples so far. A model that cannot be opened is left out,
-    with a warning. Raises SuiteError, ModelError if no model can be opened, StorageError, GlyphscopeError for an
-    invalid setting, and TypeError for an unknown one.
+    `resume` continues the newest result of the same settings, if there is one. `progress` shows a bar on stderr (None:
+    in terminals and notebooks), or is called with each report (`SampleDone` has a sample). Interrupting it keeps the
+    samples so far. A model that cannot be opened is left out, with a warning. Raises SuiteError, ModelError where no
+    model can be opened, StorageError, GlyphscopeError for an invalid setting, and TypeError for an unknown one.
     """
     if unknown := sorted(set(axes) - set(Axes.__annotations__)):
         raise TypeError(f"evaluate() has no setting {unknown[0]!r}")
@@ -168,12 +170,17 @@ def evaluate(
         ),
     )
     missing: dict[str, str] = {}
-    with closing(reports):
+    words = ProgressWords()
+    bar = progress_bar(False if callable(progress) else progress, "samples")
+    with closing(reports), bar as show:
         for report in reports:
             folder = getattr(report, "folder", folder)
             if isinstance(report, ModelMissing):
                 missing[report.name] = report.why
-            progress(report)
+            words.add(report)
+            show(words.done, words.total, f"{words.now}, {words.left}" if words.left else words.now)
+            if callable(progress):
+                progress(report)
     if len(missing) == len(matrix.models):
         raise ModelError(next(iter(missing.values())), where=next(iter(missing)))
     for name, why in missing.items():

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from pathlib import Path
 from typing import Any
 
+from glyphscope.api.bars import progress_bar
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, ToolResult, Violation
 from glyphscope.runs import CallState, RunState, StageState, reduce_event
@@ -18,6 +19,7 @@ from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.sessions.exports.spans import run_spans, send_spans
 from glyphscope.sessions.files import atomic_write
 from glyphscope.sessions.records import encode_record
+from glyphscope.visible import visible
 
 _HEIGHT = 640
 """Pixels of a run's page in a notebook."""
@@ -51,12 +53,27 @@ class Run:
         async def waited() -> Run:
             while await self._advance_async():
                 pass
-            return self.wait()
+            return self._ended()
 
         return waited().__await__()
 
-    def wait(self) -> Run:
-        """Run to the end. Raises GlyphscopeError for a run that failed."""
+    def wait(self, *, progress: bool | None = None) -> Run:
+        """Run to the end. Raises GlyphscopeError for a run that failed.
+
+        `progress` shows a bar on stderr; None shows it in terminals and notebooks, for runs of half a second and more.
+        """
+        with progress_bar(progress, "tokens") as show:
+            while self._advance():
+                stage = self._state.present
+                evaluated = stage.evaluated
+                words = stage.title or stage.name
+                if not stage.tokens and evaluated is not None and evaluated.total:
+                    words += f": prompt {evaluated.done:,}/{evaluated.total:,}"
+                show(sum(len(each.tokens) for each in self._state.stages), None, visible(words))
+        return self._ended()
+
+    def _ended(self) -> Run:
+        """Itself at its end. Raises GlyphscopeError for a run that failed."""
         while self._advance():
             pass
         if (failed := self._state.failed) is not None:
@@ -72,7 +89,7 @@ class Run:
     @property
     def events(self) -> tuple[AnyEvent, ...]:
         """All events."""
-        return tuple(self.wait()._events)
+        return tuple(self._ended()._events)
 
     @property
     def state(self) -> RunState:
@@ -82,7 +99,7 @@ class Run:
     @property
     def outcome(self) -> Outcome:
         """`valid`, `invalid`, `aborted` at a violation, or `cancelled`."""
-        return self.wait()._state.outcome
+        return self._ended()._state.outcome
 
     @property
     def valid(self) -> bool:
@@ -91,7 +108,7 @@ class Run:
     @property
     def calls(self) -> tuple[CallState, ...]:
         """The calls of the last answer, valid or not, with their fields and violations."""
-        stage = self.wait()._last
+        stage = self._ended()._last
         return tuple(stage.written.values()) if stage is not None else ()
 
     @property
@@ -109,12 +126,12 @@ class Run:
     @property
     def violations(self) -> tuple[Violation, ...]:
         """The violations of all answers, each with its character and code."""
-        return tuple(each for stage in self.wait()._state.stages for each in stage.violations)
+        return tuple(each for stage in self._ended()._state.stages for each in stage.violations)
 
     @property
     def text(self) -> str:
         """The last answer as the model wrote it."""
-        stage = self.wait()._last
+        stage = self._ended()._last
         return stage.text if stage is not None else ""
 
     @property
@@ -166,7 +183,7 @@ class Run:
 
     @property
     def _call(self) -> CallReady | None:
-        state = self.wait()._state
+        state = self._ended()._state
         return next((call for stage in reversed(state.stages) for call in reversed(stage.calls)), None)
 
     def _advance(self) -> bool:

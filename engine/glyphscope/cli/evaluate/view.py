@@ -8,19 +8,10 @@ from rich.text import Text
 
 from glyphscope.cli.output import diagnostics
 from glyphscope.evals.matrix.plan import Plan
-from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.words import sample_words
-from glyphscope.evals.running.progress import (
-    Begun,
-    Ended,
-    ModelMissing,
-    ModelOpened,
-    SampleBegun,
-    SampleDone,
-    SampleGrew,
-)
+from glyphscope.evals.running.progress import Begun, ModelMissing, SampleDone
 from glyphscope.evals.running.progress import Progress as ProgressEvent
-from glyphscope.text.figures import estimate, pluralize
+from glyphscope.evals.running.progress_words import ProgressWords
+from glyphscope.text.figures import pluralize
 from glyphscope.visible import visible
 
 
@@ -41,9 +32,7 @@ class ProgressView:
             disable=quiet or not self._out.is_terminal,
         )
         self._task: TaskID | None = None
-        self._manifest = Manifest()
-        self._now: dict[str, str] = {}
-        self._ok = self._done = 0
+        self._words = ProgressWords()
 
     def __enter__(self) -> ProgressView:
         self._bar.start()
@@ -53,42 +42,27 @@ class ProgressView:
         self._bar.stop()
 
     def show(self, event: ProgressEvent) -> None:
+        words = self._words
+        words.add(event)
         match event:
             case Begun(folder=folder, manifest=manifest, done=done):
-                self._manifest = manifest
                 there = f", {done:,} of them already done" if done else ""
                 self._say(
                     f"{pluralize(manifest.planned, 'sample')}{there}: {pluralize(len(manifest.arms), 'arm')}, "
                     f"{pluralize(sum(suite.scenarios for suite in manifest.suites), 'scenario')}, "
                     f"{pluralize(manifest.trials, 'trial')}. Into {folder}"
                 )
-                self._task = self._bar.add_task("beginning", total=manifest.planned, completed=done, left="")
-            case ModelOpened(name=name):
-                self._update(description=visible(f"{name} is open"))
+                self._task = self._bar.add_task(words.now, total=words.total, completed=done, left="")
             case ModelMissing(name=name, why=why):
                 self._say(f"{name} was skipped: {why}", "bold red")
-            case SampleBegun(id, arm, suite, scenario, trial):
-                self._now[id] = words = sample_words(self._manifest, arm, suite, scenario, trial)
-                self._update(description=visible(f"{words}: reading the prompt"))
-            case SampleGrew(id=id, tokens=tokens, judge=judge):
-                name = self._now.get(id, id) + (f", judge {judge}" if judge else "")
-                grown = pluralize(tokens, "token") if tokens else "reading the prompt"
-                self._update(description=visible(f"{name}: {grown}"))
-            case SampleDone(sample=sample, done=done, left=left):
-                self._done += 1
-                name = self._now.pop(sample.id, sample.id)
-                self._ok += sample.ok
-                self._update(completed=done, left=f"{self._ok}/{self._done} ok, about {estimate(left)} left")
-                if not self._out.is_terminal:
-                    mark = "✓" if sample.ok else "✗"
-                    why = f" {sample.failures[0].reason}" if sample.failures else ""
-                    self._say(f"{mark} {done}/{self._plan.cost.samples} {name}{why}")
-            case Ended():
+            case SampleDone(sample=sample, done=done) if not self._out.is_terminal:
+                mark = "✓" if sample.ok else "✗"
+                why = f" {sample.failures[0].reason}" if sample.failures else ""
+                self._say(f"{mark} {done}/{self._plan.cost.samples} {words.name}{why}")
+            case _:
                 pass
-
-    def _update(self, **more: object) -> None:
         if self._task is not None:
-            self._bar.update(self._task, **more)  # type: ignore[arg-type]
+            self._bar.update(self._task, completed=words.done, description=words.now, left=words.left)
 
     def _say(self, text: str, style: str = "") -> None:
         if not self._quiet:
