@@ -65,6 +65,15 @@ def suite(tmp_path):
     return path
 
 
+def test_nothing_is_reported_as_missing_while_the_suites_are_read(open_page, qtbot):
+    page = open_page(PageId.EVALUATE)
+    setup = page.view.setup
+    page._ask_price()
+    assert not setup.problem.text() and "Loading the suites" in setup.cost.text()
+    ended(qtbot, page)
+    qtbot.waitUntil(lambda: "samples" in setup.cost.text())
+
+
 def test_a_page_that_is_left_while_it_is_made_is_made_once(open_page, qtbot):
     page = open_page(PageId.EVALUATE)
     navigator = page.context.navigator

@@ -234,6 +234,9 @@ class EvaluatePresenter(Page):
         self._price_timer.start()
 
     def _ask_price(self) -> None:
+        if not self.view.suites_model.rowCount():
+            self.view.setup.show_cost(tr("Loading the suites…"), "")
+            return
         matrix = self.view.setup.matrix()
         problem = _nothing_ticked(matrix)
         if problem:

@@ -20,9 +20,9 @@ from glyphscope_gui.evaluate.reading import EvalReading
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
 from glyphscope_gui.evaluate.scenarios import ScenarioRow
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import link, named, push_button, show_words, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 
@@ -45,7 +45,7 @@ class SuiteEditor(PlainDialog):
         self._background = Background(self)
         self.name_edit = named(LineEdit(suite.name, self), "suiteName", tr("Name of the suite"))
         self.name_edit.setEnabled(path is None)
-        self.judge_edit = LineEdit(suite.judge, self, placeholderText=tr("Judge model (for rubrics)"))
+        self.judge_edit = LineEdit(suite.judge, self, placeholderText=tr("A model, for rubrics"))
         self.judge_edit.setObjectName("suiteJudge")
         self.judge_edit.setAccessibleName(tr("Judge model"))
         self.judge_edit.setToolTip(
@@ -202,7 +202,11 @@ class SuiteEditor(PlainDialog):
 
     def _lay_out(self) -> None:
         row = hbox(self.add, self.copy, self.remove, STRETCH)
-        left = vbox(self.name_edit, self.judge_edit, (self.list, 1), row, spacing=8)
+        names = grid_layout(spacing=(10, 8), stretch=1)
+        for place, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Judge"), self.judge_edit))):
+            names.addWidget(PlainLabel(words, self, "muted"), place, 0)
+            names.addWidget(edit, place, 1)
+        left = vbox(names, (self.list, 1), row, spacing=8)
         scrolled = QScrollArea(self, widgetResizable=True)
         scrolled.setFrameShape(QScrollArea.Shape.NoFrame)
         scrolled.setWidget(self.form)
