@@ -21,15 +21,15 @@ from glyphscope_gui.shell.gc_scheduler import Collector
 from glyphscope_gui.theme import ThemeManager
 
 SWITCH_SECONDS = 0.0001
-"""The longest time that another thread's Python code delays the window; the default, 5 ms, is a third of a frame."""
+"""Seconds that another thread's Python code may delay the window, at most; the default, 5 ms, is a third of a frame."""
 _SIGNALS_MS = 300
-"""How often Python gets a look at Ctrl+C while Qt waits for events."""
+"""The interval at which Python checks for Ctrl+C while Qt waits for events."""
 
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Open the window; `arguments` may name a file: a project, run, grammar or model. Returns the exit code."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    compilers.start()  # beside the window, which would wait for it at its first pattern
+    compilers.start()  # in the background; otherwise the window would wait for it at its first pattern
     app = QApplication.instance() or QApplication(["glyphscope"])
     assert isinstance(app, QApplication)
     app.setApplicationName("Glyphscope")
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     undo_hooks = install_excepthooks(reporter)
     log.watch_native()
     services = make_services(home, app)
-    prepare_model(services.project.model)  # beside the window, which opens it once it is shown
+    prepare_model(services.project.model)  # in the background; the window opens the model once it is shown
     settings = services.settings.value
     themes = ThemeManager(app, settings.theme, settings.font_size, app, code_font=settings.code_font)
     window = Window(services, themes)
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def _let_python_see_signals(app: QApplication, window: Window) -> QTimer:
-    """Ctrl+C in the terminal and a polite kill close the window as its own button does, and keep unsaved edits."""
+    """Close the window on Ctrl+C in the terminal and on SIGTERM as its close button does, keeping unsaved edits."""
 
     def close(*_: object) -> None:
         window.services.project.keep_unsaved()

@@ -1,5 +1,5 @@
-"""The interface between the application and its pages: `AppContext` is all that a page gets, `Page` all that the window
-knows of one. A test makes a page with fakes, without the window (tests/support/fake_context.py).
+"""The interface between the application and its pages: a page gets only an `AppContext`, and the window knows a page
+only as a `Page`. A test makes a page with fakes, without the window (tests/support/fake_context.py).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Place: TypeAlias = FilePlace | RulePlace | PromptsPlace
 
 
 class Navigator(Protocol):
-    """Switches pages. Signals: `leaving` with the PageId that is still shown, then `shown` with that of the next."""
+    """Switches pages. `leaving` carries the PageId of the page that is still shown, then `shown` that of the next."""
 
     leaving: SignalInstance
     shown: SignalInstance
@@ -71,7 +71,7 @@ class Navigator(Protocol):
 
 
 class Panels(Protocol):
-    """The panels beside the pages. `argumentSelected` carries a tool's name and an argument's, or None."""
+    """The panels beside the pages. `argumentSelected` carries the names of a tool and of an argument, or None."""
 
     argumentSelected: SignalInstance
 
@@ -82,7 +82,7 @@ class Panels(Protocol):
         """Select an argument, or a whole tool, in its editor; `focus` moves the keyboard focus there."""
 
     def reveal_rendered_prompt(self) -> None:
-        """Show the prompt that was sent last."""
+        """Show the last prompt that was sent."""
 
     def reveal_messages(self) -> None:
         """Show the editor of the conversation's messages."""
@@ -98,12 +98,12 @@ class Status(Protocol):
         """Show the page's activity in place of the state of the run or model; "" for none."""
 
     def set_note(self, words: str) -> None:
-        """Show a note about the last action."""
+        """Show a note on the last action."""
 
 
 @dataclass(frozen=True)
 class AppContext:
-    """Everything that a page may use of the application. `window` is the parent of its dialogs."""
+    """The parts of the application that a page may use. `window` is the parent of its dialogs."""
 
     services: Services
     runs: RunController
@@ -118,7 +118,7 @@ class AppContext:
     window: QWidget
     show_error: Callable[[BaseException], None]
     offer: Callable[[str, str, Callable[[], None]], None]
-    """Show a notice: its text, its button's text, and what the button does."""
+    """Show a notice. The arguments are its text, its button's text and its button's action."""
 
     @property
     def project(self) -> ProjectController:
@@ -156,7 +156,7 @@ class Page(QObject):
 
     @property
     def header(self) -> frozenset[HeaderPart]:
-        """The parts of the top bar on this page: the settings that it uses, and Run unless it has a button for it."""
+        """The parts of the top bar on this page: the settings that it uses, and Run unless it has its own button."""
         return frozenset({HeaderPart.MODEL})
 
     @property
@@ -166,7 +166,7 @@ class Page(QObject):
 
     @property
     def side_panel(self) -> QWidget | None:
-        """A panel at the right that belongs to this page."""
+        """This page's panel on the right."""
         return None
 
     def run(self) -> None:
@@ -186,14 +186,14 @@ class Page(QObject):
             runs.run(self.context.project.next_run(), stepping=True)
 
     def go_to(self, place: Place) -> None:
-        """Go to a place on this page, which is shown already."""
+        """Go to a place on this page, which is already shown."""
 
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
-        """Show a notice of something that happened elsewhere; called of the first page."""
+        """Show a notice about an event elsewhere; called only on the first page."""
 
     def complete(self) -> None:
-        """Make the parts that are not in the window's first picture: called once, soon after that is painted."""
+        """Make the parts that the window's first picture does not contain; called once, soon after it is painted."""
 
     def close(self) -> None:
-        """Stop timers and background work; the window closes."""
+        """Stop timers and background work, as the window closes."""
         end_work(self, self.widget)

@@ -1,4 +1,4 @@
-"""The stores and controllers that the whole application shares, and where models come from."""
+"""The stores and controllers that the whole application shares, and the source of models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Services:
 
     @property
     def results(self) -> Path:
-        """The folder of the results of evaluations."""
+        """The folder of evaluation results."""
         return self.places.results
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Services:
 def make_services(places: Places, owner: QObject, opener: Open | None = None) -> Services:
     """The services of an application whose files are in `places`; `owner` is the parent of all of them.
 
-    The usual opener stores prompts within the limit of the settings, read again for each generation.
+    The default opener stores prompts within the limit in the settings, which is read again for each generation.
     """
     settings = SettingsStore(places.settings, owner)
     registry = default_registry()

@@ -1,4 +1,4 @@
-"""Long work of the window's thread in slices: between two of them the window takes input and is painted."""
+"""Long work of the window's thread in slices, between which the window handles input and is painted."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TypeAlias
 from PySide6.QtCore import QObject, QTimer
 
 SLICE_MS = 8
-"""Half a frame. A slice is longer by what its last step takes."""
+"""Half a frame. The last step of a slice may exceed it."""
 PAUSE_MS = 1
-"""A timer of 0 ms would not let Qt sleep, and so not take what the window system has sent."""
+"""A timer of 0 ms would keep Qt from sleeping, and so from receiving the window system's events."""
 
 Steps: TypeAlias = Generator[None, None, None]
-"""Work that may be interrupted at each `yield`, for good too: its `finally` clauses put back what it changed."""
+"""Work that may be interrupted or abandoned at each `yield`: its `finally` clauses restore what it changed."""
 
 
 class Slices(QObject):
-    """Does one piece of work at a time, from the next turn of the event loop on."""
+    """Does one piece of work at a time, beginning in the next iteration of the event loop."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -32,17 +32,17 @@ class Slices(QObject):
         return self._steps is not None
 
     def start(self, steps: Steps) -> None:
-        """Begin that work, in place of the present one."""
+        """Start this work; unfinished work is abandoned."""
         self.stop()
         self._steps = steps
         self._timer.start()
 
     def finish(self) -> None:
-        """Do all that is left now. Does nothing when the work itself asks for it."""
+        """Do all remaining work now. Does nothing if the work itself calls it."""
         self._continue(float("inf"))
 
     def stop(self) -> None:
-        """Do nothing of what is left."""
+        """Abandon the remaining work."""
         steps, self._steps = self._steps, None
         self._timer.stop()
         if steps is not None:

@@ -1,4 +1,4 @@
-"""Why the run stopped itself, the continuations that were possible, and the saving of the stop."""
+"""Shows why the run aborted, which continuations were possible, and the saving."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StopMark(QWidget):
 
 
 class AbortBanner(QFrame):
-    """Hidden until a run aborts; its `button` asks for the rest of the answer."""
+    """Hidden until a run aborts; its `button` requests the rest of the answer."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -81,7 +81,7 @@ class AbortBanner(QFrame):
         self.measured.setText(tr("continuing in the background…"))
 
     def show_stopped(self) -> None:
-        """The continuation was stopped early: nothing was measured."""
+        """Show that the continuation was stopped, so that no saving was measured."""
         self.button.setEnabled(True)
         self.measured.setText(tr("not measured"))
 
@@ -101,12 +101,12 @@ class AbortBanner(QFrame):
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
-        if event.type() == QEvent.Type.LayoutRequest:  # a part was shown or hidden, or has other text
+        if event.type() == QEvent.Type.LayoutRequest:  # a part was shown or hidden, or its text changed
             self._fit()
         return done
 
     def _fit(self) -> None:
-        """As high as its words need at this width: a splitter asks no layout for that, and labels keep old
+        """Fit the height to the text at this width: splitters ignore a layout's height for width, and labels keep old
         heights.
         """
         for label in (self.title, self.message):

@@ -18,25 +18,23 @@ from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.token_words import is_masked, numbered, token_text
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
-"""The Alternative; why no valid call can follow; whether it was sampled; the grammar's reason, where it differs from
-that of all masked ones.
+"""The Alternative; why no valid call can follow; whether it was sampled; the grammar's reason, if it differs from the
+reason shown for all masked ones.
 """
 TEXT, BAR, RAW, FINAL = range(4)
 LONGEST_TEXT = 4000
-"""Characters of text before a token from which on its alternatives are not explained."""
+"""Characters of text before a token above which its alternatives are not explained."""
 MOST_READ = 3000
-"""Characters that are read for the reasons of one token, as the whole text is read again for each
-alternative: some milliseconds of the window's thread. Above that there are none but the grammar's, which are
-computed elsewhere.
+"""Characters that are read for the reasons of one token, at most: the whole text is read again for each alternative,
+which takes some milliseconds of the window's thread. Longer texts have only the grammar's reasons, which are computed
+elsewhere.
 """
 
 
 def reasons(
     request: RunRequest, registry: ToolRegistry, before: str, alternatives: Sequence[Alternative]
 ) -> list[str]:
-    """For each alternative why no valid call can continue with it; "" where one can, or where the reason is
-    not known.
-    """
+    """For each alternative, why no valid call can continue with it; "" if one can, or if the reason is unknown."""
     if len(before) * len(alternatives) > MOST_READ:
         return [""] * len(alternatives)
     return [why_invalid(request, registry, before, alternative) for alternative in alternatives]
@@ -74,7 +72,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
         self._special: frozenset[int] = frozenset()
 
     def show(self, alternatives: Sequence[Alternative], why: Sequence[str], chosen: int | bytes) -> None:
-        """Show them; `chosen` is the id of the chosen token, or its bytes where it has no id."""
+        """Show the alternatives; `chosen` is the id of the chosen token, or its bytes if it has no id."""
         self._chosen = chosen
         self.show_rows([AlternativeRow(*each) for each in zip(alternatives, why, strict=True)])
 
@@ -86,17 +84,17 @@ class AlternativesModel(TableModel[AlternativeRow]):
         request: RunRequest,
         registry: ToolRegistry | None,
     ) -> None:
-        """Show those of a token of the stage, with the reasons of the impossible ones."""
+        """Show the alternatives of a token of the stage, with the reasons of the impossible ones."""
         why = [""] * len(alternatives)
         if registry is not None and stage.kind in WHOLE_CALLS:
             why = reasons(request, registry, stage.text[: token.start], alternatives)
         self.show(alternatives, why, token.step.id if token.step.id >= 0 else token.step.data)
 
     def set_refused(self, words: Sequence[str], of_all: str) -> None:
-        """Show the grammar's reason for each masked alternative; `of_all` is its expectation at the place,
-        shown above them.
+        """Show the grammar's reason for each masked alternative; `of_all` is the grammar's expectation there, shown
+        above them.
 
-        The user's selection stays.
+        The user's selection is kept.
         """
         refusals = chain(words, repeat(""))
         self._rows = [row._replace(refusal=refusal) for row, refusal in zip(self._rows, refusals)]
@@ -104,7 +102,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
         self._changed()
 
     def set_special(self, special: frozenset[int]) -> None:
-        """Set the ids of special tokens, which are not the text of their names."""
+        """Set the ids of special tokens, which differ from the text of their names."""
         self._special = special
         self._changed(column=TEXT)
 
@@ -144,6 +142,6 @@ class AlternativesModel(TableModel[AlternativeRow]):
             return one
         if role == REASON_ROLE:
             return row.reason
-        if role == REFUSED_ROLE:  # the hint has them all
+        if role == REFUSED_ROLE:  # the hint contains all columns
             return "" if row.reason or row.refusal == self._refusal_of_all else row.refusal
         return self._chosen in (one.id, one.data) if role == CHOSEN_ROLE else None

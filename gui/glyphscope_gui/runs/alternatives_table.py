@@ -1,4 +1,4 @@
-"""The alternatives of the chosen token: bars of raw probability, crossed out where the grammar masked it."""
+"""The alternatives of the chosen token: bars of raw probability, crossed out if the grammar masked it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class AlternativeDelegate(QStyledItemDelegate):
     def _paint_words(
         self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str, role: str
     ) -> None:
-        """Paint a cell's part of a text that spans the whole table: any cell may be painted again alone."""
+        """Paint a cell's part of a text that spans the whole table, as Qt may repaint any cell alone."""
         table = option.widget
         width = table.viewport().width() if isinstance(table, QAbstractItemView) else option.rect.width()
         font = ui_font(-1.5)
@@ -101,7 +101,7 @@ def small_height() -> int:
 
 
 class AlternativesTable(WholeTable):
-    """`rowChosen` carries the row that became current, `rowTaken` the row of an Enter or a double click."""
+    """`rowChosen` carries the row that became current, `rowTaken` the row of a double click or Enter."""
 
     rowChosen = Signal(int)
     rowTaken = Signal(int)

@@ -1,8 +1,7 @@
 """An answer of several parts in the stream's document: reasoning as a collapsible block, each call as a card.
 
-Each part begins with an empty line of the document, the place of its header: a widget, so that keys and
-screen readers reach it. Line ends between parts are shown by their sign, so that markers take no more than a
-line.
+Each part begins with an empty line of the document, the place of its header: a widget, so that keys and screen readers
+reach it. Line ends between parts are shown as a sign, so that markers take at most one line.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.theme import mono_font, theme
 
 LONG = 280
-"""Characters from which on complete reasoning is collapsed."""
+"""Number of characters from which complete reasoning is collapsed."""
 _OUTER = 8
 """Pixels between two parts."""
 _INNER = 12
-"""Pixels of a card at the sides of its text; below it there are a little more."""
+"""Pixels between a card's sides and its text; the margin below the text is a little larger."""
 _HEAD = 1
-"""The state of a block that is a header's line."""
+"""The user state of a text block that is a header's line."""
 _LINES = {"reasoning": 135, "text": 150, "call": 165, "marker": 125}
 """Height of a line by part, in percent of the font's: in a call there are lines and signs around fields."""
 _SMALLER = {"reasoning": 2.5, "marker": 2.5}
-"""Points by which letters are smaller than those of calls."""
+"""Points by which the text is smaller than that of calls."""
 
 
 class Formats(NamedTuple):
@@ -46,8 +45,8 @@ class Formats(NamedTuple):
 
 
 class _Zone(NamedTuple):
-    """The characters `first` to `stop` of what begins at `begin`: a part by its place, or the text between
-    parts (None).
+    """The characters `first` to `stop` of the part with index `place`, which begins at `begin`; None: of the text
+    between parts.
     """
 
     begin: int
@@ -76,7 +75,7 @@ class AnswerParts(QObject):
         *,
         keep: bool,
     ) -> None:
-        """Begin again, for that stage; `keep` the parts that are collapsed, as after a change of the theme."""
+        """Start over with this stage; `keep` keeps parts collapsed, as after a change of the theme."""
         self._stage, self._places, self._formats, self.request = stage, places, formats, request
         if not keep:
             self._collapsed: set[int] = set()
@@ -85,16 +84,14 @@ class AnswerParts(QObject):
             """The first characters of parts that the user collapsed or expanded."""
             self._earlier: dict[int, EarlierCall | None] = {}
         self.is_used = False
-        """Whether the document has parts: an answer that is one call alone has none."""
+        """Whether the document has parts; an answer that is a single call has none."""
         self._made: dict[str, tuple[QTextBlockFormat, Formats]] = {}
         self._hide_headers(set())
 
     # -- the text ----------------------------------------------------------------------------------------------
 
     def write(self, cursor: QTextCursor, start: int) -> None:
-        """Write the text of the stage from that character on; the document's text from there is removed
-        before.
-        """
+        """Write the text of the stage from that character on, in place of the document's present text from there."""
         if not self.is_used:
             start = 0
         self.is_used = True
@@ -136,8 +133,8 @@ class AnswerParts(QObject):
             yield _Zone(before, at, total, None)
 
     def _pieces(self, zone: _Zone) -> Iterator[tuple[str, bool]]:
-        """The zone's text in pieces. A call in the model's own form has line ends between its tags, each of
-        which would take a line.
+        """The zone's text in pieces. A call in the native notation has line ends between its tags, each of which would
+        take a line.
         """
         own = self.request is not None and self.request.native == "template"
         in_line = zone.place is None or (own and self._kind(zone.place) == "call")
@@ -153,7 +150,7 @@ class AnswerParts(QObject):
                 yield visible(text, lines=True, single=True), forced
 
     def _open(self, cursor: QTextCursor, place: int | None) -> None:
-        """Write a header's line, and begin the first of the text."""
+        """Write a header's line, and begin the first line of the text."""
         kind = self._kind(place)
         line = QTextBlockFormat()
         room = PartHeader.height_of() + _OUTER if kind in ("reasoning", "call") else _OUTER
@@ -212,7 +209,7 @@ class AnswerParts(QObject):
             self._toggle(self._at(character))
 
     def room_above(self, character: int) -> int:
-        """Pixels of a header above the line of that character, where a part begins in it."""
+        """Pixels of a header above the line of that character, if a part begins in the line."""
         place = self._at(character) if self.is_used else None
         if place is None or self._stage.segments[place].kind == "text":
             return 0
@@ -220,10 +217,9 @@ class AnswerParts(QObject):
         return PartHeader.height_of() if is_header(block.previous()) else 0
 
     def visible(self) -> tuple[int, int]:
-        """The characters of the lines in sight, and at most the others in their blocks.
+        """The range of characters in the visible lines; it may include other characters of their blocks.
 
-        Qt's own function for the text at a point returns a hidden block, wherever the point is between two
-        others.
+        Qt's own function for the text at a point returns a hidden block if the point is between two others.
         """
         top = self._view.verticalScrollBar().value()
         last = self._block_at(top + self._view.viewport().height())
@@ -250,7 +246,7 @@ class AnswerParts(QObject):
         return found
 
     def in_sight(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
-        """These characters without collapsed ones."""
+        """The ranges of these characters that are not collapsed."""
         if not self._collapsed:
             yield first, stop
             return
@@ -265,7 +261,7 @@ class AnswerParts(QObject):
             yield first, stop
 
     def calls_between(self, first: int, stop: int) -> Iterator[int]:
-        """The indices of the calls that have any of these characters."""
+        """The indices of the calls that contain any of these characters."""
         for part in self._stage.segments[self._from(first) :]:
             if part.start >= stop:
                 break
@@ -273,7 +269,7 @@ class AnswerParts(QObject):
                 yield part.call_index
 
     def _from(self, character: int) -> int:
-        """The place of the first part that may have characters from that one on."""
+        """The place of the first part that may contain characters from that one on."""
         return max(bisect_right(self._stage.segments, character, key=lambda part: part.start) - 1, 0)
 
     def _at(self, character: int) -> int | None:
@@ -318,14 +314,14 @@ class AnswerParts(QObject):
         document.markContentsDirty(first, stop - first)
 
     def _end(self, part: Segment) -> int:
-        """How far the part is written into the document."""
+        """The end of the part as written into the document."""
         written = self._places.characters
         return written if part.end is None else min(part.end, written)
 
     # -- headers and cards -------------------------------------------------------------------------------------
 
     def place_headers(self) -> None:
-        """Place the headers in sight at the beginnings of their parts; to be called whenever something moved."""
+        """Place the headers in sight at the beginnings of their parts; call it whenever something moved."""
         sight = dict(self._heads()) if self.is_used else {}
         self._hide_headers(set(sight))
         last = next((part for part in reversed(self._stage.segments) if part.kind == "call"), None)
@@ -402,7 +398,7 @@ class AnswerParts(QObject):
         return top + room - PartHeader.height_of()
 
     def _heads(self) -> Iterator[tuple[int, QRectF]]:
-        """The parts whose header is in sight, and its place in the viewport's coordinates."""
+        """The parts with a visible header, and the header's place in the viewport's coordinates."""
         view, written = self._view, self._places.characters
         rect = view.viewport().rect()
         first, stop = self.visible()
@@ -453,5 +449,5 @@ class AnswerParts(QObject):
 
 
 def is_header(block: QTextBlock) -> bool:
-    """Whether the line is a header's, without text."""
+    """Whether the line belongs to a header and has no text."""
     return block.userState() == _HEAD

@@ -28,7 +28,7 @@ _ROLES = {"first": "impossible", "differs": "impossible", "same": "holds", "open
 FEWEST, MOST = 3, 7
 """Least and greatest height of the table in rows, before it scrolls."""
 NARROWEST = 110
-"""Pixels of a run's column; the table scrolls where more of them do not fit."""
+"""Least width of a run's column in pixels; the table scrolls if not all columns fit."""
 MOST_FIELD = 220
 BEFORE = 12
 """Characters of a long value that are shown before the first difference."""
@@ -75,7 +75,7 @@ class FieldsDelegate(QStyledItemDelegate):
 
 
 def _around(words: str, at: int) -> tuple[str, int]:
-    """A long value from shortly before its first difference, and the place of that difference in it."""
+    """A long value, cut to begin shortly before its first difference, and the difference's place in the result."""
     cut = at - BEFORE
     return ("…" + words[cut:], at - cut + 1) if cut > 1 else (words, at)
 

@@ -1,4 +1,4 @@
-"""The fields of all columns in one table: a row a field, a column a run, and first whether they are equal."""
+"""The fields of all columns in one table: a row for each field, a column for each run, and the result first."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ MARK, FIELD, FIRST_RUN = 0, 1, 2
 STANDING_ROLE = Qt.ItemDataRole.UserRole
 """The role of the mark: `first` in the row with the first difference, else the row's result."""
 PARTING_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The role of a differing string: the character of the shown text from which on it differs; None elsewhere.
-"""
+"""The role of a differing string: the character of the shown text at which it begins to differ; otherwise None."""
 MOST_ROWS = 200
-"""Arguments of a call that are shown; the words below the heading count all of them."""
+"""Number of arguments of a call that are shown; the text below the heading counts all of them."""
 MARKS = {"first": tr("≠ first"), "differs": "≠", "same": "=", "open": "…"}
 _TIPS = {
     "first": tr("The first field in which the columns differ."),
@@ -32,7 +31,7 @@ _TIPS = {
 
 
 class CompareFieldsModel(TableModel[AlignedField]):
-    """`show` replaces the alignment in the table, under the names of its runs."""
+    """Shows the alignment set by `show`, with the names of its runs as headings."""
 
     titles = ("", tr("Field"))
     figures = frozenset()
@@ -108,8 +107,8 @@ class CompareFieldsModel(TableModel[AlignedField]):
 
 
 def _parting(row: AlignedField, cell: FieldCell) -> int | None:
-    """The character from which on a string differs; None for other values, and where an escape before it
-    would move it.
+    """The character at which a string begins to differ; None for other values, and if an escape before it would move
+    it.
     """
     if row.char is None or row.place or not isinstance(cell.value, str) or row.name is TOOL:
         return None

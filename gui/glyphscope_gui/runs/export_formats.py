@@ -1,7 +1,7 @@
 """A run as files for others: the name, file name and content of each form; no Qt.
 
-The summary of a file before it is handed on is made from the run itself: it never has keys, and all else is
-named.
+A file's summary, shown before the user shares the file, is made from the run itself. Keys are never in the file;
+everything else is named.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ PAGE_SUFFIX = ".html"
 
 
 class FormWords(NamedTuple):
-    """`menu` is the form's text in a menu, `file` the ending of its file, `holds` a text on what the file
-    contains and leaves out.
+    """`menu` is the form's text in a menu, `file` its file extension, `holds` a text on what the file contains and
+    omits.
     """
 
     menu: str
@@ -130,7 +130,7 @@ def file_name(events: Sequence[AnyEvent]) -> str:
 
 
 def bundle_summary(path: Path, manifest: Manifest, size: int) -> str:
-    """The content of a bundle that was just written, and what it leaves out. `size` is in bytes."""
+    """The content of a bundle that was just written, and what it omits. `size` is in bytes."""
     words = tr(
         "{name}, {size}. In it: the prompt, the answers and what tools answered. "
         "Not in it: API keys, servers’ command lines and addresses, the path of your home folder.",
@@ -157,7 +157,7 @@ def page_name(events: Sequence[AnyEvent]) -> str:
 
 
 def record_summary(path: Path, events: Sequence[AnyEvent]) -> str:
-    """The same of a record, which is written unchanged."""
+    """The content of a record, which is written unchanged."""
     if tuple(redacted(events)) == tuple(events):
         return tr(
             "{name} was saved. It contains the prompt, the answers and the results of tools, but "
@@ -173,7 +173,7 @@ def record_summary(path: Path, events: Sequence[AnyEvent]) -> str:
 
 
 def _slug(events: Sequence[AnyEvent]) -> str:
-    """Letters and digits of the prompt's first words, which any file system accepts."""
+    """The letters and digits of the prompt's first words, as a name that any file system accepts."""
     first = events[0] if events else None
     words = (
         re.findall(r"[a-z0-9]+", first.request.prompt[:200].lower()) if isinstance(first, RunStarted) else []

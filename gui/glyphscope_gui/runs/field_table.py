@@ -26,11 +26,11 @@ from glyphscope_gui.shared.verdict import VERDICTS, paint_pill
 FEWEST, MOST = 4, 7
 """Least and greatest height of the table in rows, before it scrolls."""
 NARROW = 80
-"""Width in characters below which the column of tokens is hidden."""
+"""Width of the table, in characters, below which the column of tokens is hidden."""
 NARROWER = 64
-"""Width below which the deciding character is hidden too: the stream marks it."""
+"""Width, in characters, below which the deciding character is hidden too: the stream marks it."""
 MOST_MEASURED = 40
-"""Rows that decide how wide a column is."""
+"""Number of rows that are measured for the width of a column."""
 
 
 class VerdictDelegate(QStyledItemDelegate):

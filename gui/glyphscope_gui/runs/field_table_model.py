@@ -1,6 +1,6 @@
-"""The fields of a call as a table, in the order they were opened, and the missing ones of the tool.
+"""The fields of a call as a table, in the order they were opened, then the tool's missing arguments.
 
-Of several calls each has a row above its fields, with its verdict.
+If there are several calls, each has a row with its verdict above its fields.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 
 _Key: TypeAlias = tuple[int, str]
-"""The index of a call, and the path of a field of it."""
+"""The index of a call, and the path of one of its fields."""
 _WHOLE = "call"
-"""The whole call, in place of a path, which begins with a slash or is empty."""
+"""Stands for the whole call in place of a path, which begins with a slash or is empty."""
 STATUS_ROLE = Qt.ItemDataRole.UserRole
 COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
@@ -91,26 +91,26 @@ class FieldTableModel(TableModel[Row]):
         """The character that made a field invalid."""
         self._registry: ToolRegistry | None = None
         self._name_path: str | None = None
-        """The path of the field that names the tool; None where no field does."""
+        """The path of the field that names the tool; None if no field does."""
         self._args_path = ""
-        """The path of the object of the arguments; empty where they are beside the name."""
+        """The path of the object that contains the arguments; empty if they are beside the name."""
         self._call = 0
         """The index of the newest call."""
 
     def begin_stage(self, run: RunState, stage: StageState) -> None:
         """Begin an empty table for a stage of the run."""
         shape: Shape | None = "flat"
-        if run.started is not None:  # in a model's own form, no field names the tool
+        if run.started is not None:  # in a native notation, no field names the tool
             shape = None if run.started.request.native == "template" else run.started.request.shape
         tool = ""
-        if stage.kind == "arguments":  # of the tool that was named last before it
+        if stage.kind == "arguments":  # for the last tool that was named before it
             before = takewhile(lambda other: other is not stage, run.stages)
             tool = next((each.tool.name for each in reversed([*before]) if each.tool is not None), "")
         self.begin(run.registry, shape, tool)
 
     def begin(self, registry: ToolRegistry | None, shape: Shape | None, tool: str = "") -> None:
-        """Begin an empty table for a text with these tools; `tool` where an earlier stage named it. Without a
-        shape the fields are arguments only.
+        """Begin an empty table for a text with these tools; `tool` is the one that an earlier stage named. Without a
+        shape, all fields are arguments.
         """
         name_key, args_key = (None, None) if shape is None else shape_keys(shape)
         self.beginResetModel()
@@ -125,7 +125,7 @@ class FieldTableModel(TableModel[Row]):
         self.endResetModel()
 
     def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
-        """Show the events of a batch; `state` is the one after them."""
+        """Show the events of a batch; `state` is the state after them."""
         touched: dict[_Key, None] = {}
         for event in events:
             if isinstance(event, (FieldOpened, FieldChanged, FieldClosed)):
@@ -194,7 +194,7 @@ class FieldTableModel(TableModel[Row]):
         return None
 
     def _name(self, path: str) -> str:
-        """The field's name; below an argument with the names above it."""
+        """The field's name; for a field inside an argument, preceded by the names of its parents."""
         inner = path.removeprefix(f"{self._args_path}/") if self._args_path else path.removeprefix("/")
         return readable(f"/{inner}") or path
 
@@ -268,7 +268,7 @@ class FieldTableModel(TableModel[Row]):
             char = self._decided.get((row.call, row.path))
             row.decided = tr("character {char}", char=char) if char is not None else ""
         elif field.closed:
-            # A quote or a bracket ends its value; a number or a bare word ends with what follows it.
+            # A quote or a bracket ends its value; only the next character ends a number or a bare word.
             ends_itself = state.text[field.end - 1 : field.end] in tuple('"}]')
             row.decided = tr("character {char}", char=field.end - ends_itself)
         else:

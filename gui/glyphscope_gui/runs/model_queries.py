@@ -1,4 +1,4 @@
-"""Queries to the open model, answered in the worker's thread between its jobs; and the work of some of them."""
+"""Queries to the open model, answered in the worker's thread between its jobs, and the work of some queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _READ_AHEAD = "read ahead"
 
 @dataclass(frozen=True)
 class Answered:
-    """The answer of a stage of a run: its prompt, its tokens, and the model that wrote it."""
+    """The answer of a run's stage: its prompt, its tokens, and the model that wrote it."""
 
     run: str
     stage: str
@@ -89,7 +89,7 @@ class ModelQueries(QObject):
         self._send(_Pending(Query(_READ_AHEAD, work, stop=stop), done, None))
 
     def interrupt(self) -> None:
-        """End the reading ahead, as something else needs the model."""
+        """Stop reading ahead, as something else needs the model."""
         reading = self._pending.get(_READ_AHEAD)
         if reading is not None:
             self._worker.interrupt(reading.query)
@@ -127,20 +127,20 @@ class ModelQueries(QObject):
 
 
 def vocabulary_of(model: Model | None) -> Vocabulary:
-    """The text of the model's tokens; an empty vocabulary where it is unknown."""
+    """The text of the model's tokens; an empty vocabulary if it is unknown."""
     try:
         return Vocabulary() if model is None else model.vocabulary()
-    except GlyphscopeError:  # the next run reports a model that died
+    except GlyphscopeError:  # the next run reports the crash of the model's process
         return Vocabulary()
 
 
 def prompt_read(model: Model | None, request: PreparedRequest, stop: Callable[[], bool]) -> ReadAhead:
-    """The prompt of the next run, evaluated by the open model; nothing where none is open."""
+    """Evaluate the prompt of the next run in the open model; does nothing if none is open."""
     return ReadAhead() if model is None else read_ahead(request, model, stop)
 
 
 def priced_prompt_of(model: Model | None, prepared: PreparedRequest) -> Priced | None:
-    """The prompt of the request with the cost of each part; None without a model, or with a recorded one, which knows
+    """The prompt of the request with the cost of each part; None without a model, or with a recorded model, which has
     only its own prompts.
     """
     if model is None or model.info.kind == "recorded":

@@ -19,8 +19,8 @@ _ENDS = {
 
 
 def figures(state: RunState) -> list[str]:
-    """Speed, first token, mask and forced tokens of the running stage, and the tokens of all stages; each
-    only where it is known.
+    """Speed, first token, mask and forced tokens of the running stage, and the tokens of all stages; each only if it is
+    known.
     """
     tokens = state.tokens
     if not tokens:

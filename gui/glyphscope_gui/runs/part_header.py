@@ -24,7 +24,7 @@ _GAP = 10
 
 
 class PartWords(NamedTuple):
-    """`pill` is the verdict with its role, `aside` a text on the right, `tip` explains it."""
+    """`pill` is the verdict with its role, `aside` a text on the right, `tip` its explanation."""
 
     title: str
     facts: str = ""
@@ -39,7 +39,7 @@ class PartWords(NamedTuple):
 def reasoning_words(
     stage: StageState, part: Segment, collapsed: bool, earlier: EarlierCall | None, budget: int | None
 ) -> PartWords:
-    """The cost of the reasoning, and how likely a call was in it."""
+    """The cost of the reasoning, and the highest probability of a call within it."""
     tokens = stage.tokens_between(part.start, part.end)
     count = len(tokens)
     facts = (
@@ -84,8 +84,8 @@ def call_words(call: CallState, number: int, count: int) -> PartWords:
 
 
 class PartHeader(QAbstractButton):
-    """The header of a part: reasoning can be collapsed with it, by mouse, Space or Enter; a call's has no
-    action. `folding` carries the place of the segment.
+    """The header of a part: it collapses reasoning by mouse, Space or Enter; a call's header has no action. `folding`
+    carries the place of the segment.
     """
 
     folding = Signal(int)
@@ -113,7 +113,7 @@ class PartHeader(QAbstractButton):
 
     @staticmethod
     def height_of() -> int:
-        """The needed height in pixels, at the present font size."""
+        """The required height in pixels, at the present font size."""
         return round(QFontMetricsF(ui_font()).height()) + 8
 
     def sizeHint(self) -> QSize:
@@ -150,7 +150,7 @@ class PartHeader(QAbstractButton):
         self._write(painter, box, words.preview, "text-faint", self.font())
 
     def _pill(self, painter: QPainter, box: QRectF) -> None:
-        """Paint the pill on the right, elided where the words are long."""
+        """Paint the pill on the right, elided if the words are long."""
         metrics = QFontMetricsF(pill_font(self.font()))
         most = max(box.width() - 16, 0)
         words = metrics.elidedText(visible(self._words.pill), Qt.TextElideMode.ElideRight, most)
@@ -158,7 +158,7 @@ class PartHeader(QAbstractButton):
         paint_pill(painter, box.adjusted(box.width() - width, 1, 0, -1), words, self._words.role, self.font())
 
     def _write(self, painter: QPainter, box: QRectF, words: str, role: str, font: QFont) -> None:
-        """Paint words at the left of `box`, and move its left edge behind them."""
+        """Paint words at the left of `box`, and move the box's left edge behind them."""
         metrics = QFontMetricsF(font)
         text = metrics.elidedText(visible(words), Qt.TextElideMode.ElideRight, max(box.width(), 0))
         if len(text) <= min(len(words), 1):

@@ -1,4 +1,4 @@
-"""Runs that are stored: in the history by themselves, in files on request, and as the recordings that ship."""
+"""Stored runs: automatically in the history, in files on request, and the bundled recordings."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from glyphscope_gui.shared.plain_text import copy_text
 
 FOLDER = "runs"
 FIRST_RUN = "search-mask.jsonl"
-"""The recording that is shown as the first run where there is no model."""
+"""The recording that is shown as the first run if there is no model."""
 
 
 class Recorder(QObject):
-    """Reads and writes off the window's thread. `runSaved` after a run is in the history, `failed` a
+    """Reads and writes in the background. `runSaved` is emitted once a run is in the history; `failed` carries a
     GlyphscopeError.
 
     `described` carries the id of a run with a new name or note in the history.
 
-    `saveFailed` carries the words of an error that `failed` already reported: a history that cannot be
-    written does not open a dialog after every run. `written` carries a file's path and its content in words,
-    before it is handed on; `noticed` any other message. `limit` is how many runs are kept.
+    `saveFailed` carries the text of an error that `failed` already reported, as a history that cannot be written must
+    not open a dialog after every run. `written` carries a file's path and a summary of its content; `noticed` any other
+    message. `limit` is the number of runs to keep.
     """
 
     runSaved = Signal(object)
@@ -59,7 +59,7 @@ class Recorder(QObject):
         self._last_error = ""
 
     def keep(self, events: tuple[AnyEvent, ...]) -> None:
-        """Put a finished run into the history."""
+        """Store a finished run in the history."""
         if not events or not isinstance(events[0], RunStarted):
             return
 
@@ -76,7 +76,7 @@ class Recorder(QObject):
         self._background.start("open", lambda: self._history.events(run), then, self.failed.emit)
 
     def read(self, path: Path, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
-        """Read a recorded run of a file: a record, or a bundle with one in it."""
+        """Read a recorded run from a file: a record, or a bundle that contains one."""
 
         def read(record: Record) -> None:
             if record.torn:
@@ -86,7 +86,7 @@ class Recorder(QObject):
         self._background.start("open", lambda: read_run(path), read, self.failed.emit)
 
     def write(self, path: Path, events: tuple[AnyEvent, ...]) -> None:
-        """Write a run into a bundle or a record, by the file's ending."""
+        """Write a run as a bundle or a record, depending on the file extension."""
 
         def work() -> str:
             manifest = write_run(path, events)
@@ -118,7 +118,7 @@ class Recorder(QObject):
         self._write(path, work)
 
     def copy(self, events: tuple[AnyEvent, ...], form: ExportForm) -> None:
-        """Put the run in that form on the clipboard; where that is not possible, `noticed` says why."""
+        """Copy the run in that form to the clipboard; if that is not possible, `noticed` says why."""
 
         def work() -> str:
             return export(RecordedRun(tuple(redacted(events))), form)
@@ -146,7 +146,7 @@ class Recorder(QObject):
         self._write(path, work)
 
     def _write(self, path: Path, work: Callable[[], str]) -> None:
-        """`work` writes the file and returns its content in words; "" where the file's name says it all."""
+        """`work` writes the file and returns a summary of its content; "" if the file's name is enough."""
 
         def done(words: str) -> None:
             if words:
@@ -177,7 +177,7 @@ def bundled_runs() -> list[str]:
 
 
 def bundled_run(name: str) -> tuple[AnyEvent, ...]:
-    """One of them. Raises GlyphscopeError when the installation is damaged."""
+    """A bundled recording by its name. Raises GlyphscopeError if the installation is damaged."""
     try:
         return parse_record(read_bytes(f"{FOLDER}/{name}"), name).events
     except OSError as error:

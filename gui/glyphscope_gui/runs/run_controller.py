@@ -1,4 +1,4 @@
-"""The run controller: it makes a job from a request, and from the job's events the one state that all views show."""
+"""The run controller: it makes a job from a request, and reduces the job's events to the one state of all views."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _E = TypeVar("_E", bound=RunEvent)
 _BEFORE = (
     RunStarted, StageStarted, CandidatesFound, TransformActed, PromptRendered, RunFailed, RunFinished
 )  # fmt: skip
-"""The events of a run before the model begins to work for it, and those that can end it there."""
+"""The events of a run before the model begins to work, and the events that can end the run at that point."""
 
 
 class Phase(Enum):
@@ -75,7 +75,7 @@ class Applied:
 
     def of(self, *types: type[_E]) -> list[_E]:
         """The events of these types, in their order."""
-        if self._types.isdisjoint(types):  # the usual case, as most batches have only tokens and fields
+        if self._types.isdisjoint(types):  # the usual case: most batches contain only tokens and fields
             return []
         return [event for event in self.events if isinstance(event, types)]
 
@@ -86,7 +86,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class NotStarted:
-    """A run that ended before the model began to work: `events` are all of it; `failed` is None if it was stopped."""
+    """A run that ended before the model began to work: `events` has all its events; `failed` is None if stopped."""
 
     events: tuple[AnyEvent, ...]
 
@@ -137,7 +137,7 @@ class RunController(QObject):
     bug, `asked` the Asked that the run waits for, then None.
 
     The continuation of an aborted run does not change the shown one: `continued` carries its next events, and at its
-    end `saved` its Saving, None where it was stopped. For a background run, which the playground does not show, only
+    end `saved` its Saving, or None if it was stopped. For a background run, which the playground does not show, only
     `phaseChanged` and `background` (with `BackgroundEvents`) are emitted.
     """
 
@@ -203,7 +203,7 @@ class RunController(QObject):
 
     @property
     def can_continue(self) -> bool:
-        """Whether an aborted run is shown that was not continued yet, of the strategy direct and in one stage."""
+        """Whether the shown run aborted, was not continued yet, and used the direct strategy in one stage."""
         started = self.state.started
         if self.is_busy or self._continuation or started is None or started.request.strategy != "direct":
             return False
@@ -226,7 +226,7 @@ class RunController(QObject):
     def run_in_background(self, request: PreparedRequest | RunRequest) -> int:
         """Run the request in the background: the playground keeps the run that it shows. Returns the job's id.
 
-        Called in a slot of `background` for the end of another one, it follows without a pause.
+        If called in a slot of `background` at the end of another run, it follows without a pause.
         """
         job = RunJob(self._id(), request, background=True)
         self._after_stop(lambda: self._start(job))
@@ -239,11 +239,11 @@ class RunController(QObject):
         *,
         at: TokenPlace | None = None,
     ) -> None:
-        """Show a recorded run, whose events go the way of a live run's. `rate` and `at` as in ReplayJob."""
+        """Show a recorded run, whose events take the same path as a live run's. `rate` and `at` as in ReplayJob."""
         self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, at=at)))
 
     def show_record(self, events: Sequence[AnyEvent], at: TokenPlace | None = None) -> None:
-        """Show all of a recorded run at once; `ended` carries `at`, the token to select then."""
+        """Show all of a recorded run at once; `ended` then carries `at`, the token to select."""
         self.replay(tuple(events), rate=0.0, at=at)
 
     def continue_aborted(self) -> None:

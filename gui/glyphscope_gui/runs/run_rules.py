@@ -1,6 +1,6 @@
-"""Which rule each token of the run belongs to: read beside the run, off the GUI thread, in batches.
+"""Finds the grammar rule of each token of the run, in the background, in batches.
 
-One job at a time, as the run's grammar is fed by one only; results of an older run are dropped.
+Only one job at a time may advance the run's grammar; results of an older run are dropped.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
 from glyphscope_gui.shared.background import Background
 
 BATCH_MS = 100
-"""Milliseconds between reads of new tokens: rules may appear a little later."""
+"""Milliseconds between reads of new tokens: rules may appear that much later."""
 AT_ONCE = 2_000
 """Tokens that one job reads, so that rules appear while a long run is read."""
 
 
 class _Run:
-    """A run that is read: its tokens so far, and how many of them were passed to a job."""
+    """A run that is read: its tokens so far, and the number of them that were passed to a job."""
 
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         self.request = request
@@ -38,18 +38,18 @@ class _Run:
         """Tokens that were passed to a job."""
         self.reader: RuleReader | None = None
         self.over = False
-        """Whether the run has ended, and its costs were not reported yet."""
+        """Whether the run has ended and its costs were not reported yet."""
         self.problem = ""
         """Why the tokens from `given` on could not be read."""
         self.dropped = threading.Event()
-        """Set once another run replaced it: its jobs are cancelled."""
+        """Set once another run replaces this one: its jobs are then cancelled."""
 
     def read(self, tokens: Sequence[Token]) -> list[Any]:
         """Read tokens, in the job's thread. Raises GlyphscopeError."""
         return self._made().read(tokens, self.dropped.is_set)
 
     def explain(self, index: int, alternatives: Sequence[Alternative]) -> Refusal:
-        """Why these cannot be in the place of that token, in the job's thread. Raises GlyphscopeError."""
+        """Why these cannot replace that token, in the job's thread. Raises GlyphscopeError."""
         if self.tokens[index].start > LONGEST_TEXT:
             return Refusal(index, "", ("",) * len(alternatives))
         return self._made().refusals(self.tokens[:index], alternatives, self.dropped.is_set)
@@ -63,10 +63,10 @@ class _Run:
 class RunRules(QObject):
     """Reads a run's tokens by the rules of its grammar.
 
-    `began` says whether the run has a grammar; `found` carries the first row and the TokenRules of the tokens
-    from there; `refused` a Refusal; `textChecked` a text in a token's place and the Refusal of it alone, empty
-    where the grammar accepts it; `priced` the RuleCosts of a run that is over. Tokens that could not be read
-    have TokenRules with the reason.
+    `began` says whether the run has a grammar; `found` carries the first row and the TokenRules of the tokens from
+    there; `refused` a Refusal; `textChecked` a text in a token's place and its Refusal, empty if the grammar accepts
+    the text; `priced` the RuleCosts of a run that has ended. Tokens that could not be read have TokenRules with the
+    reason.
     """
 
     began = Signal(bool)
@@ -94,11 +94,11 @@ class RunRules(QObject):
 
     @property
     def grammar(self) -> str | None:
-        """The text of the custom grammar that the run used; None where it was the tools'."""
+        """The text of the run's custom grammar; None if the run used the tools' grammar."""
         return self._run.request.grammar if self._run is not None else None
 
     def apply(self, applied: Applied) -> None:
-        """Take the new tokens."""
+        """Add the new tokens."""
         for event in applied.events:
             if isinstance(event, RunStarted):
                 self._begin(event.request, applied.state)
@@ -113,15 +113,15 @@ class RunRules(QObject):
             self._next()
 
     def ask(self, index: int | None) -> None:
-        """Request the grammar's expectation at that token, which `refused` carries; of several requests, the
-        last.
+        """Request the grammar's expectation at that token, which `refused` carries. Only the last of several requests
+        is answered.
         """
         self._requested = index
         self._next()
 
     def check_text(self, index: int, text: str) -> None:
-        """Request a check of a text in the place of that token, which `textChecked` carries; of several requests,
-        the last.
+        """Request a check of a text in the place of that token, which `textChecked` carries. Only the last of several
+        requests is answered.
         """
         self._typed = index, text
         self._next()
@@ -187,6 +187,6 @@ class RunRules(QObject):
                 run.problem, run.given = str(error), first
             self._next()
             if not isinstance(error, GlyphscopeError):
-                raise error  # a bug: reported as any other
+                raise error  # a bug, which is reported like any other
 
         self._background.start("rules", work, show, failed)

@@ -1,6 +1,4 @@
-"""Whether the shown run was made with other settings than the project's, such as one from a file or the
-history.
-"""
+"""Detects a shown run, such as one from a file or the history, whose settings differ from the project's."""
 
 from __future__ import annotations
 
@@ -14,10 +12,9 @@ from glyphscope_gui.runs.run_controller import Applied, RunController
 
 
 class ShownRecord(QObject):
-    """`changed` carries the RunStarted of a record whose settings are shown in place of the project's, or
-    None.
+    """`changed` carries the RunStarted of a record whose settings are shown in place of the project's, or None.
 
-    A run of the project ends that, and so does any change of the project: the edited settings are in sight.
+    A run of the project ends that. So does any change of the project, so that the edited settings are shown.
     """
 
     changed = Signal(object)
@@ -29,7 +26,7 @@ class ShownRecord(QObject):
         self._project = project
         self.started: RunStarted | None = None
         self.state = RunState()
-        """Of the recorded run, with its tools."""
+        """The state of the recorded run, with its tools."""
         self._using = False
         runs.began.connect(self._begin)
         runs.applied.connect(self._apply)
@@ -38,14 +35,14 @@ class ShownRecord(QObject):
         project.prompt.changed.connect(self.leave)
 
     def leave(self, _change: object = None) -> None:
-        """Show the settings of the project again; the run stays in sight."""
+        """Show the settings of the project again; the run stays visible."""
         if not self._using:
             self._set(None)
 
     def use(self) -> None:
-        """Make its settings the project's, as one step that can be undone. Raises RegistryError for its tools."""
+        """Copy its settings into the project, as one undo step. Raises RegistryError if its tools are invalid."""
         if self.started is not None:
-            self._using = True  # what is shown changes once, when all of the project has
+            self._using = True  # the views change once, after the whole project has changed
             try:
                 self._project.use_settings(self.started.request)
             finally:
@@ -59,7 +56,7 @@ class ShownRecord(QObject):
         if not (began := applied.of(RunStarted)):
             return
         started = began[0]
-        # a branch of a record is made with the settings of that record
+        # a branch of a record uses that record's settings
         follows = self.started is not None and started.request.branch_of is not None
         self._set(started if (applied.kind == "replay" or follows) and self._differs(started) else None)
 

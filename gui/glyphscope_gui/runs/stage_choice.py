@@ -1,4 +1,4 @@
-"""Which stage of a run the views show: the newest that has a text, until the user chooses one."""
+"""Chooses the stage of a run that the views show: the newest that has a text, until the user chooses one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from glyphscope_gui.runs.run_controller import Applied
 class StageChoice(QObject):
     """The stage of a run that the views show.
 
-    `shown` carries the StageState, as it is by now, with which the views start over; `grew` that stage and
-    its new events. A stage without a text (a tool's) is never shown: its events are in the timeline's notes.
+    `shown` carries the present StageState, with which the views start over; `grew` that stage and its new events. A
+    stage without a text (a tool's) is never shown: its events are in the timeline's notes.
     """
 
     shown = Signal(object)
@@ -40,7 +40,7 @@ class StageChoice(QObject):
         self.shown.emit(self.stage)
 
     def apply(self, applied: Applied) -> None:
-        """Events of the run, each of the stage that it names."""
+        """Take events of the run, each of which names its stage."""
         places = {stage.name: place for place, stage in enumerate(self._state.stages)}
         before, last = self.place, len(self._state.stages) - 1
         mine: list[AnyEvent] = []
@@ -51,12 +51,12 @@ class StageChoice(QObject):
             if place == self.place:
                 mine.append(event)
         if self.place != before:
-            self.shown.emit(self.stage)  # with all that it has by now
+            self.shown.emit(self.stage)  # with all its events so far
         elif mine:
             self.grew.emit(self.stage, mine)
 
     def choose(self, place: int, *, pin: bool = True) -> None:
-        """Show that stage, or for one without a text the one before it; `pin`: also while the run continues."""
+        """Show that stage, or the one before it if it has no text; `pin` keeps it while the run continues."""
         self.pinned = pin
         while place > 0 and self._state.stages[place].kind == "tool":
             place -= 1
@@ -65,12 +65,12 @@ class StageChoice(QObject):
             self.shown.emit(self.stage)
 
     def follow(self) -> None:
-        """Show the newest again, and those to come."""
+        """Show the newest stage again, and follow later ones."""
         self.choose(len(self._state.stages) - 1, pin=False)
 
 
 def events_of(stage: StageState) -> list[AnyEvent]:
-    """The events for a view of an existing stage that reads events; of its fields, only their beginnings."""
+    """The events that rebuild an event-driven view of an existing stage; for its fields, only the opening events."""
     events: list[AnyEvent] = []
     if stage.prompt is not None:
         events.append(stage.prompt)

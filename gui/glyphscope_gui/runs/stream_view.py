@@ -1,4 +1,4 @@
-"""The stream: the call as it is being written, with the verdict on each field beside it."""
+"""The stream: the call while it is written, with the verdict beside each field."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 LINE_HEIGHT = 165
-"""Percent of the font's: room for the lines below a field and the sign above its end."""
+"""In percent of the font's line height: room for the lines below a field and the sign above its end."""
 _AROUND = 600
-"""Characters before and after those in sight that are painted too: more than a line has."""
+"""Characters before and after the visible ones that are painted too: more than a line has."""
 _NOTHING = tr("Nothing was written here.")
 _EMPTY = tr("Press Run: the call appears here, token by token.")
 
@@ -65,7 +65,7 @@ class StreamView(FollowsLooks, QTextEdit):
 
     tokenChosen = Signal(object)
     LARGER: float = 4
-    """Points by which its text is larger than the interface's."""
+    """Points by which the text is larger than the interface's."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -86,9 +86,9 @@ class StreamView(FollowsLooks, QTextEdit):
         self._selected: Token | None = None
         self._running = False
         self._continuation = ""
-        """The text of the continuation, after that of the stage."""
+        """The text of the continuation, which follows the stage's text."""
         self._opened = ""
-        """The kind of the part that began last."""
+        """The kind of the newest part."""
         self._request: RunRequest | None = None
         self._parts = AnswerParts(self, self.LARGER)
         self._reset(StageState())
@@ -122,7 +122,7 @@ class StreamView(FollowsLooks, QTextEdit):
                     self._opened = kind
                     parting.append(place)
                 case SegmentClosed(kind=kind, start=start, end=end):
-                    parting.append(end if kind == self._opened else start)  # text was reasoning
+                    parting.append(end if kind == self._opened else start)  # the text turned out to be reasoning
                 case FieldOpened(path=path, call_index=index):
                     self._containers.add((index, path.rpartition("/")[0]))
                 case Violation(char=char) | Aborted(char=char) if stop is None or char < stop.char:
@@ -183,7 +183,7 @@ class StreamView(FollowsLooks, QTextEdit):
         return bar.value() >= bar.maximum() - 4
 
     def _show_character(self, character: int) -> None:
-        """Scroll no more than needed to have that character in sight."""
+        """Scroll no more than needed to make that character visible."""
         cursor = QTextCursor(self.document())
         cursor.setPosition(min(self._places.position(character), self.document().characterCount() - 1))
         if not cursor.block().isVisible():
@@ -198,7 +198,7 @@ class StreamView(FollowsLooks, QTextEdit):
     # -- text --------------------------------------------------------------------------------------------------
 
     def _reset(self, state: StageState, *, keep: bool = False) -> None:
-        """`keep` which parts are collapsed."""
+        """Start over with this stage; `keep` keeps parts collapsed."""
         self._state = state
         self._cut = Boundaries(unknown=tr("not compared"))
         self._places = TextPlaces()
@@ -230,7 +230,7 @@ class StreamView(FollowsLooks, QTextEdit):
         self._block.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
 
     def _look_for_parting(self, tokens: Iterable[Token]) -> None:
-        """Find the character where a branch leaves its parent run."""
+        """Find the character at which a branch diverges from its parent run."""
         for token in tokens:
             origin = token.step.origin
             if self._parting is None and (origin == "written" or (self._kept and origin == "model")):
@@ -238,7 +238,7 @@ class StreamView(FollowsLooks, QTextEdit):
             self._kept = self._kept or origin == "kept"
 
     def _show_text(self, tokens: list[Token], parting: Iterable[int]) -> None:
-        """Write these tokens; in an answer of parts also earlier ones, from where its parts changed."""
+        """Write these tokens; in an answer of several parts, rewrite from the first changed part on."""
         if self._state.segments:
             start = min((*parting, self._places.characters))
             self._edit(lambda cursor: self._parts.write(cursor, start))
@@ -321,7 +321,7 @@ class StreamView(FollowsLooks, QTextEdit):
             return None
         box = self.cursorRect(cursor)
         character = self._places.character(cursor.position())
-        behind = cursor.position() > self._places.position(character)  # at a line end that is not the text's
+        behind = cursor.position() > self._places.position(character)  # at a line end that is not in the text
         if place.x() < box.left() and not behind:  # the cursor snaps to the nearest gap
             character -= 1
         tokens = self._state.tokens
@@ -355,7 +355,7 @@ class StreamView(FollowsLooks, QTextEdit):
         return menu
 
     def set_boundaries(self, cut: Boundaries) -> None:
-        """Set which of the tokens are not the model's own: their hints say so."""
+        """Set which of the tokens are not the model's own, for their hints."""
         self._cut = cut
 
     def tip(self, token: Token) -> str:
@@ -381,7 +381,7 @@ class StreamView(FollowsLooks, QTextEdit):
         offset = QPointF(-self.horizontalScrollBar().value(), -self.verticalScrollBar().value())
         painter.translate(offset)
         first, last = self._visible()
-        top, bottom = first - _AROUND, last + _AROUND  # the ends of a part of a field are out of sight
+        top, bottom = first - _AROUND, last + _AROUND  # the ends of a partly painted field are not visible
         fields = [
             (f, self._boxes(max(f.start or 0, top), min(f.end, bottom))) for f in self._fields(first, last)
         ]
@@ -497,7 +497,7 @@ class StreamView(FollowsLooks, QTextEdit):
             painter.drawRoundedRect(box.adjusted(-1.5, -3, 1.5, 4), 3, 3)
 
     def _paint_parting(self, painter: QPainter) -> None:
-        """A broken line before the replacement of a branch, at the place where it leaves its parent run."""
+        """Paint a dashed line where a branch diverges from its parent run."""
         boxes = self._boxes(self._parting, self._parting + 1) if self._parting is not None else []
         if boxes:
             left = boxes[0].left() - 1.5
@@ -505,7 +505,7 @@ class StreamView(FollowsLooks, QTextEdit):
             painter.drawLine(QPointF(left, boxes[0].top() - 9), QPointF(left, boxes[0].bottom() + 7))
 
     def _paint_end(self, painter: QPainter) -> None:
-        """A bar at the end of the text while it grows, or where the run stopped itself."""
+        """Paint a bar at the end of the text while it grows, or if the run aborted."""
         stopped = self._state.aborted is not None
         if not self._running and not stopped:
             return

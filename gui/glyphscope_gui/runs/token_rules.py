@@ -1,8 +1,8 @@
-"""Which rule of the grammar read which token of a run, and why it rejects a masked token: without Qt.
+"""Finds the grammar rule that read each token of a run, and why the grammar rejects a masked token; no Qt.
 
-A token belongs to the innermost rule that read one of its characters; where they belong to several, the one
-of an argument counts more than the one around it, so that `"}` is the value's. The rules that were open
-before the token name the expectation.
+A token belongs to the innermost rule that read one of its characters; if they belong to several, an argument's rule
+takes precedence over the enclosing one, so that `"}` belongs to the value. The rules that were open before the token
+give the expectation.
 """
 
 from __future__ import annotations
@@ -27,11 +27,9 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
 
 MOST_TOKENS = 50_000
-"""Tokens of a run that are read; later ones have no rules."""
+"""The most tokens of a run that are read; later ones have no rules."""
 SECONDS = 6.0
-"""Time for the reasons of all alternatives of a token: the most likely come first, and the next request waits
-for it.
-"""
+"""Time limit for the reasons of all alternatives of a token, in order of probability; the next request waits for it."""
 END = tr("The end of the text: not part of a rule.")
 LEFT = tr("From here on, the text does not match the grammar.")
 UNRELATED: dict[Unrelated, str] = {
@@ -49,8 +47,8 @@ _Place: TypeAlias = tuple[str, Origin | None]
 
 @dataclass(frozen=True)
 class TokenRule:
-    """`rule` is the name on the grammar page, "" where none read the token; `words` describe its origin, or the
-    reason without a rule. `argument` (or the tool) and `constraint` name the place in the schema, if there is one.
+    """`rule` is the name on the grammar page, "" if none read the token; `words` describe its origin, or why there is
+    no rule. `argument` (or the tool) and `constraint` name the place in the schema, if there is one.
     """
 
     rule: str = ""
@@ -64,8 +62,8 @@ class Refusal:
     """The grammar's expectation at the token `index` in words (`place`), and for each of its alternatives another text
     if it fails later.
 
-    `constraints` are the keywords that blocked them, one for each alternative: None where no single one did
-    (the notation's syntax, the list of tools, two at once), and for one that is not masked.
+    `constraints` are the keywords that blocked them, one for each alternative: None if no single keyword did (the
+    notation's syntax, the list of tools, two at once), or if it is not masked.
     """
 
     index: int
@@ -76,7 +74,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class RuleCost:
-    """Masks under a rule: for `masks` tokens they took `ms` milliseconds."""
+    """The cost of the masks under a rule: `masks` masks took `ms` milliseconds."""
 
     rule: str
     masks: int
@@ -91,7 +89,7 @@ def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
 
 
 class RuleReader:
-    """Reads the tokens of one run as they come. For one thread at a time."""
+    """Reads the tokens of one run as they arrive. For one thread at a time."""
 
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         """Raises GrammarError."""
@@ -109,7 +107,7 @@ class RuleReader:
         self._costs: dict[str, tuple[int, float]] = {}
 
     def read(self, tokens: Sequence[Token], cancelled: Callable[[], bool]) -> list[TokenRule]:
-        """The rules of the tokens that come next. Raises MatchLimit, MatchCancelled."""
+        """The rules of the next tokens. Raises MatchLimit, MatchCancelled."""
         found = []
         for token in tokens:
             rule = self._read(token, cancelled)
@@ -191,14 +189,14 @@ class RuleReader:
     def _reason(
         self, before: str, one: Alternative, cancelled: Callable[[], bool]
     ) -> Attribution | Unrelated | None:
-        """The constraint that blocks it, or the reason outside the schema."""
+        """The constraint that blocks the alternative, or the reason outside the schema."""
         if not is_masked(one) or begins_inside_character(one):
             return None
         text = one.data.decode(errors="ignore")
         try:
             unrelated = self._reasons.unrelated(before, text, cancel=cancelled)
             return unrelated or self._reasons.find(before, text, cancel=cancelled)
-        except MatchLimit:  # of one alternative: the others still have their reasons
+        except MatchLimit:  # affects only this alternative
             return None
 
     def _refused(self, state: State, place: str, one: Alternative) -> str:
@@ -206,7 +204,7 @@ class RuleReader:
             return ""
         text = one.data.decode(errors="ignore")
         after = state.feed_token(one.id, text)
-        if after.alive:  # it is masked for what it is, such as a control token
+        if after.alive:  # masked for its kind, such as a control token, not for its text
             return ""
         good = text[: (after.failed_at or 0) - state.position]
         if not good:
@@ -220,7 +218,7 @@ class RuleReader:
         if not possible:
             return ""
         listed = listed_expectations(possible, more=tr("more"), last=tr(" or "))
-        first = possible[0]  # the innermost that is not complete: a complete one expects nothing
+        first = possible[0]  # the innermost incomplete rule: a complete one expects nothing
         if first.origin is None and self._has_origins:
             rule_there = self._token_rule(_innermost(state.active_rules()))
         else:
@@ -238,8 +236,6 @@ def _reading(state: State) -> _Place:
 
 
 def _innermost(active: Sequence[ActiveRule]) -> _Place:
-    """The innermost rule that has a place in a tool's schema; of a grammar without such places, the
-    innermost.
-    """
+    """The innermost rule that has a place in a tool's schema; in a grammar without such places, the innermost rule."""
     found = next((rule for rule in reversed(active) if rule.origin is not None), active[-1])
     return found.name, found.origin

@@ -38,15 +38,15 @@ HIDDEN = (
     (RULE, PART, *LEAST),
     (RULE, PART, *LEAST, ALLOWED),
 )
-"""Columns hidden as the room shrinks; the alternatives beside the table show their values too."""
+"""Columns that are hidden for lack of room; the alternatives beside the table show their values too."""
 NARROWEST_TOKEN = 12
-"""Characters of a token for which there is always room."""
+"""Least width of the token column in characters."""
 
 
 class TokenDelegate(QStyledItemDelegate):
-    """The token as a chip: forced ones on the grammar's background, sampled ones framed, those of the user
-    with a thick frame, and those kept from another run with a broken one. Dotted below where the text is not
-    in the model's own tokens.
+    """The token as a chip: forced tokens on the grammar's background, sampled ones framed, the user's with a thick
+    frame, tokens kept from another run with a dashed one. A dotted underline marks text that is not in the model's own
+    tokens.
     """
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -109,7 +109,7 @@ class TokenTable(PlainTable):
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def _fit(self) -> None:
-        """Hide the least important columns where there is no room for all; the hint on the token has them."""
+        """Hide the least important columns if there is no room for all; the hint on the token shows their values."""
         if self.currentIndex().isValid():
             self.scrollTo(self.currentIndex())
         self._fit_columns()
@@ -128,7 +128,7 @@ class TokenTable(PlainTable):
             self._tokens.parts_changed()
 
     def follow(self) -> None:
-        """Keep the newest in sight while the user looks at the end."""
+        """Keep the newest row visible while the view is scrolled to the end."""
         bar = self.verticalScrollBar()
         if not self.currentIndex().isValid() or bar.value() >= bar.maximum() - 4 * self.rowHeight(0):
             self.scrollToBottom()

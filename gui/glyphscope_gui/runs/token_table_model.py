@@ -20,11 +20,11 @@ from glyphscope_gui.shared.token_words import numbered, step_text
 
 STEP_ROLE = Qt.ItemDataRole.UserRole
 CUT_ROLE = Qt.ItemDataRole.UserRole + 1
-"""The part of the text that is not in the model's own tokens there, or None."""
+"""The stretch of text at this token that is not in the model's own tokens, or None."""
 
 
 class _Column(NamedTuple):
-    """`show` makes the cell's text, except in RULE and PART; `widest` is the longest that it will have."""
+    """`show` returns the cell's text, except in RULE and PART; `widest` is the longest text that is expected."""
 
     title: str
     tip: str
@@ -117,7 +117,7 @@ ORIGINS = {
 
 
 class TokenTableModel(TableModel[Token]):
-    """Reads the tokens in place; copies nothing."""
+    """Reads the stage's tokens in place, without a copy."""
 
     titles = tuple(column.title for column in COLUMNS)
     tips = tuple(column.tip for column in COLUMNS)
@@ -140,21 +140,21 @@ class TokenTableModel(TableModel[Token]):
         self._insert(len(self._rows), tokens)
 
     def set_rules(self, first: int, rules: Sequence[TokenRule]) -> None:
-        """Set the rules of the tokens from `first` on: they come in order, before or after their tokens."""
+        """Set the rules of the tokens from `first` on: they arrive in order, before or after their tokens."""
         self._rules[first:] = rules
         self._changed(first, min(first + len(rules), len(self._rows)), RULE)
 
     @property
     def has_parts(self) -> bool:
-        """Whether the answer is reasoning, text and calls, and not one call alone."""
+        """Whether the answer has several parts (reasoning, text, calls) and is not a single call."""
         return bool(self._stage.segments)
 
     def parts_changed(self) -> None:
-        """Update the rows: a part began or ended, maybe some tokens ago."""
+        """Update the rows after a part began or ended, perhaps some tokens ago."""
         self._changed(column=PART)
 
     def set_boundaries(self, cut: Boundaries) -> None:
-        """Set which of them are not the model's own."""
+        """Set which of the tokens are not the model's own."""
         self._cut = cut
         self._changed(column=TOKEN)
 
@@ -204,7 +204,7 @@ class TokenTableModel(TableModel[Token]):
 
 
 def cut_words(cut: Boundaries, step: TokenStep) -> str:
-    """A further line of a hint on a token that is not the model's own; else empty."""
+    """A further line for the hint on a token that is not the model's own; otherwise ""."""
     other = cut.at(step.index)
     if other is None:
         return ""

@@ -30,7 +30,7 @@ class UserPromptEdit(SubmitEdit):
         document.changed.connect(self._show)
 
     def show_record(self, text: str | None) -> None:
-        """Show the prompt of a record, read-only; None for the project's again."""
+        """Show the prompt of a record, read-only; None shows the project's again."""
         self._record = text
         self.setReadOnly(text is not None)
         self._show(self._prompt.state)

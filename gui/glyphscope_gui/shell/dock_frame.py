@@ -1,4 +1,4 @@
-"""Docks that can be moved, without a title bar where a tab already names them."""
+"""Movable docks, without a title bar if a tab already names them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope_gui.shared.labels import PlainLabel
 
 
 class _NoTitle(QWidget):
-    """No room at all; a bare QWidget would ask for less than none."""
+    """A title bar of size 0; the size hint of a bare QWidget is negative."""
 
     def sizeHint(self) -> QSize:
         return QSize(0, 0)
@@ -18,7 +18,7 @@ class _NoTitle(QWidget):
 
 
 class DockFrame(QDockWidget):
-    """A page in a dock. Its title is shown only where no tab says it: alone at a side, and floating."""
+    """A page in a dock. Its title is shown only if no tab shows it: alone at a side, or floating."""
 
     def __init__(
         self, name: str, title: str, page: QWidget, window: QMainWindow, *, titled: bool = True

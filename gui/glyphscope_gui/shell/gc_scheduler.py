@@ -1,4 +1,4 @@
-"""Python's cycle collector, run only in the window's thread, between two events.
+"""Runs Python's cycle collector only in the window's thread, between two events.
 
 By default it runs in whichever thread allocates. It may delete Qt objects there: a timer or a scene that is deleted
 outside its thread, or while Qt iterates over a list with it, crashes the program (tested with PySide6 6.11).
@@ -12,23 +12,23 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer
 
 EVERY_MS = 100
-"""At 2,000 tokens a second some thousand objects come in that time: a millisecond to look through."""
+"""At 2,000 tokens a second, some thousand objects are made in that time, which take a millisecond to collect."""
 
 
 class Collector(QObject):
-    """Collects by Python's own thresholds; everything that lives, which takes longest, only while `is_quiet`."""
+    """Collects at Python's own thresholds; the oldest generation, which takes longest, only while `is_quiet`."""
 
     def __init__(self, is_quiet: Callable[[], bool], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._is_quiet = is_quiet
-        gc.freeze()  # what was imported stays: no need to look through it, not even once before the first picture
+        gc.freeze()  # imported objects stay: they need no collection, not even once before the first picture
         gc.disable()
         self._timer = QTimer(self, interval=EVERY_MS)
         self._timer.timeout.connect(self._look)
         self._timer.start()
 
     def close(self) -> None:
-        """From here on it runs by itself again."""
+        """Let the collector run automatically again."""
         self._timer.stop()
         gc.unfreeze()
         gc.enable()

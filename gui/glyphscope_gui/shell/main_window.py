@@ -47,17 +47,17 @@ LEFT, RIGHT = 292, 336
 """Initial widths of the sides, in logical pixels at the usual font size."""
 FIRST_SIZE = QSize(1440, 900)
 FRAME = QMargins(4, 40, 4, 4)
-"""Pixels of a usual window system's frame, at most."""
+"""The most pixels that the frame of a usual window system has."""
 FRAMED_MS = 200
-"""Milliseconds after which a usual window system has made the frame."""
+"""Milliseconds in which a usual window system makes the frame."""
 NARROW = 1200
-"""The width of the window below which the sides are narrower at first."""
+"""The width of the window below which the sides are initially narrower."""
 BOTH_SIDES = 965
-"""The width of the window, at the usual text size, from which on a page has room between both sides."""
+"""The least width of the window, at the usual text size, with room for a page between both sides."""
 
 
 class MainWindow(FollowsSize, QMainWindow):
-    """Makes the context, every page from it, and places them. Nothing below `shell/` knows the window."""
+    """Makes the context and the pages, and places the pages. Nothing below `shell/` knows the window."""
 
     def __init__(self, services: Services, themes: ThemeManager) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class MainWindow(FollowsSize, QMainWindow):
             self._framed.start()
 
     def start(self) -> None:
-        """Open the model, and offer the edits that a crash left; called once the window is shown."""
+        """Open the model, and offer the unsaved edits of a crashed program; called once the window is shown."""
         self.presenter.start()
         self.dialogs.offer_leftovers()
 
@@ -128,7 +128,7 @@ class MainWindow(FollowsSize, QMainWindow):
         show_error(self, error)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Ask about unsaved edits first; the answer closes the window, or not."""
+        """Ask about unsaved edits first; the answer decides whether the window closes."""
         if not self._leaving and not self._shut and self.services.project.is_dirty:
             event.ignore()
             self.dialogs.before_leaving(self._leave)
@@ -161,7 +161,7 @@ class MainWindow(FollowsSize, QMainWindow):
         return focus_next(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
 
     def fit_sides(self) -> None:
-        """Make the sides as wide as suits the window and the font, and join them where there is no room for both."""
+        """Fit the widths of the sides to the window and the font, and join the sides if there is no room for both."""
         left = list(self.panels.docks.values())
         joined = bool(self.tabifiedDockWidgets(self.right))
         if self._is_cramped and not joined:
@@ -271,7 +271,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
 
     def _restore(self) -> None:
-        """Restore the last size and layout, or set those of a first start."""
+        """Restore the last size and layout, or set the initial ones."""
         settings = self.services.settings.value
         if not settings.geometry or not self.restoreGeometry(_bytes(settings.geometry)):
             self.setGeometry(first_geometry(self.screen().availableGeometry()))
@@ -289,7 +289,7 @@ class MainWindow(FollowsSize, QMainWindow):
         return [self._top, self.rail, self.statusBar(), *docks]
 
     def _visible_docks(self) -> list[DockFrame]:
-        """The docks in sight in the window itself. Qt moves those behind others out of the visible region."""
+        """The docks that are visible in the window itself. Qt moves docks behind others out of the visible region."""
         docks = [*self.panels.docks.values(), self.right]
         shown = [dock for dock in docks if dock.isVisible() and not dock.isFloating()]
         return [dock for dock in shown if not dock.visibleRegion().isEmpty()]
@@ -302,14 +302,14 @@ class MainWindow(FollowsSize, QMainWindow):
         return [bar for bar in bars if bar.isVisible() and bar.count()]
 
     def _stay_on_screen(self) -> None:
-        """Move a window that was not resized yet onto the screen, with its frame."""
+        """Move the window onto the screen, with its frame, unless the user has resized it."""
         if self.windowState() != Qt.WindowState.WindowNoState or self.size() != self._begun:
             return
         fitting = inside_screen(self.geometry(), self.frameGeometry(), self.screen().availableGeometry())
         if fitting != self.geometry():
             self.setGeometry(fitting)
         if self.navigator.is_cut_off:
-            self.fit_sides()  # the stored widths are of a larger window
+            self.fit_sides()  # the stored widths are from a larger window
 
     def _restyle(self, _theme: object) -> None:
         """Update explicit sizes after a change of theme or text size."""
@@ -317,7 +317,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self._make_room()
 
     def _make_room(self) -> None:
-        """Join the sides where the window became too narrow for its text size, and separate them again."""
+        """Join the sides if the window is too narrow for its text size, and separate them when it no longer is."""
         one_side = bool(self.tabifiedDockWidgets(self.right))
         if one_side != self._is_cramped and (self._joined or not one_side) and not self.right.isHidden():
             self.fit_sides()

@@ -1,4 +1,4 @@
-"""The menu bar: every action is reachable from here, and says its keys."""
+"""The menu bar: every action is here, with its shortcut."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fill_menus(
     exports: QMenu,
     of_pages: Mapping[MenuId, Sequence[QAction]],
 ) -> None:
-    """Put everything in its menu; `of_pages` are the actions of pages by menu."""
+    """Fill the menus; `of_pages` are the actions of pages by menu."""
     file = named(bar.addMenu(tr("&File")), MenuId.FILE)
     file.addActions([actions.new, actions.open])
     file.addMenu(_recent_menu(file, settings, open_project))

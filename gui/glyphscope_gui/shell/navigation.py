@@ -30,7 +30,7 @@ from glyphscope_gui.theme.sizes import is_crowded, scale
 
 
 class Presentation(QObject):
-    """Hides `parts` (docks, menu, rail, status bar), and takes away the shortcuts of `stop`: Esc is the page's."""
+    """Hides `parts` (docks, menu, rail, status bar), and removes the shortcuts of `stop`, as the page uses Esc."""
 
     def __init__(self, window: QMainWindow, parts: Callable[[], Sequence[QWidget]], stop: QAction) -> None:
         super().__init__(window)
@@ -64,11 +64,11 @@ class Presentation(QObject):
 
 
 ENOUGH, ENOUGH_IF_CROWDED = 0.6, 0.4
-"""Of the window's width, and of its height, what a page may insist on; what needs more is scrolled."""
+"""The share of the window's width or height that a page may require as its minimum; a larger page is scrolled."""
 
 
 class _Body(QWidget):
-    """Where a text of a page wraps, QScrollArea asks for the preferred height; this answers with the least."""
+    """Reports the least height. QScrollArea would use the preferred height of a page with wrapped text."""
 
     def __init__(self, page: QWidget) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class _Body(QWidget):
 
 
 class _Scrolled(QScrollArea):
-    """A page as large as its place; where large letters leave no room for all of it, it scrolls."""
+    """A page as large as its place, scrolled if large text leaves no room for all of it."""
 
     def __init__(self, page: QWidget) -> None:
         super().__init__()
@@ -95,18 +95,18 @@ class _Scrolled(QScrollArea):
         window = self.window()
         share = ENOUGH_IF_CROWDED if is_crowded(self) else ENOUGH
         most = QSize(round(window.width() * share), round(window.height() * ENOUGH))
-        # scrolled up and down, it is not sideways as well
+        # a vertical scroll bar must not make a horizontal one necessary
         bar = QSize(self.verticalScrollBar().sizeHint().width(), 0)
         return (self._page.minimumSizeHint() + bar).boundedTo(most)
 
 
 DRAWING = 22
 SLIM = 36
-"""Pixels of a button's width where there is no room for words."""
+"""Pixels of a button's width if there is no room for words."""
 
 
 class PageRail(FollowsLooks, QToolBar):
-    """The slim rail at the left: a button for each page, with its drawing, its name and its keys.
+    """The slim rail on the left: a button for each page, with its icon, its name and its shortcut.
 
     `chosen` carries the PageId that the user chose. `actions_` are for the menu.
     """
@@ -133,15 +133,15 @@ class PageRail(FollowsLooks, QToolBar):
         assert layout is not None, "a tool bar has a layout"
         layout.setContentsMargins(
             0, 0, 0, 0
-        )  # as the style sheet says, which is asked at the next theme only
+        )  # as in the style sheet, which is not applied before the next change of the theme
         self._restyle()
 
     def show_page(self, page: PageId) -> None:
-        """Mark a page as the one that is shown, without a signal."""
+        """Mark the shown page, without a signal."""
         self.actions_[page].setChecked(True)
 
     def set_slim(self, slim: bool) -> None:
-        """Without words, where the window is narrow; the tips say them."""
+        """Hide the words, for a narrow window; the tips show them."""
         self._slim = slim
         self._fit()
 
@@ -162,7 +162,7 @@ class PageRail(FollowsLooks, QToolBar):
         return button
 
     def _fit(self) -> None:
-        """All buttons as wide as the widest."""
+        """Make all buttons as wide as the widest."""
         buttons = getattr(self, "_buttons", {}).values()
         if not buttons:
             return
@@ -191,7 +191,7 @@ class PageRail(FollowsLooks, QToolBar):
 
 @cache
 def _drawing(page: PageId) -> str:
-    """The icon of a page: its own, or the one of any page."""
+    """The icon of a page, or the generic one if it has none."""
     own = f"page-{page}"
     return own if f"{own}.svg" in names("icons", ".svg") else "page"
 
@@ -199,7 +199,7 @@ def _drawing(page: PageId) -> str:
 class Navigation(QObject):
     """The navigator of the pages: their stack, and the rail that chooses one.
 
-    `docks` are those of the first page; the others begin without them, and the user may open any of them there too.
+    `docks` are the docks of the first page; other pages begin without them, but the user may open them there too.
     """
 
     leaving = Signal(object)
@@ -216,7 +216,7 @@ class Navigation(QObject):
         self.current = next(iter(PageId))
 
     def fill(self, pages: Sequence[Page], presentation: Presentation) -> PageRail:
-        """Take the pages, of which the first is shown. Returns the rail to choose them with."""
+        """Add the pages, of which the first is shown. Returns the rail that chooses among them."""
         self.pages = {page.id: page for page in pages}
         self._presentation = presentation
         for page in pages:
@@ -228,17 +228,17 @@ class Navigation(QObject):
 
     @property
     def page(self) -> Page:
-        """The page that is shown."""
+        """The shown page."""
         return self.pages[self.current]
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the page that is shown is wider than its place."""
+        """Whether the shown page is wider than its place."""
         area = self.stack.currentWidget()
         return isinstance(area, QScrollArea) and area.horizontalScrollBar().maximum() > 0
 
     def first_state(self) -> QByteArray:
-        """The arrangement of the docks beside the first page, which the settings keep."""
+        """The arrangement of the docks beside the first page, for the settings."""
         first = next(iter(self.pages))
         return self._window.saveState() if self.current == first else self._states[first]
 
@@ -262,7 +262,7 @@ class Navigation(QObject):
         focused = window.focusWidget()
         if focused is not None and self.stack.isAncestorOf(focused):
             self._focus[before] = focused
-            focused.clearFocus()  # else Qt seeks the next widget for it, through the whole window
+            focused.clearFocus()  # otherwise Qt searches the whole window for the next widget to focus
         self._states[before] = window.saveState()
         painted = window.updatesEnabled()  # not while the theme changes
         window.setUpdatesEnabled(False)

@@ -1,6 +1,6 @@
-"""Files from outside, each opened where it belongs, and runs as files for others.
+"""Opens files of every kind in the right place, and saves and exports runs.
 
-What comes by menu, by drag and drop or as the program's argument goes the same way.
+Files from the menu, from drag and drop and from the program's argument take the same path.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def dropped_file(data: QMimeData) -> Path | None:
 
 
 class OpenFiles(QObject):
-    """Opens files, saves and exports runs. `start` is what the window does at every start."""
+    """Opens files, saves and exports runs. `start` is called at every start of the window."""
 
     def __init__(
         self,
@@ -103,9 +103,9 @@ class OpenFiles(QObject):
                 self._dialogs.open_path(path)
 
     def open_first(self, path: Path) -> None:
-        """The file that the program was started with, and then what every start does.
+        """Open the file that the program was started with, then call `start`.
 
-        A run is shown before the model is opened, which takes the same thread for seconds.
+        A run is shown before the model is opened, which occupies the same thread for seconds.
         """
         if kind_of(path) != "run":
             self.open_file(path)

@@ -1,4 +1,4 @@
-"""The questions about projects: where to save, over another window's work, before closing, after a crash.
+"""The questions about projects: where to save, about another window's changes, before closing, after a crash.
 
 Nothing here blocks: every dialog is opened, and its answer continues the action.
 """
@@ -37,7 +37,7 @@ class ProjectDialogs(QObject):
         self.before_leaving(self._choose_file)
 
     def open_path(self, path: Path) -> None:
-        """Open this one, as from the recent list or a drop."""
+        """Open this project, such as one from the recent list or a drop."""
         self.before_leaving(lambda: self._controller.open(path))
 
     def save(self) -> None:
@@ -48,7 +48,7 @@ class ProjectDialogs(QObject):
             self._controller.save()
 
     def save_as(self, then: Callable[[], None] | None = None) -> None:
-        """Ask for a file and save there; `then` follows when that worked."""
+        """Ask for a file and save there; `then` is called on success."""
 
         def save(path: Path) -> None:
             if self._controller.save(path) and then:
@@ -66,7 +66,7 @@ class ProjectDialogs(QObject):
         )
 
     def before_leaving(self, then: Callable[[], None]) -> None:
-        """Call `then` once the unsaved edits are saved or discarded; on Cancel, never."""
+        """Call `then` once the unsaved edits are saved or discarded; never after Cancel."""
         if not self._controller.is_dirty:
             then()
             return
@@ -87,7 +87,7 @@ class ProjectDialogs(QObject):
         )
 
     def offer_leftovers(self) -> None:
-        """Offer the newest unsaved edits of a program that ended badly; the others wait for the next start."""
+        """Offer the newest unsaved edits of a program that crashed; older ones are offered at the next start."""
         leftovers = self._controller.leftovers()
         if leftovers:
             self._offer(leftovers[0])

@@ -11,7 +11,7 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 
 PAUSE_MS = 400
-"""Without a change, before the prompt is read: a pause in typing may be a short one."""
+"""Delay after the last change before the prompt is read, as a pause in typing may be short."""
 
 
 class ReadAheadPresenter(QObject):
@@ -50,7 +50,7 @@ class ReadAheadPresenter(QObject):
         self._evaluated = state.prepared
 
     def _forget(self, _other: object = None) -> None:
-        """Another prompt takes the model's memory."""
+        """Forget the evaluated prompt: another one replaces it in the model's memory."""
         self._evaluated = None
 
     def _read(self) -> None:
@@ -68,13 +68,13 @@ class ReadAheadPresenter(QObject):
     def _ended(self, request: PreparedRequest, result: ReadAhead) -> None:
         if result.complete:
             self._evaluated = request
-        elif result.events and not result.failed:  # something else came first
+        elif result.events and not result.failed:  # interrupted by other work
             self._pause.start()
         self.ended.emit(result)
 
 
 def on_battery() -> bool:
-    """Whether reading ahead would use up a battery. Where the system does not say, as in a container, it does not."""
+    """Whether reading ahead would use up a battery. False if the system does not report that, as in a container."""
     try:
         battery = psutil.sensors_battery()
     except (AttributeError, OSError, RuntimeError, ValueError):

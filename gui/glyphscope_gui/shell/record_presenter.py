@@ -1,4 +1,4 @@
-"""While a record is shown: its settings in the top bar and the panels, marked, and the way to the project's."""
+"""While a record is shown, shows its settings in the top bar and the panels, marked, with a link to the project's."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 LEAST_CHARACTERS = 12
-"""Of the words, in one line with the links."""
+"""The least number of characters of the text that stay in one line with the links."""
 
 PANELS_MS = 40
-"""After the record's first tokens, which would be painted later if the panels changed in the same event."""
+"""Delay after the record's first tokens, which would be painted later if the panels changed in the same event."""
 
 
 class RecordBar(FollowsSize, QFrame):
-    """The line above the run that marks what the top bar and the panels show as a record's; hidden otherwise."""
+    """The line above the run that marks the contents of the top bar and the panels as a record's; otherwise hidden."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,12 +61,12 @@ class RecordBar(FollowsSize, QFrame):
         self.hide()
 
     def minimumSizeHint(self) -> QSize:
-        """As wide as the longer link: in large letters each has a separate line."""
+        """As wide as the longer link: with large text, each has a separate line."""
         widest = max(self.use_button.sizeHint().width(), self.back_button.sizeHint().width())
         return QSize(widest + 2 * PAD, super().minimumSizeHint().height())
 
     def _fit(self) -> None:
-        """Two or three lines where large letters leave no room for one."""
+        """Use two or three lines if large text leaves no room for one."""
         links = self.use_button.sizeHint().width() + self.back_button.sizeHint().width()
         needs = (
             links + self.mark.sizeHint().width() + LEAST_CHARACTERS * self.fontMetrics().averageCharWidth()
@@ -90,7 +90,7 @@ class RecordBar(FollowsSize, QFrame):
 
 
 class RecordPresenter(QObject):
-    """On the page that shows the run; the others show the project's settings, which they work with."""
+    """Shows a record's settings only on the page that shows the run; other pages use the project's settings."""
 
     def __init__(
         self, context: AppContext, bar: RecordBar, header: Header, picker: ModelPicker, panels: SidePanels
@@ -135,7 +135,7 @@ class RecordPresenter(QObject):
         self._panels.show_record(None if started is None else started.request, self._registry())
 
     def _registry(self) -> ToolRegistry | None:
-        """The tools of the shown record, without any where they cannot be used; None without a record."""
+        """The tools of the shown record, empty if they cannot be used; None without a record."""
         started = self._shown
         if started is None:
             return None

@@ -1,4 +1,4 @@
-"""The panels at the left that all pages share: tools, prompt, history."""
+"""The panels on the left that all pages share: tools, prompt, history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glyphscope_gui.tools.tools_dock import ToolsDock
 
 
 class SidePanels(QObject):
-    """Makes the docks; `argumentSelected` carries a tool's name and an argument's, or None."""
+    """Makes the docks; `argumentSelected` carries the names of a tool and of an argument, or None."""
 
     argumentSelected = Signal(str, object)
 
@@ -58,7 +58,7 @@ class SidePanels(QObject):
         self.prompt.tabs.setCurrentIndex(MESSAGES)
 
     def show_record(self, request: RunRequest | None, registry: ToolRegistry | None) -> None:
-        """Tools and prompt of a record, to read; None for those of the project again."""
+        """Show the tools and prompt of a record, read-only; None shows the project's again."""
         self.tools.show_record(registry)
         self.prompt.show_record(request)
 

@@ -16,7 +16,7 @@ from glyphscope_gui.theme.sizes import PAD
 
 
 class Dot(QWidget):
-    """A filled dot for what is well, a ring for what is under way, a square for what has failed."""
+    """The sign of a state: a filled dot for good, a ring for in progress, a square for failed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,7 +48,7 @@ class Dot(QWidget):
 
 
 class StatusLine(QFrame):
-    """`statusMessage` says the state in words; beside it the figures, and what was done last at the right."""
+    """Shows the state in words (`statusMessage`), the figures beside it, and the last action on the right."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -179,7 +179,7 @@ class WindowPresenter(QObject):
             self._status.set_state(self._runs.model.phase, model_words(self._runs.model))
 
     def _show_page(self) -> None:
-        """The top bar has what the page in front uses."""
+        """Show the parts of the top bar that the page in front uses."""
         self._header.show_parts(self._navigation.page.header)
         self._show_actions()
 
@@ -192,7 +192,7 @@ class WindowPresenter(QObject):
         actions.stop.setEnabled(phase not in (Phase.IDLE, Phase.STOPPING))
 
     def _show_figures(self) -> None:
-        if self._runs.is_in_background:  # what runs is not the run that is shown
+        if self._runs.is_in_background:  # the running job is not the shown run
             return
         state: RunState = self._runs.state
         if state.tokens and self._runs.phase is Phase.RUNNING and not self._runs.is_asking:

@@ -1,1 +1,1 @@
-"""The run's worker thread, and how its events reach the window."""
+"""The run's worker thread, and the delivery of its events to the window."""

@@ -1,7 +1,7 @@
 """The user's replies to a run's questions: the run's thread posts a question to the window and waits for the reply.
 
-There is one for each run. Its `end` (Stop, a newer run, the closing window) ends the waiting too: a call is then
-denied, and a question unanswered.
+There is one for each run. Its `end` (Stop, a newer run, the closing window) also ends the wait: a call is then denied,
+and a question remains unanswered.
 """
 
 from __future__ import annotations

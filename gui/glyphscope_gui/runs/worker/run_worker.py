@@ -39,7 +39,7 @@ from glyphscope_gui.runs.worker.model_keeper import ModelKeeper, Open, OptionsOf
 from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
 
 _AHEAD = 0.001
-"""Seconds a replay may be ahead of its time before it waits: waking up for less costs more than it saves."""
+"""Seconds that a replay may run ahead before it waits; shorter waits are not worth waking up for."""
 
 
 class RunWorker(QObject):
@@ -86,7 +86,7 @@ class RunWorker(QObject):
         self._keeper.cancel()
 
     def reply(self, asked: Asked, reply: Decision | str | None) -> None:
-        """Pass the user's reply to the run; one that is too late is dropped."""
+        """Pass the user's reply to the run; a late reply is dropped."""
         interaction = self._interaction
         if interaction is not None and interaction.job == asked.job:
             interaction.reply(asked.number, reply)
@@ -118,7 +118,7 @@ class RunWorker(QObject):
         self._wake_replay.clear()
         self._gate.shut()
         if not is_stepping(job) or job.id <= self._resumed_to or self._is_stopped(job):
-            self._gate.open()  # also for a stop or resume that came before the gate was shut
+            self._gate.open()  # also for a stop or resume that arrived before the gate was shut
         try:
             self._work(job)
         except GlyphscopeError as error:  # from opening the model; errors of the run itself are events

@@ -11,7 +11,7 @@ from glyphscope.models.interface import ForwardingModel, GenerateRequest, Model,
 
 
 class Gate:
-    """Open, it lets every step through; shut, one for each `admit`."""
+    """Lets every step through while open, and one for each `admit` while shut."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()

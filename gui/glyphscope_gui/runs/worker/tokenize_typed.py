@@ -1,4 +1,4 @@
-"""The tokens of a text that is typed into an answer: those with which a run would continue from it."""
+"""The tokens of a text that the user types into an answer, with which a run would continue."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Pieces:
 
 
 def pieces_of(model: Model | None, typed: Typed) -> Pieces:
-    """The tokens of a typed text, without a count where the model cannot tokenize it. In the worker's thread."""
+    """The tokens of a typed text, without a count if the model cannot tokenize it. In the worker's thread."""
     if model is None or model.info.kind == "remote":
-        return Pieces(typed)  # an endpoint would get a request at every key, and may not know
+        return Pieces(typed)  # an endpoint would get a request at every key press, and may not be able to answer
     try:
         vocabulary = model.vocabulary()
         special = frozenset(vocabulary.names.values())
