@@ -61,10 +61,10 @@ class BranchPresenter(QObject):
         self._special: frozenset[int] = frozenset()
         """The ids of special tokens in the shown run; empty while they are unknown."""
         self._known_special: tuple[ModelInfo, frozenset[int]] | None = None
-        """The special tokens of the model that was asked last."""
+        """The special tokens of the last model that was queried."""
         self._asked_special = False
         self._why_not = ""
-        """Why the shown run cannot have branches; "" where it can."""
+        """Why the shown run cannot have branches; "" if it can."""
         self._select: int | None = None
         """The token to select once the run that was requested here is shown."""
         self._refusal: Refusal | None = None
@@ -179,7 +179,7 @@ class BranchPresenter(QObject):
             self._start(text=one, constraint=constraint, relax=relax)
         elif one.id >= 0:
             self._start(take=one.id, constraint=constraint, relax=relax)
-        else:  # of an endpoint without token ids: its text can be sent
+        else:  # from an endpoint without token ids: the text can be sent
             self._start(text=one.text, constraint=constraint, relax=relax)
 
     def _start(self, *, after: int = 0, **replacement: Any) -> None:
@@ -202,7 +202,7 @@ class BranchPresenter(QObject):
         self._runs.run(request)
 
     def _model_of(self, started: RunStarted | None) -> str:
-        """The model to open for a branch of that run: token ids belong to one model. Raises ModelError."""
+        """The model to open for a branch of that run, as token ids are valid for one model only. Raises ModelError."""
         assert started is not None, "a run that is shown has begun"
         if self._is_own_model(started):
             return self._runs.model.name
@@ -226,7 +226,7 @@ class BranchPresenter(QObject):
             self.branches.show(run)
 
     def _show_run(self, events: Events) -> None:
-        """Show a finished run, at the token where it diverges from the run that was shown before."""
+        """Show a finished run, at the token where it diverges from the previously shown run."""
         if self._runs.is_busy:
             return
         started = events[0]
@@ -270,7 +270,7 @@ class BranchPresenter(QObject):
     # -- one token of the shown run ----------------------------------------------------------------------------
 
     def _is_own_model(self, started: RunStarted | None) -> bool:
-        """Whether the open model wrote that run, so that its token ids are those of the run."""
+        """Whether the open model wrote that run, so that the run's token ids are valid in it."""
         status = self._runs.model
         if started is None or status.phase != "ready" or status.info is None:
             return False
@@ -317,7 +317,7 @@ class BranchPresenter(QObject):
     # -- events of runs ----------------------------------------------------------------------------------------
 
     def _not_started(self, _attempt: object) -> None:
-        """The shown run stays, and its chosen token too."""
+        """Keep the shown run and its chosen token."""
         self._select = None
 
     def _forget(self) -> None:
@@ -331,7 +331,7 @@ class BranchPresenter(QObject):
         self._show_why_not()
 
     def _find_cost(self, request: RunRequest) -> None:
-        """Compute the cost once for each showing: the parent run may be found in the history only after a
+        """Compute the cost once each time a run is shown; the parent run may be found in the history only after a
         while.
         """
         run, parent = self.branches.shown, self.branches.parent_run
@@ -342,7 +342,7 @@ class BranchPresenter(QObject):
             self.branches.read(parent, lambda before: self._show_cost(before, events))
 
     def _show_cost(self, before: Events, events: Events) -> None:
-        """Compute the cost from both records, and show it unless another run is shown by then."""
+        """Compute the cost from both records, and show it if the run is still the shown one."""
         run = self.branches.shown
 
         def put_cost(cost: RelaxationCost) -> None:
@@ -351,7 +351,7 @@ class BranchPresenter(QObject):
 
         def failed(error: BaseException) -> None:
             if not isinstance(error, GlyphscopeError):
-                raise error  # a bug: reported as any other
+                raise error  # a bug, which is reported like any other
             self._panel.show_cost((CostLine(tr("The cost is unknown: {error}", error=error)),))
 
         self._background.start("cost", lambda: relaxation_cost(before, events), put_cost, failed)
@@ -377,7 +377,7 @@ class BranchPresenter(QObject):
             self._show_special()
 
     def _show_special(self) -> None:
-        """Mark the special tokens of the shown run: they are known only where the open model wrote it."""
+        """Mark the special tokens of the shown run, which are known only if the open model wrote it."""
         started, known = self._runs.state.started, self._known_special
         if started is None or known is None:
             return

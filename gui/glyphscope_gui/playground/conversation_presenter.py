@@ -12,7 +12,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class ConversationPresenter(QObject):
-    """A reply replaces the project's messages by those of the run; Undo restores them."""
+    """A reply replaces the project's messages with the run's; Undo restores them."""
 
     def __init__(self, context: AppContext, view: RunPage) -> None:
         super().__init__(view)
@@ -36,13 +36,13 @@ class ConversationPresenter(QObject):
         self._view.show_reply(False)
 
     def finish(self, applied: Applied) -> None:
-        """A run without any answer cannot be continued."""
+        """Offer a reply, unless the run has no answer."""
         self._is_own = applied.kind == "run"
         started = self._state.started
         self._view.show_reply(started is not None and bool(answer_messages(self._state, started.request)))
 
     def _take_over(self, text: str) -> None:
-        """The messages of the shown run become the project's; of a record its system prompt too."""
+        """Copy the messages of the shown run into the project; for a record, its system prompt too."""
         started = self._state.started
         if started is not None:
             request = started.request
@@ -63,7 +63,7 @@ class ConversationPresenter(QObject):
         self._prompt.set_conversation(())
 
     def _show_history(self, _change: object = None) -> None:
-        """The project's earlier messages, which do not belong to the prompt of a record."""
+        """Show the project's earlier messages, which do not belong to a record's prompt."""
         count = len(self._prompt.state.history) if self._context.record.started is None else 0
         self._view.history_link.set_words(tr("After %n message(s)", "", count))
         self._view.history_link.setVisible(bool(count))

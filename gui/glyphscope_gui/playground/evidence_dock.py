@@ -58,20 +58,18 @@ _MEASURES = (
 _STEPS_HEIGHT = 132
 """Pixels of the step chart's height at the usual font size."""
 FEW = 6
-"""Alternatives that are shown at first: the others are seldom probable enough to matter."""
+"""Number of alternatives that are initially shown; others are seldom probable enough to matter."""
 _NO_TOKEN = tr("Select a token in the stream or the table to see its alternatives.")
 
 
 def load_charts() -> None:
-    """Import the charts' modules, in any thread: their library takes the longest of the window's to load."""
+    """Import the charts' modules, in any thread: their library is the window's slowest to load."""
     for name in ("step_chart", "size_chart"):
         import_module(f"glyphscope_gui.playground.{name}")
 
 
 class EvidenceDock(ScrollArea):
-    """Sections one below the other. `tokenChosen` carries the index, in the shown stage, of a token selected in the
-    step chart.
-    """
+    """Stacked sections. `tokenChosen` carries the index, in the shown stage, of a token selected in the step chart."""
 
     tokenChosen = Signal(object)
 
@@ -80,9 +78,9 @@ class EvidenceDock(ScrollArea):
         self._state = RunState()
         self._savings: list[Saving] = []
         self._shown: tuple[StageState, int | None] = (StageState(), None)
-        """The stage, and the index of its token whose alternatives are shown; None for no token."""
+        """The shown stage, and the index of the token whose alternatives are shown; None for no token."""
         self._all = False
-        """Whether all alternatives are shown, or the first `FEW`."""
+        """Whether all alternatives are shown; otherwise the first `FEW`."""
         self._refusal: Refusal | None = None
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)
@@ -117,7 +115,7 @@ class EvidenceDock(ScrollArea):
         self.size_section.hide()
 
     def show_stage(self, stage: StageState) -> None:
-        """Show a stage of the run, as it is by now."""
+        """Show a stage of the run with all its events so far."""
         self.show_token(stage, None)
         self._show_turn(stage)
         if stage.tokens or self._step_place.is_made:
@@ -277,7 +275,7 @@ class EvidenceDock(ScrollArea):
             words_label(tr("Tokens decoded without and with early abort, measured by continuing each run.")),
         )
         for section in (self.turn_section, self.size_section, self.mask_impact_section, self.savings_section):
-            section.hide()  # until it has something to show
+            section.hide()  # until it has content
         self._column = vbox(
             self.branch_section,
             alternatives,
@@ -294,7 +292,7 @@ class EvidenceDock(ScrollArea):
 
 
 def _is_masked(stage: StageState, started: RunStarted) -> bool:
-    """Whether a constraint was enforced in the stage; old records have it only in their request."""
+    """Whether a constraint was enforced in the stage; in old records, only the request says so."""
     if started.request.strategy == "direct":
         return started.request.constraint != "off"
     return stage.constraint is not None
@@ -330,7 +328,7 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
 
 
 def _sampler_words(token: Token, started: RunStarted) -> str:
-    """The numbers of tokens after each sampling filter; empty where no token was sampled."""
+    """The numbers of tokens after each sampling filter; empty if no token was sampled."""
     step = token.step
     if step.left:
         left = dict(zip(("top_k", "top_p", "min_p"), map(count, step.left)))
@@ -355,7 +353,7 @@ def _section(heading: Heading, *widgets: QWidget) -> QFrame:
 
 
 def _legend(entries: Sequence[tuple[str, str]], slim: str = "") -> QWidget:
-    """The meaning of the chart's bars: texts with their colour roles; the bar of the role `slim` is slim."""
+    """The legend of the chart's bars: texts with their colour roles; the bar of the role `slim` is slim."""
     box = Flow()
     for words, role in entries:
         box.add(_Key(words, role, 4 if role == slim else 9))
@@ -382,7 +380,7 @@ class _Key(FollowsLooks, QWidget):
 
 
 class RuleLine(QWidget):
-    """The grammar rule of a token, hidden where it is unknown. `chosen` carries the rule's name."""
+    """The grammar rule of a token, hidden if it is unknown. `chosen` carries the rule's name."""
 
     chosen = Signal(str)
 
@@ -395,7 +393,7 @@ class RuleLine(QWidget):
         self.hide()
 
     def show_rule(self, rule: TokenRule | None) -> None:
-        """Show the token's rule, or why it has none; None where it is unknown, or the run has no grammar."""
+        """Show the token's rule, or why it has none; None if it is unknown, or the run has no grammar."""
         self.setVisible(rule is not None)
         if rule is None:
             return

@@ -1,4 +1,4 @@
-"""The presenters of explanations: of a run that ended, the effect of the mask by field and its token boundaries; and of
+"""The presenters of explanations: the effect of the mask by field and the token boundaries of a run that has ended, and
 its rules.
 """
 
@@ -24,7 +24,7 @@ from glyphscope_gui.shared.page_ids import PageId, PanelId
 
 
 class ExplainPresenter(QObject):
-    """Explains only a run that is over."""
+    """Explains only runs that have ended."""
 
     def __init__(
         self, context: AppContext, view: RunPage, evidence: EvidenceDock, choice: StageChoice
@@ -38,7 +38,7 @@ class ExplainPresenter(QObject):
         self._view = evidence.mask_impact
         self._background = Background(self, self._drop)
         self._dropped = threading.Event()
-        """Set once the explanation under way is no longer wanted."""
+        """Set once the running explanation is no longer needed."""
         self._asked: Answered | None = None
         self._over = False
         self._runs.modelStatusChanged.connect(self._model_changed)
@@ -49,7 +49,7 @@ class ExplainPresenter(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is under way, or waited for."""
+        """Whether a job is running or awaited."""
         return self._background.is_busy or self._asked is not None
 
     def _drop(self) -> None:
@@ -114,7 +114,7 @@ class ExplainPresenter(QObject):
         self._page.stream.set_boundaries(boundaries)
 
     def _model_changed(self, status: ModelStatus) -> None:
-        """A model that was opened may be the one that wrote the shown run."""
+        """Explain again: the opened model may be the one that wrote the shown run."""
         if status.phase == "ready" and self._over and not self._runs.is_busy:
             stage = self._choice.stage
             if stage.tokens and self._runs.state.started is not None:
@@ -122,7 +122,7 @@ class ExplainPresenter(QObject):
 
 
 class RulesPresenter(QObject):
-    """Shows which rule of the grammar read each token, and why others were masked."""
+    """Shows the grammar rule that read each token, and why others were masked."""
 
     def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
         super().__init__(view)

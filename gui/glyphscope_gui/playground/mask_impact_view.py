@@ -44,14 +44,14 @@ _COLUMNS = (
 
 
 class MaskImpactModel(TableModel[FieldImpact]):
-    """The rows of the fields; those in which nothing was masked are paler."""
+    """The rows of the fields; fields in which nothing was masked are paler."""
 
     titles = tuple(title for title, _ in _COLUMNS)
     tips = tuple(tip for _, tip in _COLUMNS)
     figures = frozenset({TAKEN})
 
     def worst(self) -> int | None:
-        """The row with the greatest masked mass, a field before the text outside; None if nothing was masked."""
+        """The row with the greatest masked mass, preferring fields to the text outside; None if nothing was masked."""
         masked = [place for place, impact in enumerate(self._rows) if impact.worst is not None]
         return max(
             masked, key=lambda place: (bool(self._rows[place].path), self._rows[place].lost), default=None
@@ -80,7 +80,7 @@ def _token(text: str) -> str:
 
 
 _MOST_BOUNDARIES = 4
-"""Places with other token boundaries that are listed; the token table marks all of them."""
+"""Number of places with other token boundaries that are listed; the token table marks all."""
 
 
 class MaskImpactTable(WholeTable):
@@ -94,8 +94,8 @@ class MaskImpactTable(WholeTable):
 
 
 class MaskImpactView(QWidget):
-    """`tokenChosen` carries a token's index; `placeChosen` a tool and an argument, or None for the tool itself, whose
-    description could be changed; `promptChosen` asks for the prompt.
+    """`tokenChosen` carries a token's index; `placeChosen` a tool, and an argument or None for the tool itself, whose
+    description could be changed; `promptChosen` requests the prompt.
     """
 
     tokenChosen = Signal(int)

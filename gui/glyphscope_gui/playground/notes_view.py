@@ -1,4 +1,4 @@
-"""The details of a row of the timeline, to read: results, differences, denied calls, pictures."""
+"""Shows the details of a row of the timeline: results, differences, denied calls, pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROLES = {"gone": "impossible", "new": "holds"}
 
 
 class NotesView(FollowsLooks, QTextBrowser):
-    """Read-only; text of a tool is inserted as plain text only. Its links open only its own blocks."""
+    """Read-only. Text from a tool is inserted only as plain text; links open only the view's own blocks."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,7 +53,7 @@ class NotesView(FollowsLooks, QTextBrowser):
         return QSize(120, 60)
 
     def show_blocks(self, blocks: list[Block]) -> None:
-        """Show these from the top; the same ones again do not scroll the view."""
+        """Show these from the top; showing the same blocks again does not scroll the view."""
         before, self._blocks = self._blocks, list(blocks)
         if blocks != before:
             self._restyle()
@@ -62,7 +62,7 @@ class NotesView(FollowsLooks, QTextBrowser):
         pop_up(self.createStandardContextMenu(), event.globalPos(), *self.actions())
 
     def _restyle(self) -> None:
-        """Write the same text, in the current colours."""
+        """Write the same text in the current colours."""
         text = "\n".join(
             f"{block.text}{''.join(piece for _, piece in block.pieces)}" for block in self._blocks
         )
@@ -116,7 +116,7 @@ class NotesView(FollowsLooks, QTextBrowser):
         return format_
 
     def _piece_format(self, kind: str) -> QTextCharFormat:
-        """Removed text is crossed out, new text is underlined: not by colour alone."""
+        """Removed text is crossed out and new text underlined, as colour alone is not enough."""
         format_ = QTextCharFormat()
         format_.setFont(mono_font(0.5))
         role = _ROLES.get(kind)

@@ -43,7 +43,7 @@ _EXAMPLES = {
 
 
 class ExamplesMenu(QMenu):
-    """The bundled recordings. `chosen` carries the name of one."""
+    """The bundled recordings. `chosen` carries the name of a recording."""
 
     chosen = Signal(str)
 
@@ -69,7 +69,7 @@ class PlaygroundPresenter(Page):
         super().__init__(context)
         self._runs = context.runs
         self._first_model = True
-        """Whether no model was opened, or failed to open, yet."""
+        """Whether no model has been opened or has failed to open yet."""
         self._phase = Phase.IDLE
         self._background = Background(self)
         self.view = self.widget = RunPage(context.project.prompt)
@@ -238,7 +238,7 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, *fix, error=True)
 
     def _show_end(self, end: RunEnd, state: RunState) -> None:
-        """Show the end of a run without a valid call, with its prompt's note, and a button if there is a fix."""
+        """Show that a run ended without a valid call, with its prompt's note, and a button if there is a fix."""
         note = state.prompt.note if state.prompt is not None else ""
         words = f"{capitalised(end.words)}. {end.hint} {note}".rstrip()
         request = state.started.request if state.started is not None else None
@@ -278,7 +278,7 @@ class PlaygroundPresenter(Page):
 
     def _show_phase(self, phase: Phase) -> None:
         if self._phase is Phase.IDLE and phase is not Phase.IDLE and not self._runs.is_in_background:
-            self.view.notice.hide()  # the error of the last start
+            self.view.notice.hide()  # the error of the previous start
         self._phase = phase
         actions, recorded = self.context.actions, phase is Phase.IDLE and bool(self._runs.events)
         actions.replay.setEnabled(recorded)

@@ -12,11 +12,11 @@ from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
 
 LONGEST = 2000
-"""Characters of a question that are shown, and of an answer."""
+"""The most characters of a question that are shown, and of an answer."""
 
 
 class QuestionCard(Card):
-    """Hidden until `ask`. `answered` carries the answer, or None where the user skips it."""
+    """Hidden until `ask`. `answered` carries the answer, or None if the user skips the question."""
 
     answered = Signal(object)
 

@@ -38,7 +38,7 @@ class ReplyBar(QWidget):
         self.hide()
 
     def set_can_send(self, can_send: bool) -> None:
-        """Whether a run may start now."""
+        """Set whether a run may start now."""
         self._can_send = can_send
         self._show_whether()
 

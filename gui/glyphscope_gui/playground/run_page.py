@@ -54,7 +54,7 @@ from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
 LOW = 660
-"""Pixels of height below which the page hides headings, to save lines."""
+"""Pixels of height below which the page hides headings to save lines."""
 _KEYS = tr("Ctrl + Enter runs")
 
 
@@ -115,7 +115,7 @@ class RunPage(FollowsSize, QWidget):
         self.timeline.begin()
 
     def apply(self, applied: Applied) -> None:
-        """Show the run's new events; those of the shown stage come through `grow_stage`."""
+        """Show the run's new events; events of the shown stage arrive through `grow_stage`."""
         for event in applied.of(RunStarted, PromptRendered):
             match event:
                 case RunStarted():
@@ -185,7 +185,7 @@ class RunPage(FollowsSize, QWidget):
         self._show_details(True)
 
     def show_stream(self, row: TimelineRow | None = None) -> None:
-        """Show the text of the stage instead of a row's details, from the row's part on."""
+        """Show the text of the stage, from the row's part on, instead of a row's details."""
         self._row = None
         self.stream_card.heading.set_title(tr("Stream"))
         self._show_details(False)
@@ -195,7 +195,7 @@ class RunPage(FollowsSize, QWidget):
             self.stream.show_character(row.part.start)
 
     def show_record(self, started: RunStarted | None) -> None:
-        """Show a record's prompt, marked and read-only; None: the project's again."""
+        """Show a record's prompt, marked and read-only; None shows the project's again."""
         self.prompt_edit.show_record(None if started is None else started.request.prompt)
         self.prompt_card.heading.set_title(tr("Prompt") if started is None else tr("Prompt of the record"))
         shown = self._state.started
@@ -203,7 +203,7 @@ class RunPage(FollowsSize, QWidget):
             self._show_run_prompt(shown)
 
     def show_asking(self, asking: bool) -> None:
-        """Set whether a card asks the user: it replaces the fields, in a low window the prompt and the tokens too."""
+        """Set whether a card asks the user: it replaces the fields and, in a low window, the prompt and the tokens."""
         self._asking = asking
         self._show_cards()
 
@@ -224,7 +224,7 @@ class RunPage(FollowsSize, QWidget):
         copy_text("\n\n".join(results) or self.notes.toPlainText())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Divide the height again when a card above the splitter appears or ends."""
+        """Divide the height again when a card above the splitter appears or disappears."""
         if watched is self.splitter and event.type() == QEvent.Type.Resize:
             self._share_room()
         return super().eventFilter(watched, event)
@@ -242,7 +242,7 @@ class RunPage(FollowsSize, QWidget):
 
     @property
     def _is_low(self) -> bool:
-        """Whether there is little height: of the page's part that is in sight, as a low page scrolls."""
+        """Whether the visible part of the page has little height; a low page scrolls."""
         return visible_height(self) < LOW
 
     def _make_copying(self) -> None:
@@ -265,8 +265,8 @@ class RunPage(FollowsSize, QWidget):
     def _share_room(self) -> None:
         """Divide the height among timeline, branches, stream, fields and tokens, until the user moves a border.
 
-        The fields get at most the height of a usual call's. The shares are tuned by eye: the stream of an answer of
-        several parts, which has many lines, gets more, and the timeline and the fields less.
+        The fields get at most the height of a usual call's fields. The shares are tuned by eye: the stream of an answer
+        of several parts, which has many lines, gets more, and the timeline and the fields less.
         """
         if self._border_was_moved:
             return
@@ -295,7 +295,7 @@ class RunPage(FollowsSize, QWidget):
         return next((n for n, stage in enumerate(self._state.stages) if stage is self.stage), 0)
 
     def _show_details(self, details: bool) -> None:
-        """Show the details of a row in place of the views of a stage's text, or these again."""
+        """Show the details of a row in place of the views of a stage's text, or those views again."""
         if details == self._shows_details:
             return
         self.stack.setCurrentWidget(self.notes if details else self.stream_page)
@@ -307,7 +307,7 @@ class RunPage(FollowsSize, QWidget):
         return self.stack.currentWidget() is self.notes
 
     def _show_cards(self) -> None:
-        """Show the cards that have something to show; in a low window not the fields of an answer without a call."""
+        """Show the cards that have content; in a low window, hide the fields of an answer without a call."""
         details, crowded = self._shows_details, self._asking and self._is_low
         no_fields = self._ended and self._is_low and not self.fields_model.rowCount()
         self.prompt_card.setVisible(not crowded)
@@ -352,7 +352,7 @@ class RunPage(FollowsSize, QWidget):
         self.legend.show_forced(event.request.constraint != "off")
 
     def _show_run_prompt(self, event: RunStarted) -> None:
-        """Show the run's prompt where it differs from the field's."""
+        """Show the run's prompt if it differs from the field's."""
         other = event.request.prompt != self.prompt_edit.toPlainText()
         self.prompt_card.heading.hint.setText(
             tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else self._keys()
@@ -404,7 +404,7 @@ def _preferred_height(widget: QWidget, most: float) -> int:
 
 
 def _height_of_rows(card: QWidget, table: PlainTable, most: float) -> int:
-    """As `_preferred_height`, of a card with a table, without a part of a row."""
+    """As `_preferred_height` for a card with a table, rounded down to whole rows."""
     row = table.verticalHeader().defaultSectionSize()
     excess = max(card.sizeHint().height() - most, 0)
     least = card.minimumSizeHint().height()
@@ -412,8 +412,8 @@ def _height_of_rows(card: QWidget, table: PlainTable, most: float) -> int:
 
 
 def notable_token(state: StageState) -> int:
-    """The index of the token to select in an ended stage: the one that made it invalid, else the last one that was not
-    forced.
+    """The index of the token to select in an ended stage: the token that made it invalid, otherwise the last one that
+    was not forced.
     """
     last = len(state.tokens) - 1
     if state.aborted is not None:

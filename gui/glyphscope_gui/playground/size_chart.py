@@ -1,4 +1,4 @@
-"""An answer's size in words, charts of it in each notation, and of the savings of early stops."""
+"""An answer's size in words, and charts of its size in each notation and of the savings of early stops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.language import tr
 
 NEWEST = 5
-"""Measurements that fit side by side."""
+"""Number of measurements that fit side by side."""
 
 
 STYLES = {
@@ -27,7 +27,7 @@ LEGEND = [(words, role) for words, role in STYLES.values()]
 
 
 def summary(sizes: tuple[Sizes, ...], instructions: dict[Notation, int]) -> str:
-    """GLYPH against the smallest JSON, and the cost of instructing the model in the notation."""
+    """Compare GLYPH with the smallest JSON, and state the cost of instructing the model in the notation."""
     by_style = {size.style: size for size in sizes}
     glyph, json_ = by_style["glyph"], by_style["json"]
     lines = []

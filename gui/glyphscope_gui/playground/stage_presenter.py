@@ -1,4 +1,4 @@
-"""The presenter of the stages of a run: which of them the views show, and the run's questions to a person."""
+"""The presenter of a run's stages: the choice of the shown one, and the run's questions to the user."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StagePresenter(QObject):
     # -- stages ------------------------------------------------------------------------------------------------
 
     def _row_chosen(self, row: TimelineRow) -> None:
-        """Show a row; during a run, its stage stays in sight."""
+        """Show a row; during a run, its stage stays visible."""
         self.choice.choose(row.stage, pin=self._runs.is_busy)
         self._view.show_row(row)
         self._show_pinned()
@@ -70,15 +70,15 @@ class StagePresenter(QObject):
             view.question.ask(asked.about)
             first: QWidget = view.question.edit
         else:
-            registry = self._runs.state.whole_registry  # calls run by the tools' own names
+            registry = self._runs.state.whole_registry  # calls are executed by the tools' own names
             tool = registry.get(asked.about.tool) if registry is not None else None
             closed = registry is None or registry.unknown_arguments == "refuse"
             view.approval.ask(asked.about, tool, closed=closed)
             first = view.approval
         view.show_asking(True)
         self._context.status.set_activity(tr("Waiting for you"))
-        if self._context.navigator.current is not PageId.PLAYGROUND:  # the page never changes by itself
+        if self._context.navigator.current is not PageId.PLAYGROUND:  # never switch pages automatically
             self._context.status.set_note(tr("The run is waiting for you on the playground (Ctrl+1)"))
         if not isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit):
-            first.setFocus()  # typing is not interrupted
+            first.setFocus()  # does not interrupt typing
         QApplication.alert(self._context.window)

@@ -21,26 +21,24 @@ from glyphscope_gui.theme import theme
 
 Measure = Literal["allowed", "feasible", "ms"]
 REDRAW_MS = 120
-"""Milliseconds between updates while tokens stream in: no one reads a chart faster."""
+"""Milliseconds between updates while tokens stream in; a chart that changes faster cannot be read."""
 LEAST_SLOT = 3
-"""Pixels of width of a bar with its gap. Where steps have less, a bar shows several of them: a bar narrower
-than a pixel is painted or not depending on its edges, which makes gaps in a chart that has none.
+"""Least width of a bar with its gap, in pixels. If steps have less, a bar shows several: whether a bar narrower than a
+pixel is painted depends on its edges, which would leave false gaps.
 """
 _GAPS_FROM = 2 * LEAST_SLOT
-"""Pixels of width from which on bars have gaps: narrower ones would be rounded to stripes of different
-widths.
-"""
+"""Width in pixels from which bars have gaps: narrower bars would be rounded to stripes of different widths."""
 LEAST_HEIGHT = 2
-"""Least height of a known value in pixels, so that a forced step, or no time at all, differs from a gap."""
+"""Least height of a known value in pixels, so that a forced step, or one that took no time, differs from a gap."""
 _MOST_MS = 1e12
-"""The largest value: a record may be from anywhere, and beyond this the axis cannot be painted."""
+"""The largest value that the axis can show; a record from elsewhere may contain larger ones."""
 _WIDTHS = {False: 0.8, True: 0.4}
-"""Shares of a bar's room. Forced ones are slim: colour alone does not distinguish them."""
+"""Shares of a bar's room. Bars of forced steps are slim, as colour alone does not distinguish them."""
 
 
 class Bars(NamedTuple):
-    """A height for each bar (NaN: nothing known), of the sampled and of the forced steps in it, and how many
-    steps a bar shows: the bar at `n` has those from `n * step` on.
+    """A height for each bar (NaN: unknown), for its sampled and its forced steps, and the number of steps in a bar: bar
+    `n` has the steps from `n * step` on.
     """
 
     sampled: np.ndarray
@@ -49,7 +47,7 @@ class Bars(NamedTuple):
 
 
 class StepChart(Chart):
-    """`tokenChosen` carries the index of the step that was clicked."""
+    """`tokenChosen` carries the index of the clicked step."""
 
     tokenChosen = Signal(object)
 
@@ -124,7 +122,7 @@ class StepChart(Chart):
             )
 
     def bars(self) -> Bars:
-        """The bars in the present width: of several steps the largest value, of the feasible mass the
+        """The bars at the present width. A bar of several steps shows the largest value; for the feasible mass, the
         smallest.
         """
         values = np.array(self._values[self._measure], dtype=float)
@@ -185,7 +183,7 @@ class StepChart(Chart):
             self.tokenChosen.emit(round(place.x()))
 
     def _draw_soon(self) -> None:
-        """Not at once: Qt paints the whole window when a chart changes."""
+        """Draw later: Qt paints the whole window when a chart changes."""
         if not self._timer.isActive():
             self._timer.start()
 

@@ -36,15 +36,15 @@ MARKS: dict[Mark, tuple[str, str]] = {
     "waits": ("?", "mark"),
     "note": ("•", "text-faint"),
 }
-"""The sign and the colour of each state: never the colour alone."""
+"""The sign and the colour of each state, as colour alone is not enough."""
 INDENT = 16
 """Pixels by which the notes of a stage are indented."""
 ROWS_SHOWN = 6
-"""Rows in sight before the timeline scrolls."""
+"""Number of visible rows before the timeline scrolls."""
 ROOMY = 640
-"""Pixels of width below which the prompt's cost is hidden: the hint on a stage has it."""
+"""Pixels of width below which the prompt's cost is hidden: the hint on a stage shows it."""
 WIDE = 720
-"""Pixels of width from which the title of a turn has all its room."""
+"""Pixels of width from which the title of a turn is shown in full."""
 NARROW = 560
 """Pixels of width below which the bytes are hidden."""
 NARROWEST = 460
@@ -100,9 +100,7 @@ class TimelineDelegate(QStyledItemDelegate):
 
 
 class TimelineTable(PlainTable):
-    """`rowChosen` carries the TimelineRow that the user chose, by mouse or keys, not one that `show_row`
-    selected.
-    """
+    """`rowChosen` carries the TimelineRow that the user chose by mouse or keys; `show_row` does not emit it."""
 
     rowChosen = Signal(object)
 
@@ -114,7 +112,7 @@ class TimelineTable(PlainTable):
         self._is_announcing = False
         """Whether `rowChosen` is being emitted."""
         self.following = True
-        """Whether the end stays in sight while rows are added."""
+        """Whether the end stays visible while rows are added."""
         named(self, "timelineTable", tr("Timeline of the run"))
         self.setAccessibleDescription(tr("Up and Down select a stage to show below."))
         self.setItemDelegate(TimelineDelegate(self))
@@ -125,8 +123,7 @@ class TimelineTable(PlainTable):
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def show_row(self, place: int) -> None:
-        """Make it the current row without `rowChosen`; while `rowChosen` is emitted, the user's row stays
-        current.
+        """Make that row current without `rowChosen`; while `rowChosen` is being emitted, the user's row stays current.
         """
         known = 0 <= place < self._timeline.rowCount() and place != self.currentIndex().row()
         if known and not self._is_announcing:
@@ -168,9 +165,9 @@ class TimelineTable(PlainTable):
 
 
 class Timeline(Card):
-    """The card, hidden until a run has more to show than one stage's text.
+    """The timeline's card, hidden until a run has more than the text of one stage.
 
-    `rowChosen` as the table's; `appeared`: it became visible, or has more rows.
+    `rowChosen` as in TimelineTable; `appeared`: the card became visible, or has more rows.
     """
 
     rowChosen = Signal(object)
@@ -191,12 +188,12 @@ class Timeline(Card):
         self.hide()
 
     def sizeHint(self) -> QSize:
-        """The height of all rows, up to a limit: a layout inside would give the size before they came."""
+        """The height of all rows, up to a limit; the inner layout would report the size before the rows were added."""
         height = self.heading.sizeHint().height() + self.table.sizeHint().height() + AROUND
         return QSize(340, height)
 
     def set_low(self, low: bool) -> None:
-        """Hide the columns' titles in a low window; the cells' hints have them."""
+        """Hide the columns' titles in a low window; the cells' hints contain them."""
         self.table.horizontalHeader().setHidden(low)
 
     def begin(self) -> None:
@@ -231,7 +228,7 @@ class Timeline(Card):
 
 
 def has_details(state: RunState) -> bool:
-    """Whether a run has more to show than the text of one stage."""
+    """Whether a run has more than the text of one stage."""
     if len(state.stages) > 1:
         return True
     strategy = state.started.request.strategy if state.started is not None else "direct"

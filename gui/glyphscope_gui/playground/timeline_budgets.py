@@ -24,12 +24,12 @@ _TITLES = {
     "max_invalid_turns": tr("No-progress turns"),
     "fix_empty_final": tr("Empty answers"),
 }
-"""Titles of limits that are shown only once reached."""
+"""The titles of limits that are shown only once they are reached."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """`used` of `most`, under the name of its setting; `fired` where it was reached."""
+    """`used` of `most`, under the name of its setting; `fired` if the limit was reached."""
 
     name: str
     title: str
@@ -50,10 +50,9 @@ class Budget:
 def budgets(
     state: RunState, now: float, fired: Mapping[str, LimitReached] | None = None
 ) -> tuple[Budget, ...]:
-    """The budgets of this run's strategy, and those that were reached; `now` in seconds since the run
-    started.
+    """The budgets of this run's strategy, and all limits that were reached; `now` is in seconds since the run started.
 
-    The time in which a person was asked does not count.
+    The time spent waiting for the user does not count.
     """
     fired = fired or {}
     if state.started is None:
@@ -93,7 +92,7 @@ FIRED = "✕ "
 
 
 class BudgetGauges(QWidget):
-    """One painted line; the words and a bar below them for each. A budget that was reached has a sign and its
+    """One painted line, with the words of each budget and a bar below them. A budget that was reached has a sign in its
     colour.
     """
 
@@ -129,7 +128,7 @@ class BudgetGauges(QWidget):
         for budget in self._budgets:
             words = self._words(budget)
             width = metrics.horizontalAdvance(words)
-            if x + width > self.width():  # hidden ones are in the tooltip
+            if x + width > self.width():  # the tooltip shows the hidden ones
                 break
             painter.setPen(colors.color("impossible" if budget.fired else "text-muted"))
             painter.drawText(x, metrics.ascent(), words)
@@ -148,7 +147,7 @@ class BudgetGauges(QWidget):
 
 
 def paint_share(painter: QPainter, box: QRectF, share: float, *, fired: bool = False) -> None:
-    """A thin bar, `share` (0 to 1) of it filled."""
+    """Paint a thin bar that is filled to `share` (0 to 1)."""
     colors = theme()
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -157,7 +156,7 @@ def paint_share(painter: QPainter, box: QRectF, share: float, *, fired: bool = F
     painter.drawRoundedRect(box, 1.5, 1.5)
     filled = QRectF(box)
     filled.setWidth(box.width() * min(share, 1.0))
-    if filled.width() >= 1:  # less would look like a speck
+    if filled.width() >= 1:  # a narrower one would look like a speck
         painter.setBrush(colors.color("impossible-line" if fired or share > 1 else "accent"))
         painter.drawRoundedRect(filled, 1.5, 1.5)
     painter.restore()

@@ -53,7 +53,7 @@ class TimelineModel(TableModel[TimelineRow]):
         self.show_rows([])
 
     def apply(self, state: RunState, now: float) -> None:
-        """Read the new events of the last stage, and the new stages; `now` in seconds since the run started."""
+        """Read the new events of the last stage, and the new stages; `now` is in seconds since the run started."""
         first = max(len(self._stages) - 1, 0)
         request = state.started.request if state.started is not None else None
         for place in range(first, len(state.stages)):
@@ -61,17 +61,17 @@ class TimelineModel(TableModel[TimelineRow]):
             self._update(place, state, request, ends)
 
     def finish(self, state: RunState, now: float) -> None:
-        """The run is over: no row is in progress."""
+        """Mark all rows as no longer in progress, as the run has ended."""
         self._over = True
         self.apply(state, now)
 
     def row_of_stage(self, stage: int) -> int:
-        """The row of a stage itself; -1 where there is none."""
+        """The row of a stage itself; -1 if there is none."""
         return next((n for n, row in enumerate(self._rows) if row.stage == stage and row.is_stage), -1)
 
     @property
     def limits(self) -> dict[str, LimitReached]:
-        """The limits that were reached, by the name of their setting; of each the last time."""
+        """The last event of each limit that was reached, by the name of its setting."""
         return {e.limit: e for row in self._rows for e in row.events if isinstance(e, LimitReached)}
 
     # -- the table ---------------------------------------------------------------------------------------------

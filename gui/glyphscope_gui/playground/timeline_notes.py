@@ -1,6 +1,6 @@
 """The details of one row of a timeline, as blocks of headings, words, texts and differences.
 
-Of a long text only the beginning is a block; a block of kind `link` opens all of it.
+Only the beginning of a long text is a block; a block of kind `link` opens all of it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "
 Piece: TypeAlias = tuple[Literal["same", "gone", "new"], str]
 
 LONGEST_DIFFERENCE = 4_000
-"""Characters a side that are compared character by character; the time grows with their product."""
+"""Most characters on each side for a comparison character by character; the time grows with their product."""
 LARGEST_IMAGE = 8_000_000
-"""Bytes of a picture that is decoded."""
+"""The largest picture that is decoded, in bytes."""
 _SHORT = 120
-"""Characters of a one-line text up to which opening it shows nothing more."""
+"""Length in characters up to which a one-line text is shown in full and needs no link."""
 _SURFACES = {
     "message": tr("message"),
     "response": tr("response"),
@@ -71,7 +71,7 @@ class Block:
 
 
 def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
-    """The blocks of a row's events, in order; after an answer of a person, how long the run waited for it."""
+    """The blocks of a row's events, in order; after a user's answer, also how long the run waited for it."""
     blocks: list[Block] = []
     asked: float | None = None
     for event in events:
@@ -219,7 +219,7 @@ def _result(event: ToolResult) -> Iterator[Block]:
 
 
 def _text(title: str, text: str, tool: str = "") -> Iterator[Block]:
-    """A text, and above it a link to all of it where the view is too small for it."""
+    """A text, and above it a link to all of it if the view is too small for it."""
     if len(text) > _SHORT or "\n" in text:
         yield _link(title, text, tool)
     yield Block("text", cut(text))
@@ -272,7 +272,7 @@ def _repair(event: RepairTried) -> Iterator[Block]:
 
 
 def _difference(before: str, after: str) -> Block:
-    """A difference, character by character where both texts are short enough, else line by line and cut."""
+    """A difference, character by character if both texts are short enough, otherwise line by line and cut."""
     if max(len(before), len(after)) <= LONGEST_DIFFERENCE:
         return Block("difference", pieces=tuple(_pieces(before, after)))
     old, new = before[:LONGEST].splitlines(keepends=True), after[:LONGEST].splitlines(keepends=True)

@@ -1,6 +1,6 @@
-"""A run as rows: its stages in order, and below each the strategy's events. Grown from the RunState, no Qt.
+"""A run as rows: its stages in order, and below each the strategy's events. Built from the RunState; no Qt.
 
-Each stage continues reading where it stopped the last time, so an update costs only its new events.
+Each stage resumes reading where it last stopped, so an update costs only the new events.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ from glyphscope_gui.playground.timeline_words import (
 from glyphscope_gui.shared.language import tr
 
 Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "note"]
-"""The state of a row: running, successful, failed, waiting for a person, or only a note."""
+"""The state of a row: running, successful, failed, waiting for the user, or only a note."""
 
 MOST_ROWS = 400
-"""Rows of one stage: a transform that acts a thousand times is read in the record."""
+"""The most rows of one stage; a transform that acts a thousand times can be read in the record."""
 
 
 @dataclass(slots=True)
 class Spent:
-    """A figure, and its limit; None where nothing limits it, or it is not known."""
+    """A figure and its limit, None if there is no limit or it is unknown."""
 
     used: float | None = None
     most: float | None = None
 
     @property
     def share(self) -> float | None:
-        """The share of the budget, 1.0 and more where it is used up."""
+        """The used share of the budget; 1.0 or more if it is used up."""
         if self.used is None or not self.most:
             return None
         return self.used / self.most
@@ -80,9 +80,9 @@ class Spent:
 class TimelineRow:
     """A row of the timeline.
 
-    `stage` is the place of its stage in the run. `events` are the events that it shows; a stage's own row has
-    none, nor has that of a `part` of its text. `prompt` is how much of the stage's prompt was in the cache,
-    `detail` a less prominent text beside `words`.
+    `stage` is the place of its stage in the run. `events` are the events that it shows; the row of a stage itself, or
+    of a `part` of its text, has none. `prompt` says how much of the stage's prompt was in the cache, `detail` is a less
+    prominent text beside `words`.
     """
 
     stage: int
@@ -104,7 +104,7 @@ class TimelineRow:
 
 
 class StageRows:
-    """The rows of one stage, the stage's own first."""
+    """The rows of one stage, beginning with the stage's own."""
 
     def __init__(self, place: int, request: RunRequest | None) -> None:
         self.place = place
@@ -112,7 +112,7 @@ class StageRows:
         self._looped = request is not None and request.strategy == "loop"
         self.rows = [TimelineRow(place, "")]
         self._seen = self._tokens_seen = 0
-        """Events of the strategy, and tokens, that are read."""
+        """Numbers of the strategy's events, and of tokens, that were read."""
         self._bytes = self._forced = 0
         self._parts: list[TimelineRow] = []
         """The rows of the parts of the stage's text."""
@@ -120,15 +120,15 @@ class StageRows:
         """The row of a question without an answer."""
         self._uncalled = False
         self._calls: dict[str, TimelineRow] = {}
-        """By a call's id the row of its approval, by `tool ID` that of its result."""
+        """The row of a call's approval by the call's id, and the row of its result by `tool ID`."""
 
     def update(
         self, stage: StageState, now: float, *, over: bool, failed: str = "", uncalled: bool = False
     ) -> int:
-        """Read the new events; returns the number of rows before: any of those may have changed.
+        """Read the new events; returns the previous number of rows, any of which may have changed.
 
-        `failed` is why the run failed in this stage, or empty; `uncalled`: it ends in words where a tool
-        could have been called.
+        `failed` is why the run failed in this stage, or empty; `uncalled`: it ends in text although a tool could have
+        been called.
         """
         self._uncalled = uncalled
         before = len(self.rows)
@@ -186,7 +186,7 @@ class StageRows:
         return "running"
 
     def _read_parts(self, stage: StageState) -> None:
-        """A row for each part of the text; the last ones may have grown."""
+        """Make or update a row for each part of the text; the last parts may have grown."""
         known = len(self._parts)
         for segment in stage.segments[known:]:
             if len(self.rows) < MOST_ROWS:
@@ -269,7 +269,7 @@ class StageRows:
             self._answer(row, event)
 
     def _answer(self, row: TimelineRow, event: ApprovalGiven | QuestionAnswered) -> None:
-        """Put a person's answer into the row of the question, with the time that the run waited for it."""
+        """Put the user's answer into the row of the question, with the time that the run waited for it."""
         waited = max(event.t - row.events[0].t, 0.0) * 1000
         row.ms, row.detail = Spent(waited), tr("waited {time}", time=duration_ms(waited))
         row.events, row.tip = (
@@ -284,7 +284,7 @@ class StageRows:
             row = self._calls[key] = self._new(tr("Result"), "", "running", event)
             if isinstance(event, ToolStarted):
                 row.events, row.words = (event,), allowed_words(event)
-        elif isinstance(event, ToolProgressed | ToolResult):  # of the progress only the newest counts
+        elif isinstance(event, ToolProgressed | ToolResult):  # only the newest progress counts
             row.events = (*(e for e in row.events if not isinstance(e, ToolProgressed)), event)
         else:
             row.events = (*row.events, event)

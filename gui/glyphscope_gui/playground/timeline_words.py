@@ -73,7 +73,7 @@ CONTENT_WORDS = {
 
 
 def stage_title(stage: StageState) -> str:
-    """`Router`, `Turn 2`; the strategy's own title where it has one."""
+    """`Router`, `Turn 2`; or the strategy's own title if it has one."""
     return excerpt(stage.title or _TITLES.get(stage.kind, stage.kind))
 
 
@@ -111,7 +111,7 @@ def part_title(part: Segment) -> str:
 
 
 def part_words(stage: StageState, part: Segment) -> str:
-    """The beginning of a text; of a call its tool, and the error in it."""
+    """The beginning of a text; for a call, its tool and its error."""
     if part.kind != "call":
         end = len(stage.text) if part.end is None else part.end
         return excerpt(stage.text[part.start : end])
@@ -137,7 +137,7 @@ def _tool_words(stage: StageState) -> str:
 
 
 def count_words(stage: StageState, forced: int) -> str:
-    """The cost of the prompt and the mask, where known: `184 prompt tokens, 170 from the cache`."""
+    """The cost of the prompt and the mask, if known: `184 prompt tokens, 170 from the cache`."""
     parts = []
     total, cached = prompt_tokens(stage)
     if total and cached:
@@ -153,7 +153,7 @@ def count_words(stage: StageState, forced: int) -> str:
 
 
 def prompt_tokens(stage: StageState) -> tuple[int, int]:
-    """All tokens of the stage's prompt, and those of them from the cache; zeros while they are not known."""
+    """The number of the prompt's tokens, and how many are from the cache; zeros while unknown."""
     done, prompt = stage.finished, stage.prompt
     if done is not None and done.prompt_tokens:
         return done.prompt_tokens, done.cached
@@ -214,7 +214,7 @@ def limit_words(event: LimitReached) -> str:
 
 
 def repair_words(event: RepairTried) -> str:
-    """`CONSTRAINT_MAX at character 46: now it is right`, or where the error moved."""
+    """`CONSTRAINT_MAX at character 46: now it is right`, or the error's new place."""
     was = tr("{code} at character {char}", code=event.code, char=event.char)
     if event.now_code is None:
         return tr("{was}: now valid", was=was)

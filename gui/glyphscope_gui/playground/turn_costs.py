@@ -1,5 +1,5 @@
-"""The costs of an answer's parts: reasoning, text, calls, and the markers between them; and where a budget of
-tokens narrowed the mask.
+"""The costs of an answer's parts: reasoning, text, calls, and the markers between them; and the tokens at which a
+budget narrowed the mask.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TITLES = (tr("part"), tr("tokens"), tr("forced"), tr("time"))
 
 
 class TurnCosts(QWidget):
-    """A line for each kind of part that the answer has; `has_any`: there is something to show."""
+    """A line for each kind of part in the answer; `has_any`: there is something to show."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -33,7 +33,7 @@ class TypedTextPresenter(QObject):
         token = self._page.current_token()
         if token is None:
             return
-        # as many bytes of the answer before the token as the engine looks at
+        # as many bytes of the answer before the token as the engine reads
         tokens = self._page.stage.tokens[: token.step.index]
         before = b"".join(each.step.data for each in tokens[-CONTEXT:])[-CONTEXT:]
         self._runs.queries.ask("pieces", partial(pieces_of, typed=Typed(before, text)), self._show_pieces)

@@ -122,7 +122,7 @@ class StreamView(FollowsLooks, QTextEdit):
                     self._opened = kind
                     parting.append(place)
                 case SegmentClosed(kind=kind, start=start, end=end):
-                    parting.append(end if kind == self._opened else start)  # the text turned out to be reasoning
+                    parting.append(end if kind == self._opened else start)  # the text was reasoning
                 case FieldOpened(path=path, call_index=index):
                     self._containers.add((index, path.rpartition("/")[0]))
                 case Violation(char=char) | Aborted(char=char) if stop is None or char < stop.char:

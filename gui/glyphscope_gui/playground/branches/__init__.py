@@ -1,1 +1,1 @@
-"""Branches of a run: from a masked or typed token, and the tree of them."""
+"""Branches of a run: from a masked or typed token, and their tree."""

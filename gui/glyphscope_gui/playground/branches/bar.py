@@ -1,6 +1,6 @@
-"""The actions at a token of a run: continue with another one, with a text, or without it.
+"""The actions at a token of a run: continue with another token, with a text, or without the token.
 
-For a masked alternative it shows why, and which constraint can be relaxed.
+For a masked alternative, it shows the reason and the constraint that can be relaxed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CHOOSE = tr("Select an alternative to continue with it.")
 
 
 class MaskedBox(QFrame):
-    """The reasons of a masked token or text, hidden while there is none. `relaxRequested` carries the
-    constraint to relax, `unconstrainedRequested` drops all of it.
+    """The reasons of a masked token or text, hidden while there is none. `relaxRequested` carries the constraint to
+    relax; `unconstrainedRequested` requests a run without any.
 
     The buttons are named after `name`, as there is one box for alternatives and one for typed texts.
     """
@@ -80,7 +80,7 @@ class MaskedBox(QFrame):
         self.show()
 
     def focus_first(self) -> None:
-        """Focus the first shown button; neither while the search for the constraint is not over."""
+        """Focus the first shown button; there is none until the search for the constraint is over."""
         if not self.relax_button.isHidden():
             self.relax_button.setFocus(Qt.FocusReason.OtherFocusReason)
         elif LOOKING not in self._reason.why:
@@ -88,13 +88,13 @@ class MaskedBox(QFrame):
 
 
 ASK_MS = 150
-"""Milliseconds without a key press before the tokens of a text are requested."""
+"""Milliseconds after the last key press before the tokens of a text are requested."""
 LONGEST = 20_000
-"""Characters: a longer text would not be the answer of any call."""
+"""The most characters: no call is longer."""
 
 
 class _Edit(LineEdit):
-    """An edit that emits `left` when Escape was pressed in it."""
+    """An edit that emits `left` when Escape is pressed in it."""
 
     left = Signal()
 
@@ -147,7 +147,7 @@ class BranchField(QWidget):
         self.hide()
 
     def show_pieces(self, text: str, words: str) -> None:
-        """Show the tokens of `text`, unless the field has another one by now."""
+        """Show the tokens of `text`, unless the field's text has changed."""
         if text == self.edit.text():
             hidden = unseen(text)
             lines = [words, tr("Invisible characters: {characters}", characters=hidden) if hidden else ""]
@@ -171,8 +171,8 @@ class BranchBar(QWidget):
     """Shows one token and, once it is chosen, one of its alternatives.
 
     The signals are requests of the user: `tokenRequested` carries the Alternative, `textRequested` a text,
-    `relaxRequested` either and the constraint to relax, `unconstrainedRequested` either. `grown`: it
-    shows more than before, and may be out of sight.
+    `relaxRequested` either and the constraint to relax, `unconstrainedRequested` either. `grown`: the bar shows more
+    than before, and may not be fully visible.
     """
 
     tokenRequested = Signal(object)
@@ -236,19 +236,19 @@ class BranchBar(QWidget):
     # -- shown values ------------------------------------------------------------------------------------------
 
     def show_token(self, token: Token | None) -> None:
-        """Show a token of the run; None where none is chosen."""
+        """Show a token of the run; None if none is chosen."""
         self._token, self._chosen = token, None
         self.box.hide()
         self._hide_field()
         self._show()
 
     def show_why_not(self, words: str) -> None:
-        """Show why nothing can be done here, such as a run in progress; "" where something can."""
+        """Show why nothing can be done here, such as a run in progress; "" if something can."""
         self._why_not = words
         self._show()
 
     def show_alternative(self, chosen: Alternative | None, reason: MaskReason | None = None) -> None:
-        """Show the chosen alternative, with the reason of a masked one."""
+        """Show the chosen alternative, and the reason if it is masked."""
         if chosen != self._chosen:
             self._hide_field()
         self._chosen = chosen
@@ -260,9 +260,7 @@ class BranchBar(QWidget):
             self.grown.emit()
 
     def show_refused(self, text: str, reason: MaskReason | None) -> None:
-        """Show why the constraint rejects a typed text, unless the field has another one by now; None where
-        it does not.
-        """
+        """Show why the constraint rejects a typed text, or None if it does not, unless the field's text has changed."""
         if reason is not None and (text != self.field.edit.text() or self.field.isHidden()):
             return
         self._refused = (text, reason) if reason is not None else None

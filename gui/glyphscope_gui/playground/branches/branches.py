@@ -1,7 +1,6 @@
-"""The tree of the shown run's branches: read from the history, extended by new ones, navigated back and
-forth.
+"""The tree of the shown run's branches: read from the history, extended by new branches, navigated back and forward.
 
-A branch is a run like any other: it is started here, and recorded by the recorder of runs.
+A branch is a run like any other: it is started here, and stored by the recorder.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.background import Background
 
 MOST_BRANCHES = 64
-"""Runs of the tree whose events are cached, so that switching between them reads nothing."""
+"""Number of runs whose events are cached, so that switching between them reads no file."""
 Events = tuple[AnyEvent, ...]
 
 
@@ -42,12 +41,12 @@ class Replacement:
 
 
 class Branches(QObject):
-    """The tree of branches, and which of its runs is shown.
+    """The tree of branches, and the shown one of its runs.
 
-    `changed`: either of them. `runRequested` carries the events of a run to be shown, `ready` the request of
-    a branch to be run, `refused` why there is no such branch, in words; `failed` a GlyphscopeError of the
-    history, `notFound` one that only leaves the tree without relatives; `keepRequested` the events of a
-    parent run that the history may not have; `described` the id of a run with a new name or note.
+    `changed`: either changed. `runRequested` carries the events of a run to be shown, `ready` the request of a branch
+    to be run, `refused` why it is not possible, in words; `failed` a GlyphscopeError of the history, `notFound` one
+    that only leaves the tree without relatives; `keepRequested` the events of a parent run that may not be in the
+    history; `described` the id of a run with a new name or note.
     """
 
     changed = Signal()
@@ -64,16 +63,16 @@ class Branches(QObject):
         self._history = history
         self._background = Background(self)
         self._cache: OrderedDict[str, Events] = OrderedDict()
-        """By run, the least recently used first."""
+        """By run, in order of use, the least recent first."""
         self._saved_requests: set[str] = set()
-        """Runs that the history has, or gets now."""
+        """Runs that are in the history, or are being stored."""
         self._last: dict[str, str] = {}
-        """By run, its branch that was shown last."""
+        """By run, the last of its branches that was shown."""
         self.kin: dict[str, Kin] = {}
         """The runs of the tree, by id."""
         self.roots: list[Branch] = []
         self.shown = ""
-        """The id of the run that is shown."""
+        """The id of the shown run."""
 
     @property
     def parent_run(self) -> str:
@@ -84,7 +83,7 @@ class Branches(QObject):
 
     @property
     def child_run(self) -> str:
-        """The branch of the shown run that was shown last, or else the newest; "" where there is none."""
+        """The last shown branch of the shown run, otherwise the newest; "" if there is none."""
         last = self._last.get(self.shown, "")
         if last in self.kin:
             return last
@@ -99,11 +98,11 @@ class Branches(QObject):
     # -- events of runs ----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Another run begins, or is to be shown; its first event identifies it."""
+        """Prepare for another run, live or recorded; its first event identifies it."""
         self.shown = ""
 
     def apply(self, applied: Applied) -> None:
-        """Add a run to the tree at its beginning, or begin another tree with it."""
+        """When a run begins, add it to the tree, or begin another tree with it."""
         for event in applied.of(RunStarted):
             self._begin(event, is_new=applied.kind == "run")
 
@@ -146,7 +145,7 @@ class Branches(QObject):
             assert isinstance(started, RunStarted), "a run without its beginning has no request"
             try:
                 name = model(started)
-            except GlyphscopeError as error:  # another model was opened meanwhile, or its file is gone
+            except GlyphscopeError as error:  # another model was opened meanwhile, or the model's file is missing
                 self._refuse(error)
                 return
             if started.run not in self._saved_requests:
@@ -157,7 +156,7 @@ class Branches(QObject):
         self._background.start("branch", work, run, self._refuse)
 
     def why_not(self, events: Events, done: Callable[[str], None]) -> None:
-        """Call `done` with the reason why that run cannot have branches, in words; "" where it can."""
+        """Call `done` with the reason why that run cannot have branches, in words; "" if it can."""
 
         def work() -> str:
             try:
@@ -178,7 +177,7 @@ class Branches(QObject):
         self.show(self.parent_run)
 
     def forward(self) -> None:
-        """Show the branch that was shown last."""
+        """Show the last shown branch."""
         self.show(self.child_run)
 
     def read(self, run: str, then: Callable[[Events], None]) -> None:
@@ -218,7 +217,7 @@ class Branches(QObject):
         self.changed.emit()
 
     def look_again(self, run: str) -> None:
-        """Read the description of a run again, which the user changed elsewhere."""
+        """Reread the description of a run that the user changed elsewhere."""
         if run in self.kin:
             self._find(run)
 
@@ -240,7 +239,7 @@ class Branches(QObject):
             self._find(started.run)
 
     def _find(self, run: str) -> None:
-        """Look for its relatives in the history."""
+        """Look for the run's relatives in the history."""
         self._background.start(
             "family",
             lambda: self._history.family(run),
@@ -249,8 +248,8 @@ class Branches(QObject):
         )
 
     def _found(self, run: str, family: list[Kin]) -> None:
-        """Add the relatives; names and notes are those of the history."""
-        if run not in self.kin:  # by now another tree is shown
+        """Add the relatives, with the names and notes from the history."""
+        if run not in self.kin:  # another tree is now shown
             return
         self._saved_requests |= {kin.started.run for kin in family}
         for kin in family:
@@ -274,7 +273,7 @@ class Branches(QObject):
 
     def _refuse(self, error: BaseException) -> None:
         if not isinstance(error, GlyphscopeError):
-            raise error  # a bug: reported as any other
+            raise error  # a bug, which is reported like any other
         self.refused.emit(error.words)
 
 

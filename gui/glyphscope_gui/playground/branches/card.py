@@ -19,14 +19,14 @@ from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme.sizes import ROW, letters
 
 ROWS_SHOWN = 6
-"""Rows in sight before the tree scrolls."""
+"""Number of visible rows before the tree scrolls."""
 INDENT = 14
 """Pixels by which a branch is indented below its parent run."""
 DEEPEST = 120
-"""The largest indent of the deepest branch in pixels: each level has less, where there are many."""
+"""The largest indent of the deepest branch in pixels: if there are many levels, each has less."""
 NARROW = 560
-"""Pixels of width, at the usual size of letters, below which the column of results is hidden: the stream and
-the hint have them.
+"""Pixels of width, at the usual text size, below which the column of results is hidden: the stream and the hint show
+them.
 """
 
 
@@ -122,8 +122,8 @@ class BranchTree(FollowsSize, QTreeView):
 
 
 class BranchCard(Card):
-    """The branch tree, hidden while the shown run neither has branches nor is one. `appeared`: it became
-    visible, or has more rows.
+    """The branch tree, hidden while the shown run neither has branches nor is one. `appeared`: the card became visible,
+    or has more rows.
     """
 
     appeared = Signal()
@@ -142,7 +142,7 @@ class BranchCard(Card):
         self.hide()
 
     def sizeHint(self) -> QSize:
-        """The height of all rows, up to a limit: a layout inside would give the size before they came."""
+        """The height of all rows, up to a limit; the inner layout would report the size before the rows were added."""
         return QSize(340, self.heading.sizeHint().height() + self.tree.sizeHint().height() + 14)
 
     def show_tree(self, count: int) -> None:

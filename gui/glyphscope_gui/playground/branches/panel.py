@@ -57,8 +57,8 @@ class BranchPanel(QWidget):
         column.addLayout(grid)
 
     def show_run(self, run: str, where: str, name: str, note: str) -> None:
-        """Show that run; `where` is empty for one that is not a branch. Edits in progress are not replaced,
-        and those of another run are committed first.
+        """Show that run; `where` is empty if it is not a branch. Edits in progress are kept; those of another run are
+        committed first.
         """
         if run != self._run:
             self.commit_edits()
@@ -69,7 +69,7 @@ class BranchPanel(QWidget):
                 edit.setText(text)
 
     def commit_edits(self) -> None:
-        """Emit the edits in progress of the shown run, which would be lost otherwise."""
+        """Emit the edits in progress of the shown run, which would otherwise be lost."""
         for edit, commit in ((self.name_edit, self._name), (self.note_edit, self._note)):
             if edit.isModified():
                 commit()
@@ -91,7 +91,7 @@ class BranchPanel(QWidget):
 
     @property
     def cost_words(self) -> str:
-        """The shown cost, a sentence a line."""
+        """The shown cost, one sentence per line."""
         return "\n".join(label.text() for label in self._cost_labels())
 
     def _cost_labels(self) -> list[QLabel]:
@@ -100,7 +100,7 @@ class BranchPanel(QWidget):
         return [widget for widget in widgets if isinstance(widget, QLabel)]
 
     def set_editable(self, editable: bool) -> None:
-        """Set whether the texts can be edited: not during the run, which the history does not have yet."""
+        """Set whether the texts can be edited: not during the run, as it is not in the history yet."""
         for edit in (self.name_edit, self.note_edit):
             edit.setReadOnly(not editable)
 

@@ -1,5 +1,4 @@
-"""Why an alternative is masked, in words: the constraint, the grammar's expectation, and the constraint to
-relax.
+"""The reason for a masked alternative in words: the constraint, the grammar's expectation, and the constraint to relax.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ OWN_GRAMMAR = tr("This run uses a custom grammar; only the whole constraint can 
 
 @dataclass(frozen=True)
 class MaskReason:
-    """`why` are the reasons, one a line; `relax` is the constraint to relax so that the alternative is
-    allowed, and `words` its name, such as `minimum of max_results`.
+    """`why` has the reasons, one per line; `relax` is the constraint to relax to allow the alternative, and `words` its
+    name, such as `minimum of max_results`.
     """
 
     why: tuple[str, ...] = ()
@@ -44,8 +43,8 @@ def mask_reason(
 ) -> MaskReason:
     """The reasons why an alternative is masked.
 
-    `message` is the schema's own reason, `said` the grammar's, where there are any. `known`: the search for
-    the blocking constraint is over, and `attribution` is its result. `special`: it is a special token.
+    `message` is the schema's reason and `said` the grammar's, if any. `known`: the search for the blocking constraint
+    is over, and `attribution` is its result. `special`: the alternative is a special token.
     """
     words = [SPECIAL] if special else []
     words += [message] if message else []

@@ -1,4 +1,4 @@
-"""The tree of a run's branches for Qt: a row a run, named by the user or by its replacement."""
+"""The tree of a run's branches for Qt: a row for each run, named by the user or after its replacement."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class BranchTreeModel(TreeModel):
     def show(
         self, roots: Sequence[Branch], kin: Mapping[str, Kin], shown: str, special: Container[int] = ()
     ) -> None:
-        """Show these runs; `shown` is the one that the views show."""
+        """Show these runs; `shown` is the id of the run that the views show."""
         self.beginResetModel()
         self._branches, self._tree = [], TreeRows()
         self._kin, self._shown, self._special = kin, shown, special
-        # each click may add a level of branches: no recursion
+        # no recursion: each click may add a level of branches
         waiting = [(branch, 0) for branch in reversed(roots)]
         while waiting:
             branch, above = waiting.pop()
@@ -73,7 +73,7 @@ class BranchTreeModel(TreeModel):
     def depth(self) -> int:
         """The number of levels of branches."""
         depths = [0]
-        for above in self._tree.above[1:]:  # each row is after the one above it
+        for above in self._tree.above[1:]:  # a parent's row precedes its children's
             depths.append(depths[above] + 1)
         return max(depths)
 

@@ -16,12 +16,12 @@ from glyphscope_gui.shared.token_words import token_text
 
 NOTHING = tr("deleted: the model continues")
 _BEFORE = 14
-"""Characters of the kept text that show the place of a branch."""
+"""Number of characters of the kept text that show the place of a branch."""
 _LONGEST = 60
 
 
 def visible_token(data: bytes, text: str = "", *, special: bool = False) -> str:
-    """The visible form of a token: half a character as its bytes, invisible ones as signs, a special token in
+    """The visible form of a token: an incomplete character as bytes, invisible ones as signs, a special token in
     brackets.
     """
     words = visible(token_text(data, text), lines=True)
@@ -35,7 +35,7 @@ def replacement_of(request: RunRequest) -> list[PrefixPart]:
 
 
 def replacement_words(request: RunRequest, special: Container[int] = ()) -> str:
-    """`·50`, `“typed”`, `⟨F0 9F⟩`; empty where the token was only deleted."""
+    """`·50`, `“typed”`, `⟨F0 9F⟩`; empty if the token was only deleted."""
     pieces = [
         visible_token(one.data, special=one.id in special)
         if one.id >= 0
@@ -47,7 +47,7 @@ def replacement_words(request: RunRequest, special: Container[int] = ()) -> str:
 
 
 def shared_bytes(request: RunRequest) -> bytes:
-    """The part of the answer that is the parent run's."""
+    """The part of the answer that is shared with the parent run."""
     return b"".join(
         one.data for one in request.written[: len(request.written) - len(replacement_of(request))]
     )
@@ -70,14 +70,14 @@ def place_words(request: RunRequest) -> str:
 
 
 def text_words(kin: Kin) -> str:
-    """The text of the run from its place in the parent on; all of it for a run without a parent."""
+    """The text of the run from its place in the parent on; the whole text of a run without a parent."""
     kept = shared_bytes(kin.started.request).decode("utf-8", "ignore")
     answer = kin.answer
     return visible(answer[len(kept) :] if answer.startswith(kept) else answer, lines=True).replace("\n", "⏎")
 
 
 def newly_relaxed(request: RunRequest, parent: RunRequest | None) -> tuple[Relaxed, ...]:
-    """The constraints relaxed in this run and not in its parent, as far as known."""
+    """The constraints that are relaxed in this run but not in its parent, as far as known."""
     before = parent.relaxed if parent is not None else ()
     return tuple(one for one in request.relaxed if one not in before)
 
@@ -90,7 +90,7 @@ def is_less_constrained(request: RunRequest, parent: RunRequest | None) -> bool:
 
 
 def relaxation_words(request: RunRequest, parent: RunRequest | None) -> str:
-    """`without a constraint`, `without minimum of max_results`; empty where no constraint was dropped."""
+    """`without a constraint`, `without minimum of max_results`; empty if no constraint was dropped."""
     if parent is not None and request.constraint == "off" != parent.constraint:
         return tr("without a constraint")
     constraints = [constraint_words(one.pointer) for one in newly_relaxed(request, parent)]
@@ -98,7 +98,7 @@ def relaxation_words(request: RunRequest, parent: RunRequest | None) -> str:
 
 
 def constraint_words(pointer: str, tool: str = "") -> str:
-    """`minimum of max_results`, for `/properties/max_results/minimum`; `required q` for a name that is required."""
+    """`minimum of max_results`, for `/properties/max_results/minimum`; `required q` for a required name."""
     steps, keyword, name = parts_of(pointer)
     words = tr("required {name}", name=name) if name else keyword or tr("constraint")
     names = [str(steps[n + 1]) for n, step in enumerate(steps[:-1]) if step == "properties"]
@@ -117,7 +117,7 @@ def row_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
 
 
 def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ()) -> str:
-    """All known facts about a run of the tree, a line each."""
+    """All known facts about a run of the tree, one per line."""
     request = kin.started.request
     lines = [kin.row.name, kin.row.title]
     if request.branch_of is not None:
@@ -135,7 +135,7 @@ def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
 
 
 def usage_words(state: RunState) -> str:
-    """The cost of the shown branch: its prompt from the cache where known, and the tokens kept, written and
+    """The cost of the shown branch: the prompt tokens from the cache, if known, and the tokens kept, written and
     decoded.
     """
     stage = state.stages[0]
@@ -155,7 +155,7 @@ def usage_words(state: RunState) -> str:
 
 
 def incomplete_words(data: bytes) -> str:
-    """The bytes of an incomplete character at the end: `⟨F0 9F⟩`; empty where there is none."""
+    """The bytes of an incomplete character at the end: `⟨F0 9F⟩`; empty if there is none."""
     for length in range(1, min(4, len(data)) + 1):
         tail = data[-length:]
         if 0xC0 <= tail[0] < 0xF5:

@@ -33,7 +33,7 @@ class Pieces:
 def pieces_of(model: Model | None, typed: Typed) -> Pieces:
     """The tokens of a typed text, without a count if the model cannot tokenize it. In the worker's thread."""
     if model is None or model.info.kind == "remote":
-        return Pieces(typed)  # an endpoint would get a request at every key press, and may not be able to answer
+        return Pieces(typed)  # an endpoint would get a request at every key press
     try:
         vocabulary = model.vocabulary()
         special = frozenset(vocabulary.names.values())
