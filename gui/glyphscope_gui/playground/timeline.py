@@ -123,8 +123,7 @@ class TimelineTable(PlainTable):
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def show_row(self, place: int) -> None:
-        """Make that row current without `rowChosen`; while `rowChosen` is being emitted, the user's row stays current.
-        """
+        """Make that row current without `rowChosen`; while that is being emitted, the user's row stays current."""
         known = 0 <= place < self._timeline.rowCount() and place != self.currentIndex().row()
         if known and not self._is_announcing:
             self._announces = False

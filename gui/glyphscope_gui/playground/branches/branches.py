@@ -145,7 +145,7 @@ class Branches(QObject):
             assert isinstance(started, RunStarted), "a run without its beginning has no request"
             try:
                 name = model(started)
-            except GlyphscopeError as error:  # another model was opened meanwhile, or the model's file is missing
+            except GlyphscopeError as error:  # another model was opened meanwhile, or its file is missing
                 self._refuse(error)
                 return
             if started.run not in self._saved_requests:

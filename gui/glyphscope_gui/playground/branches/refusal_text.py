@@ -1,5 +1,4 @@
-"""The reason for a masked alternative in words: the constraint, the grammar's expectation, and the constraint to relax.
-"""
+"""Why an alternative is masked, in words: the constraint, the grammar's expectation, the constraint to relax."""
 
 from __future__ import annotations
 
