@@ -40,7 +40,7 @@ def make_environment() -> Path:
         run(build_python(), "-m", "venv", ENVIRONMENT)
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, "--upgrade", "pip")
-    llama, ours = llama_wheel(portable=True, python=python), _wheel(python)
+    llama, ours = llama_wheel(portable=True, python=python), checkout_wheel(python, BUILD / "wheel")
     say("installing what is frozen")
     run(*pip, llama, f"glyphscope[{EXTRAS}] @ {ours.as_uri()}")
     # the same version may have different sources, so these two are always reinstalled
@@ -50,9 +50,8 @@ def make_environment() -> Path:
     return python
 
 
-def _wheel(python: Path) -> Path:
-    """The wheel of this checkout."""
-    folder = BUILD / "wheel"
+def checkout_wheel(python: Path, folder: Path) -> Path:
+    """The wheel of this checkout, built in that folder, which is emptied."""
     shutil.rmtree(folder, ignore_errors=True)
     run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT)
     return next(folder.glob("glyphscope-*.whl"))

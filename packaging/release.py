@@ -94,6 +94,7 @@ STEPS: Sequence[tuple[str, Callable[[], bool]]] = (
         "the pictures are right",
         asked("`git diff --stat docs/images`: did you look at every changed picture?"),
     ),
+    ("the wheel installs into an empty environment", command(sys.executable, "packaging/empty_env.py")),
     ("the package builds, installs and runs", command("make", "package")),
     (
         "a fresh clone runs",
