@@ -74,10 +74,10 @@ def test_the_wheel_has_its_extras_and_commands(built):
     single = {
         line.partition(";")[0].strip()
         for line in metadata.get_all("Requires-Dist") or ()
-        if "extra == " in line and not re.search("extra == '(all|parquet|inspect|otel)'", line)
+        if "extra == " in line and not re.search("extra == '(all|dask|parquet|inspect|otel)'", line)
     }
     assert {line.partition(";")[0].strip() for line in everything} == single, (
-        "`all`: all but those for one export"
+        "`all`: all but those for a cluster or for one export"
     )
     assert extras == {
         "gui",
@@ -89,6 +89,7 @@ def test_the_wheel_has_its_extras_and_commands(built):
         "python",
         "yaml",
         "all",
+        "dask",
         "parquet",
         "inspect",
         "otel",

@@ -31,6 +31,7 @@ MODULES = {
     "mcp": ("mcp", "mcp_types"),
     "remote": ("httpx", "keyring"),
     "hub": ("huggingface_hub",),
+    "dask": ("distributed", "dask"),
 }
 NEEDS = [
     ("demo", ["run", "hi"]),
@@ -39,6 +40,7 @@ NEEDS = [
     ("gui", ["gui"]),
     ("gui", []),
     ("demo", ["eval", "tool-calls", "--out", "OUT"]),
+    ("dask", ["eval", "tool-calls", "--out", "OUT", "--on", "dask://127.0.0.1:9"]),
     ("mcp", ["mcp", "list", "python"]),
     ("mcp", ["mcp", "serve-verbs"]),
     ("remote", ["keys", "list"]),

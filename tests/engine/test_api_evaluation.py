@@ -44,6 +44,15 @@ def test_an_evaluation_reports_each_sample_and_continues_where_it_was_interrupte
     assert len(done) == 4 == len(result.samples) and len(list(tmp_path.iterdir())) == 1
 
 
+def test_the_place_of_the_samples_is_jobs_of_this_machine_or_a_cluster(tmp_path: Path) -> None:
+    result = evaluate("starter", GLYPH, out=tmp_path, first=2, on="local:2")
+    assert len(result.samples) == 2
+    with pytest.raises(TypeError, match="either on or jobs"):
+        evaluate("starter", GLYPH, out=tmp_path, on="local:2", jobs=2)
+    with pytest.raises(GlyphscopeError, match="Not a place"):
+        evaluate("starter", GLYPH, out=tmp_path, on="cluster")
+
+
 def test_samples_are_a_data_frame_of_the_library_that_is_installed(
     result: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,6 +140,11 @@ def test_a_missing_model_skips_its_arm_with_exit_code_1(tmp_path, glyphscope):
         (["tool-calls", "--profile", "hot"], "sampling profile"),
         (["tool-calls", "--scenario", "none"], "No scenario"),
         (["report", "."], "Not an eval"),
+        (["tool-calls", "--on", "cluster"], "Not a place"),
+        (["tool-calls", "--on", "dask://host"], "Not a place"),
+        (["tool-calls", "--on", "dask://host:99999"], "Not a place"),
+        (["tool-calls", "--on", "local:0"], "1 to 64 jobs"),
+        (["tool-calls", "--on", "local:2", "--jobs", "3"], "--jobs 3 is --on local:3"),
     ],
 )
 def test_bad_input_is_exit_code_2_with_the_reason(arguments, said):

@@ -15,7 +15,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.comparing import what_differs
 from glyphscope.evals.results.figures import Summary
-from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.manifest import Machine, Manifest, WorkerFacts
 from glyphscope.evals.results.sample import Failure
 from glyphscope.evals.results.summary import COLUMNS, by_scenario, csv_text, summarise
 from made_samples import MadeResult, made_arms
@@ -32,6 +32,14 @@ def test_a_result_without_samples_has_a_summary() -> None:
     assert (reported.samples, reported.arms, reported.comparisons) == (0, (), ())
     assert "0 of 10 planned samples" in " ".join(reported.notes)
     assert csv_text(Manifest(), by_scenario(Manifest(), [])).startswith("arm,model")
+
+
+def test_workers_on_different_machines_are_noted() -> None:
+    one, other = (WorkerFacts(machine=Machine(processor=name, cores=8)) for name in "AB")
+    same = Manifest(workers={"tcp://a:1": one, "tcp://b:1": one})
+    differing = msgspec.structs.replace(same, workers={**same.workers, "tcp://c:1": other})
+    assert "kinds of machines" not in " ".join(summarise(same, []).notes)
+    assert "by 3 workers on 2 kinds of machines" in " ".join(summarise(differing, []).notes)
 
 
 @pytest.mark.slow

@@ -235,7 +235,7 @@ def test_an_evaluation_loads_its_models_with_the_options_given(tmp_path, monkeyp
         loaded.append((name, options))
         return ScriptedModel('{action="search" query="a"}')
 
-    monkeypatch.setattr(import_module("glyphscope.cli.evaluate.run"), "open_named", opener)
+    monkeypatch.setattr(import_module("glyphscope.sessions.named_models"), "open_named", opener)
     model = "scripted:x"
     command = [
         "eval",

@@ -47,6 +47,8 @@ NOT_RUN = {
     r"pip install .*": "needs a package index: the extras that it names are those of pyproject.toml",
     r"glyphscope( \[?gui.*)?": "opens the window, and waits until it is closed",
     r"glyphscope .*https?://.*": "needs an endpoint; tests/e2e/test_remote_model.py asks one",
+    r"glyphscope .*dask://.*": "needs a cluster; tests/engine/test_dask_workers.py starts one",
+    r"(for gpu in .*)?dask (scheduler|worker) .*": "serves until it is ended",
     r"glyphscope models get .*": "fetches gigabytes from the network",
     r"glyphscope models search .*": "asks the Hugging Face Hub",
     r"glyphscope lesson record FILE.md": "a lesson of one's own; docs/lessons.md records one",

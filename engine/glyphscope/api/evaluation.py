@@ -25,6 +25,7 @@ from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import arm_labels, rate_words
 from glyphscope.evals.running import evaluate as running
+from glyphscope.evals.running.place import Place, read_place
 from glyphscope.evals.running.progress import ModelMissing, Progress
 from glyphscope.evals.running.progress_words import ProgressWords
 from glyphscope.events import (
@@ -36,9 +37,7 @@ from glyphscope.events import (
     Shape,
     Strategy,
 )
-from glyphscope.models.cores import share_cores
-from glyphscope.sessions.named_models import open_named
-from glyphscope.sessions.settings import users_prompt_cache
+from glyphscope.sessions.named_models import NamedModels
 
 _FRAMES = ("pandas", "polars")
 """The libraries of data frames, the preferred one first."""
@@ -142,12 +141,14 @@ def evaluate(
     *,
     out: str | Path = "eval-results",
     options: LoadOptions = DEFAULT_LOAD,
+    on: str = "",
     resume: bool = False,
     progress: bool | Callable[[Progress], None] | None = None,
     **axes: Unpack[Axes],
 ) -> Evaluation:
     """Run suites (names of bundled ones, or files) with every combination of the axes, and save a result below `out`.
 
+    `on` is the place of the samples: `local:N` (the same as `jobs=N`), or `dask://HOST:PORT` of a Dask scheduler.
     `resume` continues the newest result of the same settings, if there is one. `progress` shows a bar on stderr (None:
     in terminals and notebooks), or is called with each report (`SampleDone` has a sample). Interrupting it keeps the
     samples so far. A model that cannot be opened is left out, with a warning. Raises SuiteError, ModelError where no
@@ -155,6 +156,10 @@ def evaluate(
     """
     if unknown := sorted(set(axes) - set(Axes.__annotations__)):
         raise TypeError(f"evaluate() has no setting {unknown[0]!r}")
+    if on and "jobs" in axes:
+        raise TypeError("evaluate() takes either on or jobs")
+    place = read_place(on) if on else Place(axes.get("jobs", 1))
+    axes["jobs"] = place.jobs
     given = {"suites": _texts(suites), "models": _texts(models), "orders": (None,), **axes}
     try:
         matrix = msgspec.convert(given, Matrix)
@@ -165,9 +170,7 @@ def evaluate(
         plan,
         folder,
         resume=newest_of(folder, plan.digest) if resume else None,
-        opener=lambda name: open_named(
-            name, options=share_cores(options, matrix.jobs), prompts=users_prompt_cache
-        ),
+        workers=place.workers(NamedModels(usual=options)),
     )
     missing: dict[str, str] = {}
     words = ProgressWords()

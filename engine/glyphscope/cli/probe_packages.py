@@ -23,12 +23,13 @@ USES = {
     "hub": "downloading models by name",
     "python": "Python functions as tools",
     "yaml": "promptfoo's YAML files as suites",
+    "dask": "evaluations on a Dask cluster",
     "parquet": "evaluations as Parquet",
     "inspect": "evaluations as logs of Inspect",
     "otel": "runs as OpenTelemetry spans",
 }
 """The feature that does not work without an extra."""
-OPTIONAL = frozenset({"parquet", "inspect", "otel"})
+OPTIONAL = frozenset({"dask", "parquet", "inspect", "otel"})
 """Extras that are not in `all`: their packages are checked if they are installed, but not reported as missing."""
 MODULES = {
     "glyph-py": "glyph",

@@ -16,6 +16,7 @@ from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import StorageError
 from glyphscope.evals.matrix.plan import Planned
+from glyphscope.evals.running.local_workers import LocalWorker
 from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.running.worker_pool import FinishedSample, WorkerPool
@@ -77,7 +78,8 @@ def run_all(
     )  # fmt: skip
     control = Control()
     make = partial(run_sample, interact=lambda cancelled: TerminalInteraction({}, cancelled=cancelled))
-    with bar, on_first_interrupt(control.stop), WorkerPool([model], samples, control, make) as pool:
+    pool = WorkerPool([LocalWorker(model, make)], samples, control)
+    with bar, on_first_interrupt(control.stop), pool:
         task = bar.add_task("running", total=len(samples))
         for made in pool.items():
             if not isinstance(made, FinishedSample):

@@ -25,6 +25,7 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
+from glyphscope.evals.running.local_workers import LocalWorker
 from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.run_sample import run_sample
@@ -148,7 +149,7 @@ class MaskDrivenLab:
         """Yield each sample's entry when it is done. Raises ModelError if a run failed."""
         sources = {self._source.name: self._source}
         make = partial(run_sample, interact=lambda cancelled: NonInteractive(sources, cancelled))
-        with WorkerPool([self._model], self.samples, Control(), make) as pool:
+        with WorkerPool([LocalWorker(self._model, make)], self.samples, Control()) as pool:
             for made in pool.items():
                 if isinstance(made, FinishedSample):
                     yield self._entry(made)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from glyphscope.errors import ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.inputs import home_path
+from glyphscope.models.cores import share_cores
 from glyphscope.models.hub.choosing import pick
 from glyphscope.models.hub.files import HubFile, Listing, choices_of
 from glyphscope.models.hub.names import read_request
 from glyphscope.models.interface import Model
-from glyphscope.models.opening import open_model
+from glyphscope.models.opening import EMBEDDED, SCRIPTED, embedded_path, open_model
 from glyphscope.models.prompt_cache import PromptCaches
 from glyphscope.models.recorded import RecordedModel
+from glyphscope.models.remote import is_address
 from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.places import places
+from glyphscope.sessions.settings import users_prompt_cache
 
 RECORDED = "recorded:"
 """The prefix for a record as a model: `recorded:RUN.jsonl`."""
@@ -39,6 +44,37 @@ def open_named(
     if name.startswith(RECORDED):
         return RecordedModel(read_run(Path(name.removeprefix(RECORDED))).events)
     return open_model(downloaded_file(name), options=options, progress=progress, prompts=prompts)
+
+
+@dataclass(frozen=True)
+class NamedModels:
+    """Opens models with these load options, by name; one for all can also be sent to another process.
+
+    `prompt_cache_mb` is the size of the folder of evaluated prompts, None for the user's setting.
+    """
+
+    options: Mapping[str, LoadOptions] = field(default_factory=dict)
+    usual: LoadOptions = DEFAULT_LOAD
+    prompt_cache_mb: int | None = None
+
+    def open(self, name: str, models: int = 1, *, file: str = "") -> Model:
+        """One of so many models that compute on this machine at the same time. `file` is its file, where that has
+        another place here. Raises as `open_named` does.
+        """
+        options = share_cores(self.options.get(name, self.usual), models)
+        return open_named(
+            file or name, options=options, prompts=partial(users_prompt_cache, self.prompt_cache_mb)
+        )
+
+
+def model_file(name: str) -> Path | None:
+    """The GGUF file that is opened by that name, whether it exists or not; None for other models. Raises ModelError."""
+    name = downloaded_file(name)
+    if name == EMBEDDED:
+        return embedded_path()
+    if name.startswith((SCRIPTED, RECORDED)) or is_address(name):
+        return None
+    return Path(home_path(name)).absolute()
 
 
 def downloaded_file(name: str) -> str:

@@ -248,8 +248,8 @@ def seconds_a_sample(rows: Sequence[ResultRow], models: Iterable[str]) -> float 
         manifest = row.manifest
         if manifest is None or not (manifest.finished and manifest.planned) or manifest.missing:
             continue
-        if not names & {arm.model for arm in manifest.arms}:
-            continue
+        if manifest.workers or not names & {arm.model for arm in manifest.arms}:
+            continue  # of machines elsewhere, the time says nothing about this one
         try:
             took = datetime.fromisoformat(manifest.finished) - datetime.fromisoformat(manifest.started)
         except ValueError:

@@ -13,26 +13,27 @@ import typer
 
 from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.evaluate.view import ProgressView
+from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import Loading, StoredPrompts
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results, newest_of
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.running.evaluate import evaluate
+from glyphscope.evals.running.place import MOST_JOBS, Place, read_place
 from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
 from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
-from glyphscope.models.cores import share_cores
 from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
-from glyphscope.sessions.named_models import downloaded_file, open_named
+from glyphscope.sessions.named_models import NamedModels, downloaded_file
 
 # typer accepts several values of a list of choices only as an Enum
 Notations = StrEnum("Notations", ["glyph", "json", "native"])
@@ -118,9 +119,17 @@ def run(
     ] = None,
     trials: Annotated[int, typer.Option(min=1, max=1000, help="Samples per scenario.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed samples the same tokens in every arm.")] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="The place of the samples: local:N runs N of them in parallel, each with a separate model; "
+            "dask://HOST:PORT runs them on the workers of a Dask scheduler. [local:1]",
+        ),
+    ] = "",
     jobs: Annotated[
-        int, typer.Option(min=1, max=64, help="Samples in parallel, each with a separate model.")
-    ] = 1,
+        int | None, typer.Option(min=1, max=MOST_JOBS, metavar="N", help="The same as --on local:N.")
+    ] = None,
     savings: Annotated[
         float,
         typer.Option(
@@ -183,12 +192,14 @@ def run(
         "scenarios": scenario,
     }
     members = {name: [_plain(each) for each in values] for name, values in axes.items() if values}
-    members |= {"suites": suites, "models": [downloaded_file(name) for name in model or [EMBEDDED]]}
-    numbers = {"first": first or 0, "trials": trials, "seed": seed, "jobs": jobs, "savings": savings}
-    judge = downloaded_file(judge) if judge else ""
+    place = _place(on, jobs)
+    models = [_model_name(name, place) for name in model or [EMBEDDED]]
+    members |= {"suites": suites, "models": models}
+    numbers = {"first": first or 0, "trials": trials, "seed": seed, "jobs": place.jobs, "savings": savings}
+    judge = _model_name(judge, place) if judge else ""
     matrix = msgspec.convert({**members, **numbers, "search": search, "judge": judge}, Matrix)
     for name in matrix.models:
-        require_installed(name)
+        _require_installed(name, place)
     options = {name: loading.options(name) for name in matrix.models}
     plan = plan_of(matrix)
     for loaded in plan.suites:
@@ -196,7 +207,7 @@ def run(
             if note.startswith(NOT_IMPORTED):
                 print_note(f"{loaded.suite.name}: {note}")
     for name in dict.fromkeys(needs_of(plan).judges.values()):
-        require_installed(name)
+        _require_installed(name, place)
         options.setdefault(name, (Loading() if is_address(name) else loading).options(name))
     before = None
     if resume:
@@ -212,9 +223,7 @@ def run(
         progress = evaluate(
             plan,
             out,
-            opener=lambda name: open_named(
-                name, options=share_cores(options[name], jobs), prompts=stored.cache
-            ),
+            workers=place.workers(NamedModels(options, prompt_cache_mb=stored.prompt_cache_mb)),
             resume=before,
             again=retry,
             control=control,
@@ -241,6 +250,28 @@ def _is_good(summary: Summary, least: float | None) -> bool:
     return answered > 0 and (
         least is None or all(tools.answered and tools.ok.share >= least for tools in asked)
     )
+
+
+def _place(on: str, jobs: int | None) -> Place:
+    """Raises InputError where both options are given, GlyphscopeError for an invalid place."""
+    if on and jobs is not None:
+        raise InputError("--on and --jobs exclude each other.", hint=f"--jobs {jobs} is --on local:{jobs}.")
+    return read_place(on or f"local:{jobs or 1}")
+
+
+def _model_name(name: str, place: Place) -> str:
+    """The file of a downloaded model, wherever workers are to open it."""
+    try:
+        return downloaded_file(name)
+    except ModelError:
+        if place.scheduler:  # its workers look for it among their downloaded models
+            return name
+        raise
+
+
+def _require_installed(name: str, place: Place) -> None:
+    if not place.scheduler:
+        require_installed(name)
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from glyphscope.cli.output import diagnostics
 from glyphscope.evals.matrix.plan import Plan
-from glyphscope.evals.running.progress import Begun, ModelMissing, SampleDone
+from glyphscope.evals.running.progress import Begun, ModelMissing, SampleDone, WorkerJoined, WorkerLeft
 from glyphscope.evals.running.progress import Progress as ProgressEvent
 from glyphscope.evals.running.progress_words import ProgressWords
 from glyphscope.text.figures import pluralize
@@ -55,6 +55,10 @@ class ProgressView:
                 self._task = self._bar.add_task(words.now, total=words.total, completed=done, left="")
             case ModelMissing(name=name, why=why):
                 self._say(f"{name} was skipped: {why}", "bold red")
+            case WorkerJoined(address=address):
+                self._say(f"The worker {address} joined.")
+            case WorkerLeft(address=address, why=why) if address:
+                self._say(f"The worker {address} left: {why}", "bold red")
             case SampleDone(sample=sample, done=done) if not self._out.is_terminal:
                 mark = "✓" if sample.ok else "✗"
                 why = f" {sample.failures[0].reason}" if sample.failures else ""

@@ -17,6 +17,7 @@ from glyphscope.events import (
     Thinking,
     default_order,
 )
+from glyphscope.models.remote import is_address, replicas_of
 
 ArmNotation: TypeAlias = Literal["glyph", "json", "native"]
 Workarounds: TypeAlias = Literal["production", "baseline"]
@@ -80,6 +81,7 @@ def varied(arms: Sequence[Arm]) -> list[str]:
 
 
 def _slug(text: str) -> str:
-    """The last part of a path or an address."""
+    """The last part of a path or an address, of several addresses of the first."""
+    text = replicas_of(text)[0] if is_address(text) else text
     name = re.split(r"[/\\]", text.rstrip("/\\"))[-1].removesuffix(".gguf")
     return re.sub(r"[^A-Za-z0-9+_-]+", "-", name).strip("-")[:48] or "model"

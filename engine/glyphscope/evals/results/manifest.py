@@ -25,6 +25,15 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
 
 
+class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A process elsewhere that made samples: its machine, if it is known, and the models that it opened, by the name
+    that the arms give them.
+    """
+
+    machine: Machine = Machine()
+    models: dict[str, ModelInfo] = {}
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`manifest.json`. `digest` covers all settings of the samples: a result is continued only under the same one.
 
@@ -32,7 +41,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     others. `planned` counts the samples of the whole matrix. `finished` is empty until each of them is made or cannot
     be made. `profiles` are the sampling settings as applied, by arm. `savings` is the share of aborted runs that are
     continued to measure what the abort saved. `judge` is the judge model that the evaluation named, `judges` are all
-    that were opened, by name.
+    that were opened, by name. `machine` is the evaluation's, `workers` are other processes that made samples for it,
+    and replicas of models, by address.
     """
 
     glyphscope_eval: int = VERSION
@@ -53,6 +63,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     judges: dict[str, ModelInfo] = {}
     versions: dict[str, str] = {}
     machine: Machine = Machine()
+    workers: dict[str, WorkerFacts] = {}
 
 
 def this_machine() -> Machine:

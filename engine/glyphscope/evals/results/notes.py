@@ -25,6 +25,7 @@ def notes_of(
         *_unknown_arms(manifest, by_arm),
         *_unanswered(by_arm),
         *_judges(manifest),
+        *_workers(manifest),
         *_own_strategy(manifest),
         *_trials(manifest, by_arm),
         *_few(by_arm),
@@ -93,6 +94,15 @@ def _judges(manifest: Manifest) -> Iterator[str]:
                 f"The judge “{judge}” is also one of the models that are evaluated, and models often prefer their "
                 "own answers."
             )
+
+
+def _workers(manifest: Manifest) -> Iterator[str]:
+    kinds = {(worker.machine.processor, worker.machine.cores) for worker in manifest.workers.values()}
+    if len(kinds) > 1:
+        yield (
+            f"The samples were made by {pluralize(len(manifest.workers), 'worker')} on {len(kinds)} kinds of machines, "
+            "so their times are not comparable, and the last digits of their logits can differ."
+        )
 
 
 def _own_strategy(manifest: Manifest) -> Iterator[str]:

@@ -1,29 +1,29 @@
 """An evaluation: makes the plan's missing samples, one after another or several at once.
 
-Each model is opened once for each of the `jobs`. Failures stay local: a run that fails is a failed sample, and a model
+Each model is opened once by each worker. Failures stay local: a run that fails is a failed sample, and a model
 that cannot be opened, or fails repeatedly, costs only its own arms.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError, ModelError, RecordError
-from glyphscope.evals.matrix.needs import Needs, needs_of, require_consent
+from glyphscope.errors import ModelError, RecordError
+from glyphscope.evals.matrix.needs import needs_of, require_consent
 from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
-from glyphscope.evals.results.manifest import Manifest, this_machine
-from glyphscope.evals.results.tables import suite_tables
+from glyphscope.evals.results.manifest import Manifest, WorkerFacts, this_machine
 from glyphscope.evals.running.forecast import Forecast
+from glyphscope.evals.running.local_workers import LocalWorkers, Opener
 from glyphscope.evals.running.progress import (
     Begun,
     Control,
@@ -31,24 +31,18 @@ from glyphscope.evals.running.progress import (
     ModelMissing,
     ModelOpened,
     Progress,
-    SampleBegun,
     SampleDone,
-    SampleGrew,
+    WorkerJoined,
+    WorkerLeft,
 )
-from glyphscope.evals.running.run_sample import run_sample
-from glyphscope.evals.running.worker_pool import WorkerPool
-from glyphscope.evals.scoring.assertions import AssertionOptions
-from glyphscope.evals.scoring.model_judge import ModelJudge
-from glyphscope.evals.suites.reading import parse_suite, suite_registry
-from glyphscope.models.interface import Model
+from glyphscope.evals.running.worker_pool import FinishedSample, ModelFacts, WorkerOpened, WorkerPool, Workers
+from glyphscope.evals.suites.reading import parse_suite
 from glyphscope.models.opening import open_model
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions.files import now
 
-Opener: TypeAlias = Callable[[str], Model]
-
 PATIENCE = 5
-"""The number of consecutive failures of a model (died, not reached) after which its other samples are left out."""
+"""The number of consecutive failures of a worker's model (died, not reached) after which it makes no more samples."""
 
 
 def evaluate(
@@ -58,59 +52,45 @@ def evaluate(
     resume: Path | None = None,
     again: bool = False,
     opener: Opener = open_model,
+    workers: Workers | None = None,
     control: Control | None = None,
     allow_python: bool = False,
 ) -> Generator[Progress, None, None]:
     """Make the samples and save each in the folder: a new one below `out`, or `resume`, which is continued.
 
     With `again`, samples without an answer (the model died or was not reached) are made again.
+    `workers` are those of this process unless given, with models from `opener`.
     Closing the iterator stops the evaluation, as does `control.stop()`, from any thread. `allow_python` is the user's
     consent to run the suites' Python functions. Raises StorageError if nothing can be written, RecordError if `resume`
     belongs to another plan; the samples so far are in the folder. Raises GlyphscopeError, before anything is written,
     without that consent, and for a judge that is not named or cannot be opened.
     """
     control = control or Control()
+    workers = workers or LocalWorkers(opener)
     needs = needs_of(plan)
     if not allow_python:
         require_consent(needs)
     with ExitStack() as stack:
-        judges = _judges(needs, opener, stack)
+        judges = stack.enter_context(workers.begin(plan, needs, allow_python))
         folder = _folder(plan, out, resume)
         writer = stack.enter_context(folder.writing())
         if resume is not None:  # read again, now that no one else writes to it
             manifest = ResultFolder.open(resume).manifest
             folder.keep(msgspec.structs.replace(manifest, finished="", jobs=plan.matrix.jobs))
-        opened = {judge.name: judge.info for judge in judges.values()}
-        if opened:
-            folder.keep(msgspec.structs.replace(folder.manifest, judges=opened))
+        if judges:
+            folder.keep(msgspec.structs.replace(folder.manifest, judges=dict(judges)))
         present = {sample.id for sample in folder.samples() if sample.answered or not again}
         missing = [planned for planned in plan.samples() if planned.id not in present]
         yield Begun(folder.path, folder.manifest, len(present))
-        assertions = AssertionOptions(allow_python, judges)
-        work = _Work(plan, folder, writer, control, opener, assertions, Forecast(missing), done=len(present))
+        work = _Work(folder, writer, control, workers, Forecast(missing), done=len(present))
         for name in plan.matrix.models:
             todo = [planned for planned in missing if planned.arm.model == name]
             if todo and not control.stopped.is_set():
-                yield from work.of_model(name, todo, min(plan.matrix.jobs, len(todo)))
+                yield from work.of_model(name, todo)
         complete = not control.stopped.is_set()
         if complete:
             folder.keep(msgspec.structs.replace(folder.manifest, finished=now()))
     yield Ended(folder.path, complete)
-
-
-def _judges(needs: Needs, opener: Opener, stack: ExitStack) -> dict[str, ModelJudge]:
-    """The judge of each suite that has rubrics; a shared one is opened once. Raises ModelError."""
-    judges: dict[str, ModelJudge] = {}
-    for name in dict.fromkeys(needs.judges.values()):
-        try:
-            judges[name] = ModelJudge(name, opener(name))
-        except GlyphscopeError as error:
-            hint = error.hint or "Name another model with --judge."
-            raise ModelError(
-                f"The judge cannot be opened: {error.message}", where=error.where or name, hint=hint
-            ) from None
-        stack.callback(judges[name].close)
-    return {suite: judges[name] for suite, name in needs.judges.items()}
 
 
 def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
@@ -146,51 +126,49 @@ def _common_settings(settings: Matrix | Manifest) -> dict[str, Any]:
 class _Work:
     """The shared state of all models' samples: the folder, the number `done`, the forecast for the others."""
 
-    plan: Plan
     folder: ResultFolder
     writer: SampleWriter
     control: Control
-    opener: Opener
-    assertions: AssertionOptions
+    workers: Workers
     forecast: Forecast
     done: int
+    _open: set[str] = field(default_factory=set)
+    _joined: set[str] = field(default_factory=set)
 
-    def of_model(self, name: str, todo: list[Planned], jobs: int) -> Iterator[Progress]:
-        """Make the samples of one model. Its jobs report to this thread, which alone writes the samples."""
-        with ExitStack() as stack:
-            models: list[Model] = []
-            try:
-                for _ in range(jobs):
-                    models.append(self.opener(name))
-                    stack.callback(models[-1].close)
-            except GlyphscopeError as error:
-                yield self._missing(name, str(error))
-                return
-            self._opened(name, models[0])
-            yield ModelOpened(name)
-            make = partial(run_sample, savings=self.folder.manifest.savings, assertions=self.assertions)
-            pool = WorkerPool(models, todo, self.control, make, self.assertions.judges.values())
-            stack.enter_context(pool)  # it ends before the models are closed
-            yield from self._gathered(name, pool)
+    def of_model(self, name: str, todo: list[Planned]) -> Iterator[Progress]:
+        """Make the samples of one model. Its workers report to this thread, which alone writes the samples."""
+        try:
+            self._joined.clear()
+            with self.workers.pool(name, todo, self.control) as pool:
+                yield from self._gathered(name, pool)
+        except ModelError as error:
+            yield self._missing(name, str(error))
 
     def _gathered(self, name: str, pool: WorkerPool) -> Iterator[Progress]:
-        fails, why = 0, ""
+        fails: Counter[str] = Counter()  # one after the other, by worker
         for item in pool.items():
-            if isinstance(item, SampleBegun | SampleGrew):
+            if isinstance(item, WorkerOpened):
+                yield from self._opened(name, item)
+                continue
+            if not isinstance(item, FinishedSample):
+                if isinstance(item, WorkerLeft):
+                    self._joined.discard(item.address)
                 yield item
                 continue
-            if item.stopped or (why and not item.sample.answered):
+            left_out = fails[item.worker] >= PATIENCE
+            if item.stopped or (left_out and not item.worker and not item.sample.answered):
                 continue  # a stopped one is dropped, and so is a failed one after the limit
             sample = self.writer.add(item.sample, item.runs)
             self.done += 1
             self.forecast.add(sample.id, item.seconds)
             yield SampleDone(sample, self.done, self.forecast.left / pool.jobs)
-            fails = fails + 1 if any(f.reason == "MODEL_FAILED" for f in sample.failures) else 0
-            if fails == PATIENCE:
-                pool.stop()
-                why = f"It failed {PATIENCE} times one after the other, last: {sample.failures[0].detail}"
-        if why:
-            yield self._missing(name, why)
+            if left_out:
+                continue
+            failed = any(failure.reason == "MODEL_FAILED" for failure in sample.failures)
+            fails[item.worker] = fails[item.worker] + 1 if failed else 0
+            if fails[item.worker] == PATIENCE:
+                last = sample.failures[0].detail
+                pool.leave_out(item.worker, f"It failed {PATIENCE} times one after the other, last: {last}")
 
     def _missing(self, name: str, why: str) -> ModelMissing:
         manifest = self.folder.manifest
@@ -198,36 +176,41 @@ class _Work:
         self.folder.keep(msgspec.structs.replace(manifest, missing={**manifest.missing, name: why}))
         return ModelMissing(name, why)
 
-    def _opened(self, name: str, model: Model) -> None:
-        """Save the facts about an open model: its info, its arms' sampling, and its token counts of calls."""
+    def _opened(self, name: str, opened: WorkerOpened) -> Iterator[Progress]:
+        """Save the worker's machine, and the facts about the model that it opened: itself, its arms' sampling, and its
+        token counts of calls.
+        """
         manifest = self.folder.manifest
-        arms = [arm for arm in manifest.arms if arm.model == name]
-        sampling = {arm.id: profile(arm.profile).of(model.info.name, manifest.seed) for arm in arms}
-        missing = {other: why for other, why in manifest.missing.items() if other != name}
-        self.folder.keep(
-            msgspec.structs.replace(
-                manifest,
-                models={**manifest.models, name: model.info},
-                profiles={**manifest.profiles, **sampling},
-                missing=missing,
+        is_first = name not in self._open
+        if opened.address and opened.facts is not None:
+            before = manifest.workers.get(opened.address, WorkerFacts())
+            worker = WorkerFacts(
+                machine=opened.machine or before.machine, models={**before.models, name: opened.facts.info}
             )
+            manifest = msgspec.structs.replace(manifest, workers={**manifest.workers, opened.address: worker})
+        if is_first and opened.facts is not None:
+            self._open.add(name)
+            manifest = self._with_facts(manifest, name, opened.facts)
+        if manifest != self.folder.manifest:
+            self.folder.keep(manifest)
+        if is_first:
+            yield ModelOpened(name)
+        if opened.address and opened.address not in self._joined:
+            self._joined.add(opened.address)
+            yield WorkerJoined(opened.address)
+
+    def _with_facts(self, manifest: Manifest, name: str, facts: ModelFacts) -> Manifest:
+        arms = [arm for arm in manifest.arms if arm.model == name]
+        sampling = {arm.id: profile(arm.profile).of(facts.info.name, manifest.seed) for arm in arms}
+        if facts.tables:
+            self.folder.keep_tables(facts.tables)
+        return msgspec.structs.replace(
+            manifest,
+            models={**manifest.models, name: facts.info},
+            judges={**manifest.judges, **facts.judges},
+            profiles={**manifest.profiles, **sampling},
+            missing={other: why for other, why in manifest.missing.items() if other != name},
         )
-        tables = [
-            suite_tables(suite, suite_registry(suite, None), _counter(model), model=model.info.name)
-            for suite in (loaded.suite for loaded in self.plan.suites)
-            if suite.checks or suite.sizes
-        ]
-        if tables:
-            self.folder.keep_tables(tables)
-
-
-def _counter(model: Model) -> Callable[[str], int] | None:
-    """The model's function to count tokens; None if it cannot, like an endpoint without a tokenizer."""
-    try:
-        model.count_tokens("")
-    except GlyphscopeError:
-        return None
-    return model.count_tokens
 
 
 def saved_plan(folder: ResultFolder) -> Plan:

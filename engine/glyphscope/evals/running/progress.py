@@ -36,6 +36,21 @@ class ModelMissing:
 
 
 @dataclass(frozen=True)
+class WorkerJoined:
+    """A worker of another process has opened the model."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class WorkerLeft:
+    """A worker of another process makes no more samples: it was lost, or is left out."""
+
+    address: str
+    why: str
+
+
+@dataclass(frozen=True)
 class SampleBegun:
     """A sample is begun: a scenario of a suite in an arm; `trial` counts from 1."""
 
@@ -77,7 +92,17 @@ class Ended:
 
 _LOOK_SECONDS = 0.05
 
-Progress: TypeAlias = Begun | ModelOpened | ModelMissing | SampleBegun | SampleGrew | SampleDone | Ended
+Progress: TypeAlias = (
+    Begun
+    | ModelOpened
+    | ModelMissing
+    | WorkerJoined
+    | WorkerLeft
+    | SampleBegun
+    | SampleGrew
+    | SampleDone
+    | Ended
+)
 
 
 @dataclass

@@ -14,7 +14,7 @@ import msgspec
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.profiles import profile, recommended_presets
-from glyphscope.evals.results.sample import Failure, Sample
+from glyphscope.evals.results.sample import Failure, Reason, Sample
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
@@ -83,7 +83,7 @@ def run_sample(
             if state.failed is not None:
                 break
         if cancelled.is_set():
-            return _stopped(planned), runs.events
+            return stopped_sample(planned), runs.events
         workspace = None if demo is None else demo.workspace
         verdict = score(planned.scenario, runs.states, workspace=workspace)
         asserted = assert_all(
@@ -100,10 +100,10 @@ def run_sample(
         if _chosen(planned.id, savings) and _can_continue(request.request, runs.states):
             sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
         if cancelled.is_set():
-            sample = _stopped(planned)
+            sample = stopped_sample(planned)
         return sample, [*runs.events, *asserted.runs]
     except GlyphscopeError as error:
-        return _refused(planned, error), runs.events
+        return unanswered(planned, "BAD_REQUEST", str(error)), runs.events
     finally:
         if demo is not None:
             demo.close()
@@ -199,12 +199,14 @@ def _blank(planned: Planned) -> Sample:
     )
 
 
-def _refused(planned: Planned, error: GlyphscopeError) -> Sample:
-    failure = Failure(reason="BAD_REQUEST", detail=shorten(str(error), MAX_TEXT))
+def unanswered(planned: Planned, reason: Reason, detail: str) -> Sample:
+    """The sample of a run that failed before the model could answer."""
+    failure = Failure(reason=reason, detail=shorten(detail, MAX_TEXT))
     return msgspec.structs.replace(_blank(planned), outcome="failed", failures=(failure,))
 
 
-def _stopped(planned: Planned) -> Sample:
+def stopped_sample(planned: Planned) -> Sample:
+    """The sample of a run that was cancelled."""
     failure = Failure(reason="TIMEOUT", detail="the run was stopped before its end")
     return msgspec.structs.replace(_blank(planned), outcome="cancelled", failures=(failure,))
 

@@ -1,4 +1,8 @@
-"""The threads that make samples: for the folder of a result, for an A/B, for the lab."""
+"""A pool of workers that make samples: for the folder of a result, for an A/B, for the lab.
+
+A worker has an open model, in this process (`local_workers.py`) or in one of a Dask cluster (`dask_workers.py`). The
+pool has a thread for each, which gives it one sample after the other.
+"""
 
 from __future__ import annotations
 
@@ -6,43 +10,131 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from typing import TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
-from glyphscope.evals.matrix.plan import Planned
+from glyphscope.errors import ModelError
+from glyphscope.evals.matrix.needs import Needs
+from glyphscope.evals.matrix.plan import Plan, Planned
+from glyphscope.evals.results.manifest import Machine
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running.progress import Control, SampleBegun, SampleGrew
-from glyphscope.evals.running.run_sample import SampleAndRuns
-from glyphscope.evals.scoring.model_judge import ModelJudge
-from glyphscope.events import AnyEvent
-from glyphscope.models.interface import Model
+from glyphscope.evals.results.tables import SuiteTables
+from glyphscope.evals.running.progress import Control, SampleBegun, SampleGrew, WorkerLeft
+from glyphscope.evals.running.run_sample import SampleAndRuns, unanswered
+from glyphscope.events import AnyEvent, ModelInfo
 
-SampleRunner: TypeAlias = Callable[
-    [Planned, Model, threading.Event, Callable[[SampleGrew], object]], SampleAndRuns
-]
-"""`run_sample` with its other arguments bound."""
+LOOK_SECONDS = 1.0
+"""Time between two looks for workers that have joined."""
+TRIES = 2
+"""How often a sample is begun whose worker ends in the middle of it."""
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """An open model, the suites' tables with its token counts, and the open judge models by name."""
+
+    info: ModelInfo
+    tables: tuple[SuiteTables, ...] = ()
+    judges: Mapping[str, ModelInfo] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WorkerOpened:
+    """A worker has opened the model. `address` is that of another process or a replica, `machine` that of a process of
+    another machine.
+    """
+
+    address: str = ""
+    facts: ModelFacts | None = None
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True)
 class FinishedSample:
-    """A sample and the events of each of its runs, made in `seconds`. `stopped`: it was cancelled in its last run."""
+    """A sample and the events of each of its runs, made in `seconds` by the `worker` of that address. `stopped`: it was
+    cancelled in its last run.
+    """
 
     planned: Planned
     sample: Sample
     runs: list[list[AnyEvent]]
     seconds: float
     stopped: bool = False
+    worker: str = ""
+
+
+Item: TypeAlias = WorkerOpened | WorkerLeft | SampleBegun | SampleGrew | FinishedSample
+"""A report of the pool."""
+
+
+class WorkerLost(Exception):
+    """A worker that can make no more samples, and did not finish the last one. Its text is the reason, empty if it was
+    reported before.
+    """
+
+
+class Worker(Protocol):
+    """Makes samples with its open model, one at a time."""
+
+    @property
+    def opened(self) -> WorkerOpened:
+        """The address is the same for workers that fail together."""
+
+    def make(
+        self, planned: Planned, ended: threading.Event, report: Callable[[SampleGrew], object]
+    ) -> SampleAndRuns:
+        """The sample, `cancelled` where `ended` was set meanwhile. Raises WorkerLost, and GlyphscopeError where no
+        worker can be reached.
+        """
+
+    def cancel(self) -> None:
+        """Ends the sample that is being made. From any thread, as often as one likes."""
+
+
+class Candidate(NamedTuple):
+    """A worker that may join. `open` opens its model, which may take long, unless the event ends it; it raises
+    WorkerLost, and ModelError for a worker to leave out.
+    """
+
+    address: str
+    open: Callable[[threading.Event], Worker]
+
+
+Joining: TypeAlias = Callable[[bool], Iterable[Candidate]]
+"""The workers that were not there before. It is called with whether the pool has no worker, and raises GlyphscopeError
+where there is no use in waiting.
+"""
+
+
+class Workers(Protocol):
+    """The place where the samples of an evaluation are made."""
+
+    def begin(
+        self, plan: Plan, needs: Needs, allow_python: bool
+    ) -> AbstractContextManager[Mapping[str, ModelInfo]]:
+        """For the time of the evaluation: the judges that are open already. Raises GlyphscopeError where none of its
+        samples could be made.
+        """
+
+    def pool(
+        self, model: str, todo: Sequence[Planned], control: Control
+    ) -> AbstractContextManager[WorkerPool]:
+        """The pool that makes these samples. Raises ModelError where the model cannot be opened."""
 
 
 class SampleQueue:
     """Samples in their order, for one worker. For several, samples with the same prompt go to the same worker, and so
     do prompts that begin alike, as each model has a separate cache. An idle worker takes another's last ones.
+    With `workers` None their number is not known.
     """
 
-    def __init__(self, samples: Iterable[Planned], workers: int) -> None:
+    def __init__(self, samples: Iterable[Planned], workers: int | None) -> None:
         self._lock = threading.Lock()
+        self._unfinished = 0
         self._left: dict[Hashable, deque[deque[Planned]]] = {}  # by kind of prompt, each prompt's samples
         self._taken: dict[int, tuple[Hashable, deque[Planned]]] = {}  # by worker
         if workers == 1:
@@ -59,72 +151,113 @@ class SampleQueue:
     def next(self, worker: int) -> Planned | None:
         """The worker's next sample; None if nothing is left. From any thread."""
         with self._lock:
-            kind, samples = self._taken.get(worker, (None, deque()))
+            sample = self._next(worker)
+            self._unfinished += sample is not None
+            return sample
+
+    def finished(self) -> None:
+        """A sample is made, or is not to be made. From any thread."""
+        with self._lock:
+            self._unfinished -= 1
+
+    def leave(self, worker: int, *unfinished: Planned) -> None:
+        """Others make the samples of this worker; those that it began are the first of them. From any thread."""
+        with self._lock:
+            kind, samples = self._taken.pop(worker, (None, deque()))
+            samples.extendleft(unfinished)
+            self._unfinished -= len(unfinished)
             if samples:
-                return samples.popleft()
-            others = {taken for other, (taken, _) in self._taken.items() if other != worker}
-            same = (each for each in (kind,) if each in self._left)
-            found = next(chain(same, (each for each in self._left if each not in others), self._left), None)
-            if found is None:
-                samples = max((taken for _, taken in self._taken.values()), key=len, default=samples)
-                return samples.pop() if samples else None
-            samples = self._left[found].popleft()
-            if not self._left[found]:
-                del self._left[found]
-            self._taken[worker] = found, samples
+                self._left.setdefault(kind, deque()).appendleft(samples)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every sample is finished."""
+        with self._lock:
+            left = bool(self._left) or any(samples for _, samples in self._taken.values())
+            return not left and not self._unfinished
+
+    def _next(self, worker: int) -> Planned | None:
+        kind, samples = self._taken.get(worker, (None, deque()))
+        if samples:
             return samples.popleft()
+        others = {taken for other, (taken, _) in self._taken.items() if other != worker}
+        same = (each for each in (kind,) if each in self._left)
+        found = next(chain(same, (each for each in self._left if each not in others), self._left), None)
+        if found is None:
+            samples = max((taken for _, taken in self._taken.values()), key=len, default=samples)
+            return samples.pop() if samples else None
+        samples = self._left[found].popleft()
+        if not self._left[found]:
+            del self._left[found]
+        self._taken[worker] = found, samples
+        return samples.popleft()
 
 
 class WorkerPool:
-    """Threads that make samples, each with a separate model, until none are left or they are stopped.
+    """Threads that give samples to workers, until all samples are made or they are stopped.
 
-    A context manager: leaving it stops the threads and waits for them. `judges` are cancelled with the models.
+    A context manager: leaving it stops the threads and waits for them. `workers` are there from the beginning, with an
+    open model; `joining` finds others, which open a model in their threads. A sample whose worker is lost is begun
+    again by another one, once.
     """
 
     def __init__(
         self,
-        models: Sequence[Model],
+        workers: Sequence[Worker],
         todo: Iterable[Planned],
         control: Control,
-        make: SampleRunner,
-        judges: Iterable[ModelJudge] = (),
+        joining: Joining | None = None,
     ) -> None:
-        self._models, self._make, self._judges = models, make, tuple(judges)
-        self._todo = SampleQueue(todo, len(models))
-        self._control = control
-        self._items: queue.SimpleQueue[SampleBegun | SampleGrew | FinishedSample | BaseException | None] = (
-            queue.SimpleQueue()
-        )
+        self._workers, self._joining, self._control = workers, joining, control
+        self._todo = SampleQueue(todo, None if joining else len(workers))
+        self._items: queue.SimpleQueue[Item | BaseException | None] = queue.SimpleQueue()
         self._ended = threading.Event()
-        self.jobs = len(models)
-        self._threads = [
-            threading.Thread(target=self._work, args=(number, model), name=f"evaluation {number + 1}")
-            for number, model in enumerate(models)
-        ]
+        self._threads: list[_WorkerThread] = []
+        self._next_look = 0.0
+        self._working = 0
+        self._left_out: dict[str, str] = {}
+        self._begun: dict[str, int] = {}  # how often a sample's worker was lost
 
     def __enter__(self) -> WorkerPool:
-        for thread in self._threads:
-            thread.start()
+        for worker in self._workers:
+            self._start(worker.opened.address, partial(_same, worker))
         return self
 
     def __exit__(self, *_error: object) -> None:
         self.stop()
 
+    @property
+    def jobs(self) -> int:
+        """The number of samples that are made at once now."""
+        return max(1, self._working)
+
     def stop(self) -> None:
         """Cancel the samples in progress, and wait for the threads."""
         self._ended.set()
         while any(thread.is_alive() for thread in self._threads):
-            for model in self._models:
-                model.cancel()  # repeatedly: it may be between two generations
-            for judge in self._judges:
-                judge.cancel()
             for thread in self._threads:
+                if thread.worker is not None:
+                    thread.worker.cancel()  # repeatedly: it may be between two generations
                 thread.join(0.02)
 
-    def items(self) -> Iterator[SampleBegun | SampleGrew | FinishedSample]:
-        """Yield the reports of the threads, until the last of them ends. Raises unexpected exceptions of threads."""
-        working = len(self._threads)
-        while working:
+    def leave_out(self, address: str, why: str) -> None:
+        """Give no further samples to the workers of that address."""
+        self._left_out[address] = why
+        for thread in self._threads:
+            if thread.address == address:
+                thread.left_out.set()
+
+    def items(self) -> Iterator[Item]:
+        """Yield the reports of the threads, until the last of them ends.
+
+        Raises ModelError once each worker was left out, GlyphscopeError where `joining` does, and unexpected exceptions
+        of threads.
+        """
+        while self._working or self._can_wait():
+            if self._joining is not None and not self._ended.is_set() and time.monotonic() >= self._next_look:
+                self._next_look = time.monotonic() + LOOK_SECONDS
+                for candidate in self._joining(not self._working):
+                    self._start(*candidate)
             try:
                 item = self._items.get(timeout=0.05)
             except queue.Empty:
@@ -132,26 +265,90 @@ class WorkerPool:
                     self.stop()
                 continue
             if item is None:
-                working -= 1
+                self._working -= 1
             elif isinstance(item, BaseException):
                 self.stop()
                 raise item
             else:
                 yield item
+        if self._is_left_out:
+            raise ModelError("; ".join(f"{at}: {why}" if at else why for at, why in self._left_out.items()))
 
-    def _work(self, worker: int, model: Model) -> None:
+    def _can_wait(self) -> bool:
+        """Whether workers that have not joined yet are of use."""
+        stopped = self._ended.is_set() or self._control.stopped.is_set()
+        return not (self._joining is None or stopped or self._todo.is_done or self._is_left_out)
+
+    @property
+    def _is_left_out(self) -> bool:
+        """Whether there were workers, and each of them was left out."""
+        there = {thread.address for thread in self._threads}
+        return bool(there) and there == self._left_out.keys()
+
+    def _start(self, address: str, open_worker: Callable[[threading.Event], Worker]) -> None:
+        number = len(self._threads)
+        thread = _WorkerThread(address, number, lambda: self._work(thread, open_worker))
+        self._threads.append(thread)
+        self._working += 1
+        thread.start()
+
+    def _work(self, thread: _WorkerThread, open_worker: Callable[[threading.Event], Worker]) -> None:
         try:
-            while self._control.wait(self._ended):
-                planned = self._todo.next(worker)
-                if planned is None:
+            thread.worker = worker = open_worker(self._ended)
+            self._items.put(worker.opened)
+            while self._control.wait(self._ended) and not thread.left_out.is_set():
+                planned = self._todo.next(thread.number)
+                if planned is not None:
+                    self._make(thread, worker, planned)
+                elif self._todo.is_done:
                     break
-                suite, scenario = planned.suite.suite.name, planned.scenario.id
-                self._items.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
-                began = time.monotonic()
-                sample, runs = self._make(planned, model, self._ended, self._items.put)
-                stopped = self._ended.is_set() and sample.outcome == "cancelled"
-                self._items.put(FinishedSample(planned, sample, runs, time.monotonic() - began, stopped))
-        except BaseException as error:  # a bug, raised in the evaluation's thread
+                else:  # the worker of one that is being made may be lost
+                    self._ended.wait(0.05)
+            self._todo.leave(thread.number)
+        except WorkerLost as lost:
+            self._todo.leave(thread.number)
+            if str(lost) and not self._ended.is_set():
+                self._items.put(WorkerLeft(thread.address, str(lost)))
+        except ModelError as error:
+            self.leave_out(thread.address, str(error))
+            self._items.put(WorkerLeft(thread.address, str(error)))
+        except BaseException as error:  # a bug, which ends the evaluation in its own thread
             self._items.put(error)
         finally:
             self._items.put(None)
+
+    def _make(self, thread: _WorkerThread, worker: Worker, planned: Planned) -> None:
+        suite, scenario = planned.suite.suite.name, planned.scenario.id
+        self._items.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
+        began, lost = time.monotonic(), None
+        try:
+            sample, runs = worker.make(planned, self._ended, self._items.put)
+        except WorkerLost as error:
+            lost = error
+            self._begun[planned.id] = begun = self._begun.get(planned.id, 0) + 1
+            if begun < TRIES:
+                self._todo.leave(thread.number, planned)
+                raise
+            why = f"Its worker was lost {TRIES} times, last: {thread.address}: {error}"
+            sample, runs = unanswered(planned, "MODEL_FAILED", why), []
+        stopped = self._ended.is_set() and sample.outcome == "cancelled"
+        seconds = time.monotonic() - began
+        self._items.put(FinishedSample(planned, sample, runs, seconds, stopped, thread.address))
+        self._todo.finished()
+        if lost is not None:
+            raise lost
+
+
+class _WorkerThread(threading.Thread):
+    """Works with one worker, which it has once its model is open."""
+
+    def __init__(self, address: str, number: int, work: Callable[[], None]) -> None:
+        super().__init__(target=work, name=f"evaluation {number + 1}")
+        self.address, self.number = address, number
+        self.worker: Worker | None = None
+        self.left_out = threading.Event()
+
+
+def _same(worker: Worker, _ended: threading.Event) -> Worker:
+    """A worker that is open already, as a candidate opens one."""
+    return worker

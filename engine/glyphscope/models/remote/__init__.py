@@ -11,5 +11,5 @@ Common weaknesses of other clients, and the solutions here:
 This module imports nothing that needs httpx, which is an extra; `model.py` is imported when an endpoint is opened.
 """
 
-from glyphscope.models.remote.address import Address, is_address, read_address
+from glyphscope.models.remote.address import Address, is_address, read_address, replicas_of
 from glyphscope.models.remote.keys import ENVIRONMENT, key_addresses, remove_key, set_key

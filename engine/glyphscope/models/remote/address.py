@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -11,6 +12,7 @@ KEY_HINT = "Keep the key with: glyphscope keys set URL (or in the environment as
 OPTIONS = ("dialect", "logprobs")
 """The options of an address after the question mark; `logprobs` is yes or no."""
 
+_NEXT_ADDRESS = re.compile(r",(?=https?://)", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
 _SECRET_NAMES = ("key", "token", "secret", "password", "auth")
 
@@ -58,8 +60,23 @@ def is_address(name: str) -> bool:
     return name.lower().startswith(("http://", "https://"))
 
 
+def replicas_of(name: str) -> list[str]:
+    """The addresses of the replicas of a model, which commas separate: `http://a/v1#name,http://b/v1`. Those without a
+    model's name have that of the first.
+    """
+    first, *others = _NEXT_ADDRESS.split(name)
+    _, _, model = first.partition("#")
+    named = (other if "#" in other or not model else f"{other}#{model}" for other in others)
+    return list(dict.fromkeys((first, *named)))
+
+
 def read_address(text: str) -> Address:
     """Raises ModelError for an invalid address, and for one with a key in it, which the message omits."""
+    if is_address(text) and len(replicas_of(text)) > 1:
+        raise ModelError(
+            "Several addresses of one model can only be evaluated.",
+            hint="Give one address, or use `glyphscope eval`.",
+        )
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname, parts.port

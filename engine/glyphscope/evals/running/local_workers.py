@@ -1,0 +1,133 @@
+"""Workers in this process: threads, each with a separate model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.evals.matrix.needs import Needs
+from glyphscope.evals.matrix.plan import LoadedSuite, Plan, Planned
+from glyphscope.evals.results.tables import SuiteTables, suite_tables
+from glyphscope.evals.running.progress import Control, SampleGrew
+from glyphscope.evals.running.replicas import Replicas
+from glyphscope.evals.running.run_sample import SampleAndRuns, run_sample
+from glyphscope.evals.running.worker_pool import ModelFacts, WorkerOpened, WorkerPool
+from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions
+from glyphscope.evals.scoring.model_judge import ModelJudge
+from glyphscope.evals.suites.reading import suite_registry
+from glyphscope.events import ModelInfo
+from glyphscope.models.interface import Model
+from glyphscope.models.remote import is_address, read_address, replicas_of
+
+Opener: TypeAlias = Callable[[str], Model]
+SampleRunner: TypeAlias = Callable[
+    [Planned, Model, threading.Event, Callable[[SampleGrew], object]], SampleAndRuns
+]
+"""`run_sample` with its other arguments bound."""
+
+
+class LocalWorker:
+    """A model of this process; `judges` are cancelled with it."""
+
+    def __init__(
+        self,
+        model: Model,
+        make: SampleRunner,
+        judges: Iterable[ModelJudge] = (),
+        facts: ModelFacts | None = None,
+    ) -> None:
+        self.opened = WorkerOpened(facts=facts)
+        self._model, self._make, self._judges = model, make, tuple(judges)
+
+    def make(
+        self, planned: Planned, ended: threading.Event, report: Callable[[SampleGrew], object]
+    ) -> SampleAndRuns:
+        return self._make(planned, self._model, ended, report)
+
+    def cancel(self) -> None:
+        self._model.cancel()
+        for judge in self._judges:
+            judge.cancel()
+
+
+@dataclass
+class LocalWorkers:
+    """As many workers as the plan has `jobs`; all have the same judges."""
+
+    opener: Opener
+    _plan: Plan = field(init=False)
+    _assertions: AssertionOptions = NO_ASSERTIONS
+
+    @contextmanager
+    def begin(self, plan: Plan, needs: Needs, allow_python: bool) -> Iterator[Mapping[str, ModelInfo]]:
+        """The open judges. Raises ModelError for one that cannot be opened."""
+        with ExitStack() as stack:
+            judges = open_judges(needs, self.opener, stack)
+            self._plan, self._assertions = plan, AssertionOptions(allow_python, judges)
+            yield {judge.name: judge.info for judge in judges.values()}
+
+    @contextmanager
+    def pool(self, model: str, todo: Sequence[Planned], control: Control) -> Iterator[WorkerPool]:
+        judges, jobs = list(self._assertions.judges.values()), self._plan.matrix.jobs
+        make = partial(run_sample, savings=self._plan.matrix.savings, assertions=self._assertions)
+
+        def worker_of(opened: Model) -> LocalWorker:
+            return LocalWorker(opened, make, judges, facts_of(opened, self._plan.suites))
+
+        with ExitStack() as stack:
+            if is_address(model) and len(addresses := replicas_of(model)) > 1:
+                for address in addresses:
+                    read_address(address)
+                replicas = stack.enter_context(Replicas(addresses, jobs, self.opener, worker_of))
+                yield stack.enter_context(WorkerPool([], todo, control, replicas.joining))
+                return
+            workers: list[LocalWorker] = []
+            try:
+                for _ in range(min(jobs, len(todo))):
+                    opened = self.opener(model)
+                    stack.callback(opened.close)
+                    workers.append(worker_of(opened))
+            except GlyphscopeError as error:
+                raise ModelError(str(error)) from None
+            yield stack.enter_context(WorkerPool(workers, todo, control))  # ends before the models are closed
+
+
+def open_judges(needs: Needs, opener: Opener, stack: ExitStack) -> dict[str, ModelJudge]:
+    """The judge of each suite that has rubrics; one that several name is opened once. Raises ModelError."""
+    judges: dict[str, ModelJudge] = {}
+    for name in dict.fromkeys(needs.judges.values()):
+        try:
+            judges[name] = ModelJudge(name, opener(name))
+        except GlyphscopeError as error:
+            hint = error.hint or "Name another model with --judge."
+            raise ModelError(
+                f"The judge cannot be opened: {error.message}", where=error.where or name, hint=hint
+            ) from None
+        stack.callback(judges[name].close)
+    return {suite: judges[name] for suite, name in needs.judges.items()}
+
+
+def facts_of(model: Model, suites: Iterable[LoadedSuite]) -> ModelFacts:
+    """The facts about an open model, with the tables of those of the suites that have any."""
+    return ModelFacts(model.info, tuple(_tables(model, suites)))
+
+
+def _tables(model: Model, suites: Iterable[LoadedSuite]) -> Iterator[SuiteTables]:
+    for suite in (loaded.suite for loaded in suites):
+        if suite.checks or suite.sizes:
+            registry = suite_registry(suite, None)
+            yield suite_tables(suite, registry, _counter(model), model=model.info.name)
+
+
+def _counter(model: Model) -> Callable[[str], int] | None:
+    """How the model counts tokens; None where it cannot, as an endpoint without a tokenizer to ask."""
+    try:
+        model.count_tokens("")
+    except GlyphscopeError:
+        return None
+    return model.count_tokens
