@@ -22,9 +22,7 @@ Thinking: TypeAlias = Literal["auto", "on", "off"]
 ConstrainFrom: TypeAlias = Literal["start", "reasoning", "call"]
 """Where the constraint begins: at the first token, after the reasoning, or where the model begins a call."""
 EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
-"""Of which tokens the model's own figures are reported: `chosen` leaves the forced ones out, which costs least of
-all.
-"""
+"""The tokens whose raw figures are reported: `chosen` omits the forced ones, whose logits are then not computed."""
 StopOn: TypeAlias = Literal["error", "unknown-tool", "never"]
 Strategy: TypeAlias = Literal["direct", "two-stage", "route-execute", "loop"]
 ToolUse: TypeAlias = Literal["enforced", "relaxed", "disabled"]
