@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from every_page import ABORTED, dialogs, in_turn, texts
@@ -45,16 +46,16 @@ def is_others(widget):
     return isinstance(widget, LessonProse) or bool(names & ENGINES)
 
 
+@cache
 def untranslated(text):
-    """Yield the texts outside of the marks, split at other characters."""
+    """Return the texts outside of the marks, split at other characters; most texts are on several pages."""
     before = None
     while before != text:
         before, text = text, re.sub("⟦[^⟦⟧]*(?:⟧|…$)", "\n", text)  # or cut off for lack of space
     text = re.sub(r"<[^>]*>|&\w+;|/\S+/\S+", "\n", text)
     text = re.sub(rf"\b({NAMES})\b|\(?\b({KEYS})([+ ]\S+)*\)?|^({QT})$", "\n", text, flags=re.M)
-    for words in re.split(r"[^A-Za-z’' -]+", text):
-        if re.search("[A-Za-z]{3}", words):
-            yield words.strip(" '")
+    parts = re.split(r"[^A-Za-z’' -]+", text)
+    return [words.strip(" '") for words in parts if re.search("[A-Za-z]{3}", words)]
 
 
 def test_a_page_or_dialog_says_something_in_english(open_window, qtbot, tmp_path):
@@ -62,12 +63,13 @@ def test_a_page_or_dialog_says_something_in_english(open_window, qtbot, tmp_path
     with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run(ABORTED), 0)
     said = elsewhere()
+    is_said = cache(said.__contains__)
     found = {}
 
     def look(top, page):
         for where, text in texts(top, is_others):
             for words in untranslated(text):
-                if words not in said:
+                if not is_said(words):
                     found.setdefault((where, words), (page, text[:100]))
 
     for page in in_turn(qtbot, window, tmp_path):
