@@ -126,42 +126,53 @@ def lengths(low: int, size: int) -> dict[str, Any]:
     return {"type": "string", "pattern": "^[ab]*$", "minLength": low, "maxLength": low + size}
 
 
-small_schemas = st.one_of(
+of_one_type = st.one_of(
     st.builds(ranges, st.integers(-12, 90), st.integers(8, 20), st.sampled_from([1, 1, 2, 3, 7])),
     st.builds(lengths, st.integers(0, 2), st.integers(0, 1)),
     st.sampled_from(["^a[ab]*$", "^[ab]b?$", "^(ab|ba|b)$"]).map(
         lambda pattern: {"type": "string", "pattern": pattern, "maxLength": 3}
     ),
-    st.lists(
-        st.sampled_from(["a", "ab", "b", "t", "null", "5", 5, None, True]),
-        min_size=1,
-        max_size=4,
-        unique_by=repr,
-    ).map(lambda listed: {"enum": listed, "type": ["string", "integer", "null", "boolean"]}),
     st.just({"type": ["boolean", "null"]}),
 )
+small_schemas = of_one_type | st.lists(
+    st.sampled_from(["a", "ab", "b", "t", "null", "5", 5, None, True]), min_size=1, max_size=4, unique_by=repr
+).map(lambda listed: {"enum": listed, "type": ["string", "integer", "null", "boolean"]})
+KEYWORDS = st.sampled_from(["anyOf", "oneOf", "allOf", "plain", "plain"])
+SEVERAL = st.lists(small_schemas, min_size=2, max_size=3)
+# of one type each: a second matching branch is reported at the end of the value, not before
+APART = st.lists(of_one_type, min_size=2, max_size=3, unique_by=lambda schema: str(schema["type"]))
 
 
 @st.composite
 def combined_small(draw: st.DrawFn) -> Any:
-    keyword = draw(st.sampled_from(["anyOf", "oneOf", "allOf", "plain", "plain"]))
+    keyword = draw(KEYWORDS)
     if keyword == "plain":
         return draw(small_schemas)
-    if keyword == "oneOf":
-        # of one type each: a second matching branch is reported at the end of the value, not before
-        apart = small_schemas.filter(lambda schema: "enum" not in schema)
-        return {
-            keyword: draw(st.lists(apart, min_size=2, max_size=3, unique_by=lambda each: str(each["type"])))
-        }
-    return {keyword: draw(st.lists(small_schemas, min_size=2, max_size=3))}
+    return {keyword: draw(APART if keyword == "oneOf" else SEVERAL)}
+
+
+OTHERS = [{"type": "integer", "minimum": 8, "maximum": 11}, {"enum": ["ab", "b"]}, {"type": "null"}]
+REQUIRED: list[list[str]] = [[], ["p"], ["pq"]]
+CHANGES = st.sampled_from('{}[]="abtfn01259-:goepqx')
+
+
+ENOUGH = {"anyOf": any, "allOf": all, "oneOf": lambda valid: sum(valid) == 1}
 
 
 @cache
-def scalars_of(schema: str) -> list[Any]:
-    """Return the valid scalars of a schema; cached, as the same schemas are requested repeatedly."""
+def valid_scalars(schema: str) -> tuple[bool, ...]:
+    """Return whether each scalar is valid; cached, as the same schemas and branches are requested repeatedly."""
     document = json.loads(schema)
+    for keyword, enough in ENOUGH.items():
+        if keyword in document:
+            branches = [valid_scalars(json.dumps(branch)) for branch in document[keyword]]
+            return tuple(map(enough, zip(*branches, strict=True)))
     checker = Checker(document)
-    return [value for value in SMALL_SCALARS if checker.valid(value, document)]
+    return tuple(checker.valid(value, document) for value in SMALL_SCALARS)
+
+
+def scalars_of(schema: Any) -> list[Any]:
+    return list(itertools.compress(SMALL_SCALARS, valid_scalars(json.dumps(schema))))
 
 
 def scalar_texts(value: Any, notation: Notation) -> Iterator[str]:
@@ -196,8 +207,8 @@ def valid_texts(
     for name, arguments in tools.items():
         written = {}
         for key, schema in arguments.items():
-            scalars = scalars_of(json.dumps(schema))
-            written[key] = [text for value in scalars for text in scalar_texts(value, notation)]
+            texts_of = (scalar_texts(value, notation) for value in scalars_of(schema))
+            written[key] = list(itertools.chain.from_iterable(texts_of))
         for count in range(len(arguments) + 1):
             for chosen in itertools.combinations(arguments, count):
                 if not set(required[name]) <= set(chosen):
@@ -223,23 +234,22 @@ def calls_of(name: str, members: tuple[tuple[str, str], ...], notation: Notation
     return texts | {name + "{" + " ".join(parts) + "}"}
 
 
-@given(st.data())
-def test_a_prefix_is_a_violation_exactly_when_no_valid_call_begins_with_it(data: st.DataObject) -> None:
-    notation = data.draw(NOTATIONS)
-    one = data.draw(combined_small())
-    other = data.draw(
-        st.sampled_from(
-            [{"type": "integer", "minimum": 8, "maximum": 11}, {"enum": ["ab", "b"]}, {"type": "null"}]
-        )
-    )
+@given(
+    st.data(),
+    NOTATIONS,
+    combined_small().filter(scalars_of),
+    st.sampled_from(OTHERS),
+    st.sampled_from(REQUIRED),
+    CHANGES,
+)
+def test_a_prefix_is_a_violation_exactly_when_no_valid_call_begins_with_it(
+    data: st.DataObject, notation: Notation, one: Any, other: Any, required_by_go: list[str], last: str
+) -> None:
     tools = {"go": {"p": one, "pq": other}, "get": {"p": other}}
-    required = {"go": data.draw(st.sampled_from([[], ["p"], ["pq"]])), "get": ["p"]}
+    required = {"go": required_by_go, "get": ["p"]}
     texts = sorted(valid_texts(tools, required, notation))
-    assume(scalars_of(json.dumps(one)))
     base = data.draw(st.sampled_from(texts))
-    prefix = base[: data.draw(st.integers(0, len(base)))] + data.draw(
-        st.sampled_from(list('{}[]="abtfn01259-:goepqx'))
-    )
+    prefix = base[: data.draw(st.integers(0, len(base)))] + last
     assume(not left_out(prefix, notation))
     registry = ToolRegistry(
         tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -62,13 +63,22 @@ def strings(draw: st.DrawFn) -> dict[str, Any]:
     return schema
 
 
+@cache
+def _some_of(*names: str) -> st.SearchStrategy[list[str]]:
+    """Made once for the same names: Hypothesis validates a strategy at its first use, which takes longer than its use."""
+    return st.lists(st.sampled_from(names), unique=True)
+
+
+_names = st.lists(st.sampled_from(NAMES), unique=True, max_size=3)
+
+
 def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     @st.composite
     def objects(draw: st.DrawFn) -> dict[str, Any]:
-        names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=3))
+        names = draw(_names)
         schema: dict[str, Any] = {"type": "object", "properties": {name: draw(inner) for name in names}}
         if names and draw(st.booleans()):
-            schema["required"] = draw(st.lists(st.sampled_from(names), unique=True))
+            schema["required"] = draw(_some_of(*names))
         extra = draw(st.integers(0, 4))
         if extra == 0:
             schema["additionalProperties"] = False

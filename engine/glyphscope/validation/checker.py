@@ -88,13 +88,16 @@ class Checker:
     def valid(self, value: Any, schema: Any = True) -> bool:
         """Whether `value` is valid against `schema`, whose references resolve in the checker's own schema."""
         with _DeepStack():
-            return bool(self._root.evolve(schema=schema).is_valid(value))
+            return bool(self._at(schema).is_valid(value))
 
     def best_error(self, value: Any, schema: Any = None) -> Any | None:
         """jsonschema's best error against the whole schema or a place in it; None if the value is valid."""
-        validator = self._root if schema is None else self._root.evolve(schema=schema)
+        validator = self._root if schema is None else self._at(schema)
         with _DeepStack():
             return jsonschema.exceptions.best_match(validator.iter_errors(value))
+
+    def _at(self, schema: Any) -> Any:
+        return self._root if schema is self._root.schema else self._root.evolve(schema=schema)
 
     def errors(self, value: Any, limit: int) -> list[Any]:
         """jsonschema's first `limit` errors against the whole schema."""
