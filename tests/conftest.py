@@ -115,6 +115,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(0), append=False)  # nightly runs take long
 
 
+# Python's thresholds are for small heaps: a file with large caches went through all of them dozens of times.
+gc.set_threshold(50_000, 20, 20)
+
+
 def keep_from_collector() -> None:
     """Exempt all existing objects from garbage collection, so that no collection after a test goes through them."""
     gc.collect()
@@ -227,14 +231,17 @@ def collected_in_this_thread(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test that leaves a thread, a child process, or a running Qt timer or thread behind.
+    """Fail a test that leaves a thread, a child process, or a running Qt timer or thread behind, or disables `gc`.
 
     A fixture of wider scope may keep a model's process and threads: they were there before the test. Those of the
     compilers and of JSONPath stay until the program ends. Qt's are looked for among all objects, so after the tests
     that use it only.
     """
-    threads, children = _threads(), _children()
+    threads, children, collecting = _threads(), _children(), gc.isenabled()
     yield
+    if collecting and not gc.isenabled():
+        gc.enable()
+        pytest.fail("left the garbage collector disabled")
     deadline = time.monotonic() + GRACE
     while True:
         left = [f"thread {thread.name}" for thread in _threads() - threads]

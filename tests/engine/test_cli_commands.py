@@ -166,7 +166,7 @@ def test_without_pyside_the_window_says_how_to_get_it(monkeypatch):
 
 
 def test_the_window_is_found_by_its_entry_point(monkeypatch):
-    opened = []
+    opened, disabled = [], []
 
     class Window:
         @staticmethod
@@ -177,9 +177,10 @@ def test_the_window_is_found_by_its_entry_point(monkeypatch):
     monkeypatch.setattr(
         "glyphscope.cli.gui.entry_points", lambda **query: [Window] if query["name"] == "gui" else []
     )
+    monkeypatch.setattr("glyphscope.cli.gui.gc.disable", lambda: disabled.append(len(opened)))
     assert command("gui", "a.glyphscope").exit_code == 3
     assert command().exit_code == 3
-    assert opened == [["a.glyphscope"], []]
+    assert opened == [["a.glyphscope"], []] and disabled == [0, 1]
 
 
 @pytest.mark.parametrize("notation", ["glyph", "json"])

@@ -185,6 +185,7 @@ def test_a_window_that_cannot_be_loaded_is_an_error_with_a_hint(monkeypatch):
 
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     monkeypatch.setattr("glyphscope.cli.gui.entry_points", lambda **_query: [Window])
+    monkeypatch.setattr("glyphscope.cli.gui.gc.disable", lambda: None)
     result = CliRunner().invoke(app, ["gui"])
     assert result.exit_code == 2 and "libEGL.so.1" in result.stderr and "glyphscope doctor" in result.stderr
 
