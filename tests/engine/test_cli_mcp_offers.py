@@ -8,7 +8,7 @@ import pytest
 
 from cli_command import mcp_command as command
 from mcp_servers import SCRIPT
-from sdk_server import PNG, sdk_http
+from png import PNG
 
 PLAIN = shlex.join((sys.executable, str(SCRIPT)))
 
@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The .* capabi
 
 @pytest.fixture(scope="module")
 def sdk():
+    from sdk_server import sdk_http  # not by each worker that collects this file: the SDK is large
+
     with sdk_http() as address:
         yield address
 

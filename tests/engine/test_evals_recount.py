@@ -19,7 +19,7 @@ from made_samples import MadeResult, jsonl, made_arms
 
 pytestmark = pytest.mark.slow
 
-stats = pytest.importorskip("scipy.stats", reason="SciPy is in the dev group")
+scipy = pytest.importorskip("scipy", reason="SciPy is in the dev group")
 
 MEASURES = ("ok", "parsed", "valid", "right_tool", "right_arguments")
 SILENT = {
@@ -118,7 +118,7 @@ def _same(figures: dict[str, Any], lines: list[Line], *, intervals: bool = True)
         values = [line[field] for line in answered]
         if values:
             assert figures[name]["mean"] == pytest.approx(math.fsum(values) / len(values))
-            quantiles = stats.mstats.mquantiles(values, [0.5, 0.95], alphap=1, betap=1)
+            quantiles = scipy.stats.mstats.mquantiles(values, [0.5, 0.95], alphap=1, betap=1)
             assert [figures[name]["p50"], figures[name]["p95"]] == pytest.approx(list(quantiles))
     ok = sum(line["ok"] for line in answered)
     if ok:
@@ -171,7 +171,7 @@ def _worth(groups: list[list[float]]) -> float:
 def _same_interval(reported: dict[str, Any], worth: float) -> None:
     """Whether Wilson's limits are the shares from which the observed one is 1.96 standard errors away."""
     assert reported["effective"] == pytest.approx(worth)
-    p, z = reported["share"], stats.norm.ppf(0.975)
+    p, z = reported["share"], scipy.stats.norm.ppf(0.975)
     assert reported["low"] <= p + 1e-12
     assert p <= reported["high"] + 1e-12
     for limit in (reported["low"], reported["high"]):
@@ -209,10 +209,10 @@ def _same_comparisons(comparisons: list[dict[str, Any]], lines: list[Line]) -> N
         if moved and len({abs(value) for value in moved}) == 1:  # McNemar's own test
             up = sum(value > 0 for value in moved)
             if len(moved) < 25:
-                assert reported["p"] == pytest.approx(stats.binomtest(up, len(moved)).pvalue)
+                assert reported["p"] == pytest.approx(scipy.stats.binomtest(up, len(moved)).pvalue)
             else:
                 chi = max(0, abs(2 * up - len(moved)) - 1) ** 2 / len(moved)
-                assert reported["p"] == pytest.approx(stats.chi2.sf(chi, 1))
+                assert reported["p"] == pytest.approx(scipy.stats.chi2.sf(chi, 1))
         assert reported["low"] <= reported["difference"] <= reported["high"]
         assert reported["p"] <= reported["p_holm"] <= 1
         # significance by the test implies it by the interval, except at the very edge

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton
 from glyphscope_gui.servers.suggestions import Suggestions
 from glyphscope_gui.shared.page_ids import PageId
 from mcp_servers import SCRIPT
-from sdk_server import PNG
+from png import PNG
 
 SDK = Path(__file__).parent.parent / "support" / "sdk_server.py"
 

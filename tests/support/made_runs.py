@@ -42,13 +42,10 @@ from glyphscope.events import (
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
+from png import PNG
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
-PNG = bytes.fromhex(
-    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63b8"
-    "1ac70000033f01349377eb310000000049454e44ae426082"
-)
 
 
 def loop_request(**changes: Any) -> RunRequest:

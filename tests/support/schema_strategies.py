@@ -65,7 +65,7 @@ def strings(draw: st.DrawFn) -> dict[str, Any]:
 
 @cache
 def _some_of(*names: str) -> st.SearchStrategy[list[str]]:
-    """Made once for the same names: Hypothesis validates a strategy at its first use, which takes longer than its use."""
+    """Made once for the same names: Hypothesis validates a strategy when it is first used."""
     return st.lists(st.sampled_from(names), unique=True)
 
 

@@ -22,10 +22,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field
 
-PNG = bytes.fromhex(
-    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000"
-    "000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
-)
+from png import PNG
 
 
 class Trip(BaseModel):
