@@ -9,7 +9,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class Actions:
-    """`owner` has their shortcuts."""
+    """`owner` is the widget that has their shortcuts."""
 
     def __init__(self, owner: QWidget) -> None:
         self._owner = owner
@@ -78,7 +78,7 @@ class Actions:
         self.focus_tokens = self._action("focus_tokens", tr("Go to the to&kens"), "Ctrl+K")
 
     def _action(self, name: str, words: str, *keys: str, tip: str = "") -> QAction:
-        """`tip` describes its effect; the default is its words."""
+        """`tip` describes the action's effect; the default is `words`."""
         action = QAction(words, self._owner, iconText=words.replace("&", "").rstrip("…?"))
         action.setObjectName(f"{name}Action")
         action.setShortcuts([QKeySequence(each) for each in keys])

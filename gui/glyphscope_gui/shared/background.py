@@ -1,4 +1,4 @@
-"""Runs work that would block the window in separate threads, with callbacks for its result and its error."""
+"""Runs work that would block the window in separate threads, with callbacks for the result and the error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _raise(error: BaseException) -> None:
 
 
 class _Outcome(NamedTuple):
-    """The outcome of the job of that number; not of the thread, which a queued event must not keep alive."""
+    """The outcome of a job by its number; without the thread, which a queued event must not keep alive."""
 
     number: int
     value: Any
@@ -132,7 +132,7 @@ def is_working(*owners: QObject) -> bool:
 
 
 def end_work(*owners: QObject) -> None:
-    """Stop the timers of these and of all their children, cancel their work in the background, and wait for it."""
+    """Stop the timers of these and all their children, cancel their work in the background, and wait for it."""
     works = [work for owner in owners for work in owner.findChildren(Background)]
     for timer in (timer for owner in owners for timer in owner.findChildren(QTimer)):
         timer.stop()

@@ -17,11 +17,11 @@ from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.theme import theme, ui_font
 
 _GROUP = 0.84
-"""The width of a group of bars, of the room it has."""
+"""The share of a group's room that its bars take."""
 
 
 class Series(NamedTuple):
-    """One colour of bars: a value for each group, None where it is not known."""
+    """The bars of one colour: a value for each group, None if it is unknown."""
 
     name: str
     role: str
@@ -29,13 +29,13 @@ class Series(NamedTuple):
 
 
 class BarChart(FollowsSize, Chart):
-    """Bars from zero, their figures above them, no axis but the names of the groups. Drawn only in sight."""
+    """Bars from zero with their figures above; the only axis has the names of the groups. Drawn only while visible."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
-        self._groups: Sequence[str] = ()  # pyqtgraph resizes it while it is made
+        self._groups: Sequence[str] = ()  # pyqtgraph resizes the chart during construction
         self._series: Sequence[Series] = ()
         self._upright: bool | None = None
-        """Whether the figures are written upright in the drawing; None where there is none of these bars."""
+        """Whether the drawn figures are written upright; None if these bars are not drawn."""
         super().__init__(name, words, height, parent)
         self.hideAxis("left")
 
@@ -85,7 +85,7 @@ class BarChart(FollowsSize, Chart):
             self.draw()
 
     def _fits(self) -> bool:
-        """Whether each figure is narrower than its bar's room; otherwise the figures are written upright."""
+        """Whether each figure is narrower than its bar's room; otherwise they are written upright."""
         figures = [f"{v:,}" for s in self._series for v in s.values if v is not None]
         widest = max(map(QFontMetrics(ui_font(-2)).horizontalAdvance, figures), default=0)
         room: float = _GROUP * self.width() / (len(self._groups) * len(self._series))

@@ -14,7 +14,7 @@ AROUND = 11
 
 
 def section_label(title: str, parent: QWidget | None = None) -> QLabel:
-    """A heading in small capitals; screen readers get the words as they are."""
+    """A heading in small capitals; screen readers get the original words."""
     label = PlainLabel(title.upper(), parent, role="section", accessibleName=title)
     font = label.font()
     font.setLetterSpacing(font.SpacingType.AbsoluteSpacing, 0.4)
@@ -23,7 +23,7 @@ def section_label(title: str, parent: QWidget | None = None) -> QLabel:
 
 
 class Heading(QWidget):
-    """A title at the left, a hint and actions at the right; the hint is the first to give way."""
+    """A title on the left, a hint and actions on the right; the hint is shortened first."""
 
     def __init__(
         self, title: str, hint: str = "", actions: tuple[QWidget, ...] = (), parent: QWidget | None = None
@@ -36,13 +36,13 @@ class Heading(QWidget):
         hbox(self.title, (self.hint, 1), *actions, parent=self, spacing=10)
 
     def set_title(self, title: str, upper: int | None = None) -> None:
-        """Set the title in capitals; of one with a name whose case matters, only the first `upper` letters."""
+        """Set the title in capitals, or only its first `upper` letters if it contains a case-sensitive name."""
         self.title.setText(title.upper() if upper is None else title[:upper].upper() + title[upper:])
         self.title.setAccessibleName(title)
 
 
 class Card(QFrame):
-    """`body` fills the card below its heading; `padded` keeps it away from the edges."""
+    """`body` fills the card below its heading; `padded` adds a margin around it."""
 
     def __init__(
         self,
@@ -63,6 +63,6 @@ class Card(QFrame):
         vbox(self.heading, self._line, (inside, 1), parent=self, margins=1, spacing=0)
 
     def show_heading(self, shown: bool) -> None:
-        """Without a heading, a card is as small as its content: for windows with little room."""
+        """Show or hide the heading: without it, a card is as small as its content, for small windows."""
         self.heading.setVisible(shown)
         self._line.setVisible(shown)

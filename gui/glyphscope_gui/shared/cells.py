@@ -1,4 +1,4 @@
-"""Cells of tables and lists: their grounds, pills, links, and texts that wrap anywhere with one place marked."""
+"""Cells of tables and lists: backgrounds, pills, links, and wrapped texts with one marked character."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import ROW
 
 MOST_LINES = 3
-"""Of a model's text in a cell."""
+"""Most lines of a model's text in a cell."""
 MOST_WORD_LINES = 6
-"""Of the program's words in a cell."""
+"""Most lines of the program's words in a cell."""
 SIDE = 8
-"""Pixels between a cell's edge and its words, left and right."""
+"""Pixels between a cell's left or right edge and its words."""
 _PILL_SIDES = 18
 """Pixels of a pill beside its words: the round ends and the sign."""
 PILL = _PILL_SIDES + SIDE + 1
@@ -36,7 +36,7 @@ _FOCUS = QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_KeyboardFocusC
 
 
 def paint_row(painter: QPainter, option: QStyleOptionViewItem, ground: QRectF) -> None:
-    """Whether the row is selected, below the pointer, or has the keyboard's focus."""
+    """Show whether the row is selected, below the pointer, or has the keyboard focus."""
     colors = theme()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     selected = bool(option.state & QStyle.StateFlag.State_Selected)
@@ -51,13 +51,13 @@ def paint_row(painter: QPainter, option: QStyleOptionViewItem, ground: QRectF) -
 
 
 def paint_selection(painter: QPainter, option: QStyleOptionViewItem) -> None:
-    """The selected row's ground, in tables."""
+    """Paint the background of the selected row, in tables."""
     if option.state & QStyle.StateFlag.State_Selected:
         painter.fillRect(option.rect, theme().color("selection"))
 
 
 def paint_bar(painter: QPainter, box: QRectF, share: float, fill: QBrush | QColor) -> None:
-    """A bar filled from the left by a share from 0 to 1, of which a trace is always seen."""
+    """Paint a bar, filled from the left by a share from 0 to 1, of which a trace is always visible."""
     filled = QRectF(box)
     filled.setWidth(max(box.width() * share, 1.5))
     painter.setPen(Qt.PenStyle.NoPen)
@@ -84,7 +84,7 @@ def paint_words(
 
 
 class PillDelegate(QStyledItemDelegate):
-    """The cell's words as a pill, at its left: PILL_ROLE has the words and the role of their colour."""
+    """Paints a pill on the cell's left: PILL_ROLE has its words and their colour role."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
@@ -108,7 +108,7 @@ class PillDelegate(QStyledItemDelegate):
 
 
 class LinkDelegate(QStyledItemDelegate):
-    """The cell's words as what can be clicked."""
+    """Paints the cell's words as a link."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
@@ -161,7 +161,7 @@ class WordsDelegate(QStyledItemDelegate):
 class TextDelegate(WordsDelegate):
     """A model's text in the fixed-pitch font, over at most a few lines.
 
-    MARK_ROLE has the place of the character to mark, if any.
+    MARK_ROLE has the index of the character to mark, if any.
     """
 
     def lay_out(self, index: Index, font: QFont, width: float) -> QTextLayout:
@@ -182,7 +182,7 @@ def _plain(index: Index) -> str:
 
 
 def cell_width(option: QStyleOptionViewItem) -> int:
-    """The width of the cell, or a usual one before it has any."""
+    """The width of the cell, or a usual one before it is laid out."""
     return option.rect.width() if option.rect.width() > 40 else 240
 
 
@@ -195,7 +195,7 @@ def _range(start: int, length: int, look: QTextCharFormat) -> QTextLayout.Format
 def lay_out_text(
     text: str, font: QFont, ranges: list[QTextLayout.FormatRange], width: float, most: int
 ) -> QTextLayout:
-    """Lay out a text in at most so many lines, broken anywhere."""
+    """Lay out a text in at most `most` lines, broken anywhere."""
     layout = QTextLayout(text, font)
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
@@ -215,5 +215,5 @@ def lay_out_text(
 
 
 def height_of(layout: QTextLayout) -> float:
-    """Pixels of its lines."""
+    """The height of its lines in pixels."""
     return sum(layout.lineAt(number).height() for number in range(layout.lineCount()))

@@ -35,7 +35,7 @@ from glyphscope_gui.theme import FollowsLooks, theme, ui_font
 
 
 class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """`table` gives the figures behind the picture, `describe` those under a place of it; `draw` repaints them."""
+    """`table` returns the figures of the chart, `describe` the figures at a place of it; `draw` repaints it."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
         super().__init__(parent, background=None)
@@ -51,7 +51,7 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
         self.getViewBox().setDefaultPadding(0.02)
         self.viewport().setAutoFillBackground(False)
         self.setStyleSheet("background: transparent; border: none;")
-        # without such a connection, Qt paints the whole window at once for each change of a scene
+        # otherwise Qt repaints the whole window at once for each change of a scene
         QObject.connect(self.scene(), SIGNAL("changed(QList<QRectF>)"), self.viewport(), SLOT("update()"))
         self._dress_axes()
 
@@ -67,7 +67,7 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
         raise NotImplementedError
 
     def table(self) -> list[Sequence[Any]]:
-        """The titles, then the rows."""
+        """Return the titles, then the rows."""
         raise NotImplementedError
 
     def describe(self, place: QPointF) -> str:
@@ -107,7 +107,7 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
         event.accept()
 
     def export(self, path: Path) -> None:
-        """Write figures or picture, as the file's ending says. Raises StorageError."""
+        """Write the figures or the picture, depending on the file extension. Raises StorageError."""
         ending = path.suffix.lower()
         if ending == ".svg":
             data = self._svg()
@@ -120,7 +120,7 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
         atomic_write(path, data)
 
     def _svg(self) -> bytes:
-        """By Qt itself: pyqtgraph's own exporter cannot read what Qt 6.11 draws."""
+        """Written by Qt itself, as pyqtgraph's exporter cannot read the output of Qt 6.11."""
         buffer = QBuffer()
         generator = QSvgGenerator()
         generator.setOutputDevice(buffer)

@@ -1,9 +1,9 @@
-"""The colour roles of charts, for whatever names them without drawing a chart."""
+"""The colour roles of charts, for code that names them without drawing a chart."""
 
 from __future__ import annotations
 
 PALE = ("chart-soft", "chart-faint")
-"""Roles with little contrast to the ground: a bar filled with one gets an edge."""
+"""Roles with little contrast to the background: a bar filled with one gets an edge."""
 
 
 def edge_role(role: str) -> str:

@@ -32,7 +32,7 @@ from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 TAB = "  "
 _OPEN, _CLOSE = "{[(", "}])"
 MAX_BRACKET_SEARCH = 20_000
-"""Characters looked through for the matching bracket, so that a key press in a long text stays quick."""
+"""Characters that are searched for the matching bracket, so that a key press in a long text stays quick."""
 TAB_WORDS = tr(
     "Tab moves to the next field until you type; then it indents. Press Escape to make Tab move again."
 )
@@ -40,7 +40,7 @@ _MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_M
 
 
 class _LineNumbers(QWidget):
-    """The numbers at the left; all they know is in the editor."""
+    """The numbers on the left; the editor has all their data."""
 
     def __init__(self, editor: CodeEdit) -> None:
         super().__init__(editor)
@@ -54,11 +54,11 @@ class _LineNumbers(QWidget):
 
 
 class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
-    """With `own_undo` False, undo belongs to the owner of the text: the keys for it are passed on to the parent.
+    """With `own_undo` False, undo belongs to the owner of the text: its keys are passed to the parent.
 
-    Tab indents, except right after the focus arrived by Tab, or after Escape: then it moves the focus on.
-    Shift+Tab always moves the focus, and in a read-only text so does Tab.
-    `textEdited` is emitted only for the user's typing, not for `show_text`.
+    Tab indents, except right after the focus arrived by Tab, or after Escape: then it moves the focus. Shift+Tab always
+    moves the focus, as does Tab in a read-only text. `textEdited` is emitted only for the user's typing, not for
+    `show_text`.
     """
 
     textEdited = Signal(object)
@@ -87,7 +87,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         return not source.hasUrls() and super().canInsertFromMimeData(source)
 
     def show_text(self, text: str) -> None:
-        """Put `text` in; only the stretch that differs is replaced, so the cursor stays or goes to the change."""
+        """Set `text`; only the part that differs is replaced, so the cursor stays or moves to the change."""
         old = self.toPlainText()
         if text == old:
             return
@@ -103,7 +103,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         self._showing = False
         if (
             self.isReadOnly() or not self.document().isUndoAvailable()
-        ):  # else undo may bring the earlier text back
+        ):  # otherwise undo may restore the earlier text
             break_at_words_again(self, text)
 
     def set_problems(self, problems: Sequence[TextProblem]) -> None:
@@ -147,7 +147,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
-            self._set_type()  # a style sheet takes the font away
+            self._set_type()  # a style sheet resets the font
             self._fit_numbers()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -173,7 +173,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         if self._undo_is_passed_up(event):
             event.ignore()
         elif event.key() == Qt.Key.Key_Backtab:
-            QWidget.focusNextPrevChild(self, False)  # the way out by keyboard, since Tab indents
+            QWidget.focusNextPrevChild(self, False)  # the way to leave by keyboard, since Tab indents
         elif event.key() == Qt.Key.Key_Tab and plain and not self.textCursor().hasSelection():
             self.textCursor().insertText(TAB)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and plain:
@@ -185,7 +185,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         return not self.isUndoRedoEnabled() and is_undo_key(event)
 
     def _new_line(self) -> None:
-        """A new line keeps the indentation, and goes one further after an opening bracket."""
+        """Begin a new line with the same indentation, one level more after an opening bracket."""
         cursor = self.textCursor()
         before = cursor.block().text()[: cursor.positionInBlock()]
         indent = before[: len(before) - len(before.lstrip(" "))]
@@ -305,12 +305,12 @@ def is_undo_key(event: QEvent) -> bool:
 
 
 def to_utf16(text: str, position: int) -> int:
-    """A code point's place in Qt's count of a text, in which a character beyond U+FFFF counts two."""
+    """Convert a position from code points to Qt's UTF-16 units: a character beyond U+FFFF counts as two."""
     return position if text.isascii() else len(text[:position].encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _common_ends(old: str, new: str) -> tuple[int, int]:
-    """How many characters at the start and at the end are the same in both."""
+    """The number of equal characters at the start and at the end."""
     shorter = min(len(old), len(new))
     start = _longest(shorter, lambda count: old.startswith(new[:count]))
     end = _longest(shorter - start, lambda count: old.endswith(new[len(new) - count :]))
@@ -318,7 +318,7 @@ def _common_ends(old: str, new: str) -> tuple[int, int]:
 
 
 def _longest(most: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest count up to `most` that fits, by bisection: slices compare quicker than characters."""
+    """Return the largest count up to `most` that fits, by bisection: comparing slices is quicker than characters."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2

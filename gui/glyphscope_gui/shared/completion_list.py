@@ -1,6 +1,6 @@
 """A small list of texts to choose from beside the cursor.
 
-It is a child of its parent, not a separate window: the keyboard stays with the edited text.
+It is a child of its parent, not a separate window: the keyboard focus stays in the edited text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CompletionList(QListWidget):
         self.hide()
 
     def offer(self, texts: Sequence[str], beside: QRect) -> None:
-        """Show these texts below `beside`, in the parent's coordinates, or above it where there is no room."""
+        """Show these texts below `beside`, in the parent's coordinates, or above it if there is no room."""
         self.clear()
         self.addItems(texts)
         self.setCurrentRow(0)
@@ -47,7 +47,7 @@ class CompletionList(QListWidget):
         self.raise_()
 
     def takes(self, event: QKeyEvent) -> bool:
-        """Whether the open list wants the key, which the text must not have then. It has been obeyed."""
+        """Handle a key if the list is open. Return whether it was used; then the text must not get it."""
         if not self.isVisible():
             return False
         key = event.key()

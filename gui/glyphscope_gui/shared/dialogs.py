@@ -27,9 +27,9 @@ def open_once(dialog: QDialog) -> None:
 def ask(
     parent: QWidget, name: str, words: str, more: str, *answers: Answer, title: str = "Glyphscope"
 ) -> None:
-    """Open a question with these answers, and Cancel unless one of them rejects.
+    """Ask a question with these answers, and with Cancel unless one of them rejects.
 
-    The default is the first answer that accepts, or Cancel. `name` is the dialog's.
+    The default is the first answer that accepts, or Cancel. `name` is the dialog's object name.
     """
     box = QMessageBox(parent, text=words, informativeText=more, textFormat=Qt.TextFormat.PlainText)
     named(box, name, windowTitle=title)
@@ -56,7 +56,7 @@ def ask_for_file(
     start: str = "",
     name: str = "",
 ) -> None:
-    """`then` gets an existing file, if the user chooses one. `start` is a file or folder, `name` the dialog's."""
+    """Call `then` with an existing file if one is chosen. `start` is a file or folder, `name` the object name."""
     dialog = _file_dialog(parent, title, start, filters, name)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.fileSelected.connect(lambda path: then(Path(path)))
@@ -90,7 +90,7 @@ def ask_where_to_save(
     suffix: str = "",
     name: str = "",
 ) -> None:
-    """A name without an ending gets that of the chosen filter, `suffix` for one without."""
+    """A name without an extension gets the chosen filter's, or `suffix` if the filter has none."""
     dialog = _file_dialog(parent, title, start, filters, name)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(suffix)

@@ -41,7 +41,7 @@ _WORDS: dict[Enforcement, tuple[str, str, str]] = {
 }
 
 _GAP = 6
-"""Pixels to the field at its left: without a badge the fields reach the edge."""
+"""Pixels to the field on the left: without a badge, the fields reach the edge."""
 
 
 class EnforcementBadge(Pill):

@@ -1,7 +1,7 @@
 """Error messages for the user, and a log of the program's own errors.
 
-A user's error (GlyphscopeError) is shown in three parts: what, where, and how to fix it. Any other exception is
-a bug of this program: it is shown as one, written to the crash log, and offered again at the next start.
+A user's error (GlyphscopeError) is shown in three parts: what, where, and how to fix it. Any other exception is a bug
+in this program: it is shown as such, written to the crash log, and shown again at the next start.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.plain_text import copy_text
 
 MAX_LOG = 256 * 1024
-"""Characters of the crash log that are kept; older reports go."""
+"""Characters of the crash log that are kept; older reports are removed."""
 
 
 class Explanation(NamedTuple):
@@ -63,13 +63,13 @@ def explain(error: BaseException) -> Explanation:
 
 
 def report_of(error: BaseException) -> str:
-    """The traceback with the versions that decide what happened; it contains nothing the user wrote but the message."""
+    """The traceback with the relevant versions; apart from the message, it contains no text of the user's."""
     lines = "".join(traceback.format_exception(error))
     return f"{_versions()}\n{lines}".strip()
 
 
 class ErrorDialog(PlainDialog):
-    """One error in the parts that a person needs: what, where, how to fix it; the details on request.
+    """Shows an error in three parts (what, where, how to fix it), and details on request.
 
     Opened with `open()`.
     """
@@ -114,7 +114,7 @@ def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
 
 
 def offer_crash_report(parent: QWidget | None, reports: str) -> ErrorDialog:
-    """Show what an earlier run left in the log (`CrashLog.take`)."""
+    """Show the reports of an earlier run of the program (`CrashLog.take`)."""
     dialog = ErrorDialog(
         tr("Glyphscope crashed last time"),
         tr("A crash report was saved. Unsaved changes can be restored."),
@@ -145,14 +145,14 @@ class CrashLog:
             print(report, file=sys.stderr)
 
     def read(self) -> str:
-        """All reports; "" when there are none, or none that can be read."""
+        """All reports; "" if there are none, or the log cannot be read."""
         try:
             return self.path.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
 
     def take(self) -> str:
-        """The reports of earlier runs, which are then forgotten: they are offered once."""
+        """Return and delete the reports of earlier runs, which are shown only once."""
         text = self.read()
         try:
             self.path.unlink(missing_ok=True)
@@ -161,7 +161,7 @@ class CrashLog:
         return text
 
     def watch_native(self) -> None:
-        """Have Python write its stacks here when the process itself dies, as of a segmentation fault."""
+        """Have Python write its stacks here if the process crashes, such as by a segmentation fault."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._native = self.path.open("a", encoding="utf-8")
@@ -177,7 +177,7 @@ class CrashLog:
 
 
 class ErrorReporter(QObject):
-    """Takes errors from any thread to the log, and to the views in the GUI thread (`reported`)."""
+    """Passes errors from any thread to the log, and to the views in the GUI thread (`reported`)."""
 
     reported = Signal(object)
 

@@ -12,7 +12,7 @@ from glyphscope_gui.shared.labels import PlainLabel, named
 
 
 def field_label(words: str, field: QWidget, role: str = "") -> QLabel:
-    """A label whose mnemonic and whose words belong to the field."""
+    """A label for the field: its mnemonic focuses the field, and its words name it."""
     label = PlainLabel(words, role=role)
     label.setBuddy(field)
     return label
@@ -27,8 +27,8 @@ def choice_box(
     choices: Iterable[tuple[Any, str, str]] = (),
     least: int = 0,
 ) -> QComboBox:
-    """`choices` are the value, the words and the hint of each. With `least`, the box is that many characters
-    wide, whatever it contains.
+    """`choices` are the value, the words and the hint of each. With `least`, the box is that many characters wide
+    regardless of its content.
     """
     box = named(QComboBox(parent), name, words, tip=tip)
     for value, shown, hint in choices:

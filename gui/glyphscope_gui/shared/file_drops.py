@@ -10,7 +10,7 @@ from glyphscope_gui.theme.mixin import WidgetMixin
 
 
 class TakesFiles(WidgetMixin):
-    """Beside a widget, which accepts drops: it takes files that end in one of `endings`, several unless `one_file`."""
+    """A mixin for a widget that accepts drops of files that end in one of `endings`, several unless `one_file`."""
 
     endings: tuple[str, ...]
     one_file = True

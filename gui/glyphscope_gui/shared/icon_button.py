@@ -48,7 +48,7 @@ PATHS = {
 
 
 class IconButton(QToolButton):
-    """Follows an action: its words, its keys, whether it can be done now. The drawing follows the theme."""
+    """Follows an action: its words, its shortcut, whether it is enabled. The drawing follows the theme."""
 
     def __init__(self, icon: str, action: QAction | None, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -22,14 +22,14 @@ PARTS = ("name", "string", "number", "word", "mark")
 
 
 class JsonHighlighter(QSyntaxHighlighter):
-    """JSON strings end on their line, so no state goes from one line to the next."""
+    """JSON strings end on their line, so no state is carried from line to line."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
         self._formats = {part: QTextCharFormat() for part in PARTS}
 
     def set_formats(self, formats: dict[str, QTextCharFormat]) -> None:
-        """A format for each of PARTS; the text is coloured again."""
+        """Set a format for each of PARTS, and colour the text again."""
         self._formats = formats
         self.rehighlight()
 
@@ -53,7 +53,7 @@ class JsonEditor(CodeEdit):
         self._restyle()
 
     def format_text(self) -> None:
-        """Indent the text; a text that is not JSON stays unchanged, its errors are already shown."""
+        """Indent the text; a text that is not JSON stays unchanged, as its errors are already shown."""
         try:
             document = json.loads(self.toPlainText())
         except (ValueError, RecursionError):

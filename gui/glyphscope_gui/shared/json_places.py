@@ -27,13 +27,13 @@ class TextProblem:
 def places(text: str) -> dict[str, Place]:
     """The place of every value of a valid JSON text, by JSON Pointer.
 
-    Of a name that comes twice in one object, the last value counts, as it does for JSON readers.
+    If a name occurs twice in an object, the last value counts, as for JSON readers.
     """
     return {pointer: place for pointer, place, is_name in scan(text) if not is_name}
 
 
 def _repeated_name(text: str) -> TextProblem | None:
-    """The first name that is in its object for the second time: JSON readers would drop the first value silently."""
+    """The first repeated name within an object: JSON readers would silently drop the first value."""
     seen: set[str] = set()
     for pointer, place, is_name in scan(text):
         if is_name and pointer in seen:
@@ -52,7 +52,7 @@ def place_of(found: Mapping[str, Place], pointer: str) -> Place:
 
 
 def located(text: str, found: Mapping[str, Place], pointer: str, message: str) -> TextProblem:
-    """Return the problem at a JSON Pointer, with its place in the text; of a long value, its first line."""
+    """Return the problem at a JSON Pointer, with its place in the text; for a long value, its first line."""
     place = place_of(found, pointer)
     line_end = text.find("\n", place.start)
     end = place.end if line_end < 0 else min(place.end, line_end)
@@ -78,7 +78,7 @@ def parse_object(text: str) -> dict[str, Any] | TextProblem:
         )
     except RecursionError:
         return TextProblem(tr("Nested too deeply."), "", 1, 1, 0, 1)
-    except ValueError as error:  # NaN and its like, or an integer of more than 4,300 digits
+    except ValueError as error:  # NaN or Infinity, or an integer of more than 4,300 digits
         return TextProblem(tr("Invalid JSON: {error}.", error=error), "", 1, 1, 0, 1)
     if not isinstance(document, dict):
         return TextProblem(tr("A schema is a JSON object: it starts with “{”."), "", 1, 1, 0, 1)

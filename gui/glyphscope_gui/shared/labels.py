@@ -1,7 +1,7 @@
 """Names, roles and hints of widgets, and their texts: labels of plain text, links and buttons.
 
-Which label: PlainLabel for a line, `words_label` for a paragraph, ElidedLabel where the width is scarce, WrappedLabel
-in a splitter, FittedLabel where a page must not scroll for it, and LessonLabel in a lesson.
+Which label: PlainLabel for a line, `words_label` for a paragraph, ElidedLabel if width is scarce, WrappedLabel in a
+splitter, FittedLabel if it must not make a page scroll, and LessonLabel in a lesson.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def named(
     """Return the widget with its object name (for style sheets and tests), its accessible name `words`, its accessible
     description and its tip.
 
-    `properties` are Qt's, and `role`, which is the style sheet's. Empty arguments leave the widget unchanged.
+    `properties` are Qt's, or `role`, which the style sheet uses. Empty arguments leave the widget unchanged.
     """
     if name:
         widget.setObjectName(name)
@@ -46,7 +46,7 @@ def named(
 
 
 def set_role(widget: QWidget, role: object, *, key: str = "role") -> None:
-    """Set the property that selects a style, on a widget that may be visible already."""
+    """Set the property that selects a style, on a widget that may already be visible."""
     if widget.property(key) != role:
         widget.setProperty(key, role)
         if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
@@ -55,7 +55,7 @@ def set_role(widget: QWidget, role: object, *, key: str = "role") -> None:
 
 
 def show_words(label: QLabel | QAbstractButton, words: str) -> None:
-    """Set the words of a label or button, and hide it without any."""
+    """Set the words of a label or button; hide it if they are empty."""
     label.setText(words)
     label.setVisible(bool(words))
 
@@ -63,8 +63,8 @@ def show_words(label: QLabel | QAbstractButton, words: str) -> None:
 class PlainLabel(QLabel):
     """Shows its text literally: no HTML, and a symbol for each invisible character.
 
-    Every label of the window is one: its text may come from a file, a model or a server. `role` is the style
-    sheet's, `options` are Qt's.
+    Every label of the window is one, as its text may come from a file, a model or a server. The style sheet uses
+    `role`; `options` are Qt's.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ def words_label(
 
 
 class ElidedLabel(PlainLabel):
-    """Never asks for more width than a few characters, so it cannot push a dock wider."""
+    """Requests only a few characters of width, so that it cannot widen a dock."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class ElidedLabel(PlainLabel):
 
 
 class WrappedLabel(FollowsSize, PlainLabel):
-    """For splitters: Qt does not ask a label for its height when a splitter makes it narrower."""
+    """For splitters: Qt does not query a label's height when a splitter narrows it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
@@ -132,8 +132,8 @@ class WrappedLabel(FollowsSize, PlainLabel):
         self._fit()
 
     def needed(self) -> int:
-        """Return the pixels of height that the words take at the current width."""
-        self.setMinimumHeight(0)  # Qt's answer is never less than the minimum
+        """Return the height in pixels that the words need at the current width."""
+        self.setMinimumHeight(0)  # Qt's result is never less than the minimum
         return max(self.heightForWidth(max(self.width(), 60)), 0)
 
     def _fit(self) -> None:
@@ -141,7 +141,7 @@ class WrappedLabel(FollowsSize, PlainLabel):
 
 
 class FittedLabel(WrappedLabel):
-    """As high as its words, not higher: otherwise a page with it would be too high, and scroll."""
+    """Exactly as high as its words, so that it does not make a page too high and scroll."""
 
     def hasHeightForWidth(self) -> bool:
         return False
@@ -160,8 +160,8 @@ def push_button(
     spoken: str = "",
     clicked: OnClick = None,
 ) -> QPushButton:
-    """`role` is the style sheet's; `tip` describes the action, also for screen readers, which use `spoken`
-    where the words are not enough; `clicked` is connected.
+    """The style sheet uses `role`; `tip` describes the action, also for screen readers, which use `spoken` if the words
+    are not enough; `clicked` is connected.
     """
     button = named(QPushButton(words, parent), name, spoken, description=tip, tip=tip, role=role or None)
     if clicked is not None:
@@ -170,16 +170,16 @@ def push_button(
 
 
 def link(words: str, tip: str, parent: QWidget | None = None, **options: Any) -> QPushButton:
-    """A button that looks like one in a text; `options` as of `push_button`."""
+    """A button that looks like a link in a text; `options` as in `push_button`."""
     return push_button(words, parent, role="link", tip=tip, **options)
 
 
 AROUND = 10
-"""Pixels of a link's width beside its text."""
+"""Pixels of a link's width in addition to its text."""
 
 
 class ElidedLink(FollowsSize, QPushButton):
-    """A link that is cut to the room that it has; `words` is the full text, the button's text its shown part."""
+    """A link that is elided to fit; `words` is the full text, the button's text the shown part."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -189,7 +189,7 @@ class ElidedLink(FollowsSize, QPushButton):
         self.words = ""
 
     def set_words(self, words: str) -> None:
-        """All of the words are the button's accessible name."""
+        """Set the full text, which is also the accessible name."""
         self.words = words
         self.setAccessibleName(words)
         self._fit()
@@ -205,7 +205,7 @@ class ElidedLink(FollowsSize, QPushButton):
 
 
 class LessonLabel(QLabel):
-    """`role` is the style sheet's. As high as its words need at its width, in any layout that asks."""
+    """As high as its words need at its width, in any layout that respects size hints. The style sheet uses `role`."""
 
     def __init__(
         self, words: str = "", role: str = "", parent: QWidget | None = None, font: QFont | None = None
@@ -217,11 +217,11 @@ class LessonLabel(QLabel):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         if font is not None:
-            self.setFont(font)  # before it is polished: a style sheet keeps the font that it finds then
+            self.setFont(font)  # before polishing: a style sheet keeps the font that is set then
         self.set_words(words, role)
 
     def set_words(self, words: str, role: str = "") -> None:
-        """Set other words; without any the label is hidden."""
+        """Set the words; the label is hidden if they are empty."""
         set_role(self, role or self.property("role"))
         self.show_literally(visible(words, spaces=True))
 

@@ -1,8 +1,8 @@
 """The window's own texts in the user's language.
 
-The source texts are English, and each text of the window goes through `tr`. Texts of the user, of a model and of
-the engine (errors, reports, diagnostics) are shown unchanged. The language is chosen once, when this module is
-imported: a module's own tables of texts are translated at its import. docs/translations.md describes how to make a
+The source texts are English, and each text of the window goes through `tr`. Texts of the user, of a model and of the
+engine (errors, reports, diagnostics) are shown unchanged. The language is chosen once, when this module is imported:
+tables of texts in a module are translated when it is imported. docs/translations.md describes how to make a
 translation.
 """
 
@@ -19,7 +19,7 @@ from glyphscope.sessions import places
 from glyphscope.visible import visible
 
 VARIABLE = "GLYPHSCOPE_LANGUAGE"
-"""Names a language, as `de` or `pt_BR`; without it the system's are taken in their order."""
+"""Names a language, such as `de` or `pt_BR`; otherwise the system's languages are used in order."""
 
 
 class _Catalogue:
@@ -32,17 +32,17 @@ class _Catalogue:
         self.is_readable = self._translator.load(data)
 
     def text(self, text: str, comment: str, n: int) -> str:
-        """Empty where it has none."""
+        """The translation, or "" if there is none."""
         return self._translator.translate("", text, comment, n) or ""
 
 
 def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
     """Return the text in the chosen language, with its parts inserted: `tr("{count} of {whole}", count=3, whole=4)`.
 
-    `text` and `comment` are literals, or pyside6-lupdate does not find them; `comment` helps a translator. With `n`
-    a translation has a form for each number, which replaces `%n`: `tr("%n tool(s)", "", 3)`; English has the `(s)`.
-    A translation whose parts differ from those of the English text is not used. Invisible characters of a part are
-    replaced by visible symbols (`visible`).
+    `text` and `comment` must be literals for pyside6-lupdate to find them; `comment` helps translators. With `n`, a
+    translation has a form for each grammatical number, and `n` replaces `%n`: `tr("%n tool(s)", "", 3)`; English has
+    the `(s)`. A translation whose parts differ from those of the English text is not used. Invisible characters of a
+    part are replaced by visible symbols (`visible`).
     """
     translated = _CATALOGUE.text(text, comment, n) if _CATALOGUE else ""
     try:
@@ -62,12 +62,12 @@ def _filled(text: str, n: int, parts: dict[str, object]) -> str:
 
 
 def _seen(part: object) -> object:
-    """Return a part as shown: nothing of a foreign text is hidden."""
+    """Return a part as shown, without hidden characters."""
     return visible(str(part), lines=True) if isinstance(part, str | PurePath | Exception) else part
 
 
 def translate_qt(app: QCoreApplication) -> None:
-    """Qt's own words (the buttons of its dialogs, the menus of its fields) in the language of the window."""
+    """Load Qt's own words (buttons of dialogs, menus of fields) in the language of the window."""
     if _CATALOGUE is None:
         return
     translator = QTranslator(app)
@@ -77,7 +77,7 @@ def translate_qt(app: QCoreApplication) -> None:
 
 
 def _languages() -> Iterator[str]:
-    """Those that are asked for, the first one first, each with its country and without: `pt_BR`, `pt`."""
+    """The preferred languages in order, each with its country and without: `pt_BR`, `pt`."""
     if asked := os.environ.get(VARIABLE):
         preferred = [asked]
     else:
@@ -89,7 +89,7 @@ def _languages() -> Iterator[str]:
 
 
 def _chosen() -> _Catalogue | None:
-    """The first language that there is; English, and where there is none, needs no catalogue."""
+    """The first available language; None for English, or if none is available."""
     own = places().config / "translations"
     for language in _languages():
         if language in ("C", "en"):

@@ -32,28 +32,28 @@ class _Stretch:
 
 
 STRETCH = _Stretch()
-"""In a row or column: all the room that is left."""
+"""In a row or column: takes the remaining room."""
 
 Part = (
     QWidget | QLayout | int | _Stretch | tuple[QWidget | QLayout, int] | tuple[QWidget, int, Qt.AlignmentFlag]
 )
-"""A widget or layout, with its share of the room and its alignment where they matter; or a gap in pixels."""
+"""A widget or layout, optionally with its share of the room and its alignment; or a gap in pixels."""
 
 Margins = int | tuple[int, int] | tuple[int, int, int, int]
-"""The same on all sides; at the sides, then above and below; or left, top, right, bottom."""
+"""One value for all sides; one for left and right and one for top and bottom; or left, top, right, bottom."""
 
 
 def hbox(
     *parts: Part, parent: QWidget | None = None, margins: Margins | None = 0, spacing: int | None = None
 ) -> QHBoxLayout:
-    """The parts side by side: the layout of `parent`, or one to put into another. None leaves it to the style."""
+    """The parts side by side: the layout of `parent`, or one to nest. None leaves a value to the style."""
     return _filled(QHBoxLayout(), parts, parent, margins, spacing)
 
 
 def vbox(
     *parts: Part, parent: QWidget | None = None, margins: Margins | None = 0, spacing: int | None = None
 ) -> QVBoxLayout:
-    """The parts one below the other: otherwise as `hbox`."""
+    """The parts stacked vertically; otherwise as `hbox`."""
     return _filled(QVBoxLayout(), parts, parent, margins, spacing)
 
 
@@ -106,7 +106,7 @@ def grid_layout(
     margins: Margins = 0,
     stretch: int | None = None,
 ) -> QGridLayout:
-    """Rows with `spacing` between columns and rows; the column `stretch` gets the room that is left."""
+    """Rows with `spacing` between columns and between rows; the column `stretch` gets the remaining room."""
     made = QGridLayout(parent)
     made.setContentsMargins(*_sides(margins))
     made.setHorizontalSpacing(spacing[0])
@@ -117,7 +117,7 @@ def grid_layout(
 
 
 def holder(layout: QLayout, parent: QWidget | None = None) -> QWidget:
-    """A widget that has nothing but its layout."""
+    """A widget that contains only this layout."""
     made = QWidget(parent)
     made.setLayout(layout)
     return made
@@ -132,7 +132,7 @@ def stack(*pages: QWidget, parent: QWidget | None = None) -> QStackedWidget:
 
 
 class ScrollArea(QScrollArea):
-    """Has no frame and scrolls vertically only; Tab skips it and stops at the widgets inside."""
+    """Has no frame and scrolls only vertically; Tab skips it and stops at the widgets inside."""
 
     def __init__(self, inside: QWidget | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent, widgetResizable=True)
@@ -144,7 +144,7 @@ class ScrollArea(QScrollArea):
 
 
 def visible_height(widget: QWidget) -> int:
-    """The height of a widget that is in sight, in pixels: that of its scroll area, where it is in one and higher."""
+    """The visible height of a widget in pixels: limited to its scroll area's height if it is in one."""
     around = widget.parentWidget()
     while around is not None and not isinstance(around, QScrollArea):
         around = around.parentWidget()
@@ -152,7 +152,7 @@ def visible_height(widget: QWidget) -> int:
 
 
 def replace_content(area: QScrollArea, content: QWidget) -> None:
-    """Show another widget in the area, on the ground around it, and delete the one before."""
+    """Show another widget in the area, on the surrounding background, and delete the previous one."""
     old = area.takeWidget()
     if old is not None:
         old.deleteLater()
@@ -162,7 +162,7 @@ def replace_content(area: QScrollArea, content: QWidget) -> None:
 
 
 class FollowsSize(WidgetMixin):
-    """Beside a widget, which arranges its content in `_fit`: called after each change of its size."""
+    """A mixin for a widget that arranges its content in `_fit`, which is called after each change of its size."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -173,7 +173,7 @@ class FollowsSize(WidgetMixin):
 
 
 class LeavesWheel(WidgetMixin):
-    """Beside a widget: rolling over it scrolls what is around it, and changes nothing in it."""
+    """A mixin for a widget: the mouse wheel scrolls the surroundings and does not change the widget's value."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
@@ -183,8 +183,8 @@ W = TypeVar("W", bound=QWidget)
 
 
 class LateWidget(QWidget, Generic[W]):
-    """A place for a widget that is made when it is first used: empty, and `height` pixels high, until `widget` is asked
-    for, which `make` makes.
+    """A place for a widget that is made on first use: empty, and `height` pixels high, until `widget` is first read,
+    which calls `make`.
     """
 
     def __init__(self, make: Callable[[], W], height: int = 0) -> None:
@@ -209,7 +209,7 @@ class LateWidget(QWidget, Generic[W]):
 
 
 class Flow(FollowsSize, QWidget):
-    """Its height follows from its width."""
+    """A row that wraps: its height depends on its width."""
 
     def __init__(self, parent: QWidget | None = None, gap: int = 12, line_gap: int = 4) -> None:
         super().__init__(parent)
@@ -227,7 +227,7 @@ class Flow(FollowsSize, QWidget):
         self.setFixedHeight(max(self._arrange(self.width()), 1))
 
     def _arrange(self, width: int) -> int:
-        """Put the items in their places; returns the height."""
+        """Place the items; returns the height."""
         x = y = line = 0
         for item in self._items:
             size = item.sizeHint()
@@ -247,7 +247,7 @@ def splitter(
     of_cards: bool = True,
     parent: QWidget | None = None,
 ) -> QSplitter:
-    """`shares` are each part's shares of additional room; none can be collapsed. Cards have a gap between them."""
+    """`shares` are the parts' shares of additional room; no part can be collapsed. Cards have a gap between them."""
     made = QSplitter(way, parent, childrenCollapsible=False)
     if of_cards:
         made.setObjectName("centreSplitter")
@@ -257,7 +257,7 @@ def splitter(
 
 
 def fill_splitter(empty: QSplitter, parts: Iterable[QWidget], shares: Iterable[int]) -> None:
-    """Put the parts into a splitter that is in its place: Qt restyles all that is in it when it is moved."""
+    """Put the parts into a splitter that is already in place, as moving it would make Qt restyle its contents."""
     for place, (part, share) in enumerate(zip(parts, shares, strict=True)):
         empty.addWidget(part)
         empty.setStretchFactor(place, share)

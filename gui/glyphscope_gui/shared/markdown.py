@@ -1,4 +1,4 @@
-"""Markdown in a text document, well set: line height, distances, headings, code in its own letters."""
+"""Markdown in a text document, with line height, spacing, headings and a font for code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FENCE = QTextFormat.Property.BlockCodeFence
 
 
 def set_markdown(document: QTextDocument, markdown: str, *, larger: float) -> None:
-    """Show a text without its HTML, in letters that many points larger than the interface's."""
+    """Show a text without its HTML; `larger` is in points relative to the interface's font."""
     document.setDefaultFont(ui_font(larger))
     features = QTextDocument.MarkdownFeature
     document.setMarkdown(markdown, features.MarkdownNoHTML | features.MarkdownDialectGitHub)
@@ -47,7 +47,7 @@ def _set_block(block: QTextBlock, size: float, code: QFont) -> None:
     if fenced:
         shape.setBackground(theme().color("track"))
         shape.setLeftMargin(size)
-        shape.setNonBreakableLines(False)  # what does not fit would be out of sight
+        shape.setNonBreakableLines(False)  # otherwise long lines would be cut off
     cursor.mergeBlockFormat(shape)
     if level:
         _merge(cursor, _heading(size + _HEADINGS.get(level, 0.5)))

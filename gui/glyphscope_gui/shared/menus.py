@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 Entry: TypeAlias = QAction | tuple[str, Callable[[], object]] | None
-"""An action, words with their callback, or None for a separator."""
+"""An action, words with a callback, or None for a separator."""
 
 
 def pop_up(menu: QMenu, place: QPoint, *entries: Entry) -> None:

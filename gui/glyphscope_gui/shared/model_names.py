@@ -1,4 +1,4 @@
-"""Names of models as people say them, made from file names."""
+"""Readable names of models, made from file names."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from glyphscope_gui.shared.language import tr
 
 _QUANTISATION = re.compile(r"[-._]((?:UD-)?I?Q\d(?:_[A-Z0-9]+)*|MXFP4|BF16|F16|F32)$", re.IGNORECASE)
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
-"""The first of several files of one model ends in this."""
+"""The end of the name of the first of a model's several files."""
 
 _WORDS = {"embedded": tr("Embedded model"), "scripted": tr("Scripted"), "recorded": tr("Recorded")}
 
 
 class ModelName(NamedTuple):
-    """`name` without folder and ending; `quantisation` may be empty."""
+    """`name` has no folder and no extension; `quantisation` may be empty."""
 
     name: str
     quantisation: str = ""
@@ -31,7 +31,7 @@ def model_name(model: str) -> ModelName:
 
 
 def opened_name(info: ModelInfo) -> ModelName:
-    """The name of a model that was opened: of its file, as the picker shows it, or else the one it gives itself."""
+    """The name of an opened model: from its file, as the picker shows it, or else the name that it reports."""
     return model_name(info.path) if info.path else ModelName(visible(info.name), visible(info.quantisation))
 
 
@@ -49,7 +49,7 @@ def _named(model: str) -> ModelName:
 
 
 def _of_address(address: str) -> tuple[str, str]:
-    """The model's name and the host, or the host alone where no model is named."""
+    """The model's name and the host, or the host alone if no model is named."""
     try:
         parts = urlsplit(address)
     except ValueError:

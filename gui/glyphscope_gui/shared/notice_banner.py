@@ -1,4 +1,4 @@
-"""A sentence that the user should read, with what can be done about it; no dialog, nothing is blocked."""
+"""A sentence for the user, with one or two actions; not a dialog, so it blocks nothing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.plain_text import plain_tip
 
 NARROWEST = 200
-"""Pixels that the words need at least, however long one of them is."""
+"""Least width of the words in pixels, however long one of them is."""
 
 
 class _Words(PlainLabel):
-    """An address or a path is one long word: it is cut off in place of making the page wider; the tip has all of it."""
+    """Cuts off a long word, such as an address or a path, so that it does not widen the page; the tip has it all."""
 
     def setText(self, text: str) -> None:
         super().setText(text)
@@ -55,7 +55,7 @@ class NoticeBanner(QFrame):
         *,
         error: bool = False,
     ) -> None:
-        """With one or two things that can be done about it; an error looks like one."""
+        """Show a sentence, with up to two actions; `error` styles it as an error."""
         self.label.setText(words)
         words = self.label.text()
         self.setAccessibleName(tr("Error: {words}", words=words) if error else words)

@@ -21,7 +21,7 @@ class PageId(StrEnum):
 
 
 class PanelId(StrEnum):
-    """The panels at the left, which all pages share; the value is the objectName of the dock."""
+    """The panels on the left, which all pages share; the value is the objectName of the dock."""
 
     TOOLS = "toolsDock"
     PROMPT = "promptDock"

@@ -20,9 +20,7 @@ class PlainDialog(QDialog):
         self.finished.connect(self._end)
 
     def button_box(self, standard: Standard, *buttons: tuple[QPushButton, Role]) -> QDialogButtonBox:
-        """The buttons below: a standard one or two, and these, whose roles accept, or do something else. A button
-        that looks primary is the default.
-        """
+        """The buttons at the bottom: standard ones, and these with their roles. A primary button is the default."""
         box = QDialogButtonBox(self)
         for button, role in buttons:
             box.addButton(button, role)

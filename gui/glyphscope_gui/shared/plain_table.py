@@ -1,4 +1,4 @@
-"""A table without lines and without surprises: rows of one height, columns as wide as their texts; and a list."""
+"""A table without lines, with rows of one height and columns as wide as their texts; and a list."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from glyphscope_gui.shared.labels import named
 from glyphscope_gui.theme.sizes import ROW
 
 LEAST_NAME = 16
-"""Characters that the stretched column keeps where others can give way."""
+"""Characters that the stretched column keeps if others can be hidden."""
 CELL = 22
 """The width of a cell without its text, in pixels."""
 
 
 class PlainTable(QTableView):
-    """`stretch` is the column that takes the remaining width. It is fitted again when the letters change.
+    """`stretch` is the column that takes the remaining width. The sizes follow the font.
 
     `menuRequested` carries the screen position of a row's menu, once `offer_menus` was called.
     """
@@ -31,14 +31,14 @@ class PlainTable(QTableView):
         self._least = 0
         """Rows that stay visible."""
         self._extra = ROW
-        """Pixels of a row's height beyond its letters."""
+        """Pixels of a row's height in addition to its text."""
         self._open_row: Callable[[QModelIndex], object] | None = None
         self._fitted_to: dict[int, str] = {}
-        """By column, the widest text that it was fitted to."""
+        """By column, the widest text to which it was fitted."""
         self._letters = self.fontMetrics().height()
         self._stretched = stretch
         self._optional: tuple[int, ...] = ()
-        """Columns that are hidden where there is too little room, the first one first."""
+        """Columns that are hidden in this order if there is too little room."""
         self.setModel(model)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -63,7 +63,7 @@ class PlainTable(QTableView):
         self.fit_rows()
 
     def fit_rows(self, extra: int = ROW, least: int = 0) -> None:
-        """Make rows as high as their letters and a margin; at least `least` rows stay visible."""
+        """Make rows as high as their text and a margin; at least `least` rows stay visible."""
         self._extra, self._least = extra, least
         self.verticalHeader().setDefaultSectionSize(QFontMetrics(self.font()).height() + extra)
         self.updateGeometry()
@@ -81,11 +81,11 @@ class PlainTable(QTableView):
         return head + rows * self.verticalHeader().defaultSectionSize()
 
     def fix_height(self, most: int) -> None:
-        """Make the table high enough for all rows, or for the most that are shown at once."""
+        """Make the table high enough for all its rows, at most for `most` rows."""
         self.setFixedHeight(self.height_of(min(self.model().rowCount(), most)) + ROW)
 
     def selected(self) -> int:
-        """The place of the selected row; -1 for none."""
+        """The index of the selected row; -1 for none."""
         return next((index.row() for index in self.selectionModel().selectedRows()), -1)
 
     def offer_menus(self) -> None:
@@ -100,7 +100,7 @@ class PlainTable(QTableView):
             self.menuRequested.emit(self.viewport().mapToGlobal(place))
 
     def on_open(self, do: Callable[[QModelIndex], object]) -> None:
-        """Call it with the row on which Enter is pressed, or which is double-clicked."""
+        """Call `do` with the row on which Enter is pressed, or which is double-clicked."""
         self._open_row = do
         self.doubleClicked.connect(do)
 
@@ -112,7 +112,7 @@ class PlainTable(QTableView):
             super().keyPressEvent(event)
 
     def fit_column(self, column: int, widest: str) -> None:
-        """Make a column as wide as its title and the widest text that it will have."""
+        """Make a column wide enough for its title and the widest expected text."""
         self._fitted_to[column] = widest
         title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
         metrics = QFontMetrics(self.font())
@@ -120,7 +120,7 @@ class PlainTable(QTableView):
         self.setColumnWidth(column, width + CELL)
 
     def give_way(self, *columns: int) -> None:
-        """Hide these columns, the first one first, where the stretched one would be narrower than a name."""
+        """Hide these columns, in this order, if the stretched one would be narrower than a name."""
         self._optional = columns
         self._hide_optional()
 
@@ -131,12 +131,12 @@ class PlainTable(QTableView):
         self._fit()
 
     def _fit(self) -> None:
-        """Called after each change of the size or the letters: for a table that shares its width in its own way."""
+        """Called after each change of the size or the font; override to divide the width differently."""
 
     def _hide_optional(self) -> None:
         head = self.horizontalHeader()
         for column in self._optional:
-            head.showSection(column)  # a hidden one has no size
+            head.showSection(column)  # a hidden column has no size
         others = [column for column in range(head.count()) if column != self._stretched]
         room = self.viewport().width() - sum(head.sectionSize(column) for column in others)
         least = LEAST_NAME * self.fontMetrics().averageCharWidth()
@@ -147,7 +147,7 @@ class PlainTable(QTableView):
             head.hideSection(column)
 
     def fit_again(self) -> None:
-        """Apply the sizes that depend on the letters."""
+        """Apply the sizes that depend on the font."""
         self.fit_rows(self._extra, self._least)
         for column, widest in self._fitted_to.items():
             self.fit_column(column, widest)
@@ -179,9 +179,9 @@ class WholeTable(PlainTable):
 
 
 class PlainList(QListView):
-    """A list without a frame, whose rows are not edited; it scrolls by pixels, and never sideways.
+    """A list without a frame, with read-only rows; it scrolls by pixels, and never horizontally.
 
-    `words` are what screen readers say, `options` Qt's properties.
+    `words` are the accessible name, `options` Qt's properties.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Texts of others, shown literally: nothing in them is laid out, loaded, hidden or reversed."""
+"""Foreign texts, shown literally: no markup is rendered, nothing is loaded, hidden or reversed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Data = Callable[..., Any]
 
 
 def plain_data(data: _Data) -> _Data:
-    """Return a model's data with a symbol for each invisible character. For every `data` of the window."""
+    """Return the data of a Qt model with a symbol for each invisible character. Every `data` of the window uses it."""
 
     @wraps(data)
     def shown(model: Any, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -42,7 +42,7 @@ def plain_tip(text: str) -> str:
 
 
 def copy_text(text: str) -> None:
-    """Put the text on the clipboard. Qt drops a lone surrogate without a trace: it becomes a question mark, as in a
+    """Copy the text to the clipboard. Qt silently drops a lone surrogate: here it becomes a question mark, as in a
     file.
     """
     QGuiApplication.clipboard().setText(text.encode("utf-8", "replace").decode())

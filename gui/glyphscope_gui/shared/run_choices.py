@@ -1,4 +1,4 @@
-"""The values of a run's settings, as every picker offers them, and as names of runs and columns say them."""
+"""The values of a run's settings, as all pickers offer them and as names of runs and columns contain them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from glyphscope_gui.shared.language import tr
 
 Choices: TypeAlias = Sequence[tuple[Any, str, str]]
-"""Value, title and hint of each."""
+"""The value, title and hint of each."""
 
 NOTATIONS: Choices = (
     ("glyph", "GLYPH", tr("Calls are written in GLYPH")),
@@ -72,4 +72,4 @@ WORDS: dict[str, str] = {
     "start": tr("from the first token"), "reasoning": tr("after reasoning"), "call": tr("from the call"),
     "any": tr("any order"), "schema": tr("the schema’s order"),
 }  # fmt: skip
-"""The values of all but thinking within a name, such as `GLYPH mask, after reasoning`."""
+"""The values of all settings but thinking within a name, such as `GLYPH mask, after reasoning`."""

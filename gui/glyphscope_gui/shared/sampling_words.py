@@ -17,7 +17,7 @@ SAMPLING_WORDS: dict[str, Callable[[Any], str]] = {
     "repeat_last_n": lambda value: tr("penalty over {value} tokens", value=value),
     "seed": lambda value: tr("seed {value}", value=value),
 }
-"""The words of a value, by the field of `Sampling`."""
+"""The words for a value, by the field of `Sampling`."""
 _DEFAULT = Sampling()
 
 

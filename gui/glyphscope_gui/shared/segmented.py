@@ -12,7 +12,7 @@ from glyphscope_gui.shared.layouts import hbox
 
 
 class _Segment(QPushButton):
-    """As wide as its words when it is chosen, since they are bolder then."""
+    """As wide as its words when chosen, as they are then bolder."""
 
     def sizeHint(self) -> QSize:
         bold = QFont(self.font())
@@ -27,7 +27,7 @@ class _Segment(QPushButton):
 
 
 class Segmented(QWidget):
-    """`choices` are value, words and tip of each; `chosen` carries the value when the user chooses."""
+    """`choices` are the value, words and tip of each; `chosen` carries the value that the user chose."""
 
     chosen = Signal(str)
 
@@ -62,7 +62,7 @@ class Segmented(QWidget):
         return self._values[self._group.checkedId()]
 
     def place(self, value: str) -> int:
-        """The place of a choice, from 0."""
+        """The index of a choice, from 0."""
         return self._values.index(value)
 
     def set_value(self, value: str) -> None:

@@ -1,4 +1,4 @@
-"""A compact form in pairs of columns, and its fields: `edited` after an edit, no signal for a shown value."""
+"""A compact form in pairs of columns, and its fields: user edits emit `edited`, showing a value emits no signal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
 _FIRST_LINE = 7
-"""Pixels from the edge of a field of several lines to its first line."""
+"""Pixels from the edge of a multi-line field to its first line."""
 
 
 class SettingsGrid(QWidget):
@@ -51,7 +51,7 @@ class SettingsGrid(QWidget):
         self._cells += self._columns if wide else 1
 
     def add_note(self, note: QLabel) -> QLabel:
-        """Words beside the field before it."""
+        """Add words beside the previous field."""
         line, column = divmod(self._cells, self._columns)
         note.setProperty("role", "hint")
         self._grid.addWidget(note, line, column * 2, 1, 2)
@@ -67,7 +67,7 @@ class SettingsGrid(QWidget):
 
 
 class StructForm(QWidget):
-    """A field for each of some members of a struct; `chosen` carries the struct after an edit."""
+    """A field for each of several members of a struct; `chosen` carries the struct after an edit."""
 
     chosen = Signal(object)
 
@@ -78,7 +78,7 @@ class StructForm(QWidget):
         self.grid = SettingsGrid(columns, self)
 
     def show_settings(self, settings: Any) -> None:
-        """Show them without `chosen`."""
+        """Show the settings without `chosen`."""
         self._settings = settings
         for name, field in self._fields.items():
             field.show_value(getattr(settings, name))
@@ -121,7 +121,7 @@ class _Number(LeavesWheel):
         self.valueChanged.connect(self._changed)
 
     def show_value(self: Any, value: float) -> None:
-        """The nearest one that the box can show; without a signal, whatever a file says."""
+        """Show the nearest value that the box can show, as a file may contain any; without a signal."""
         value = min(max(value, self.minimum()), self.maximum())
         self._shown = round(value, self.decimals()) if isinstance(self, QDoubleSpinBox) else round(value)
         self.setValue(self._shown)
@@ -133,7 +133,7 @@ class _Number(LeavesWheel):
 
 
 class NumberSetting(_Number, QSpinBox):
-    """A whole number; `edited` after an edit of the user's."""
+    """A whole number; `edited` is emitted after an edit by the user."""
 
     edited = Signal(object)
 
@@ -146,7 +146,7 @@ class NumberSetting(_Number, QSpinBox):
 
 
 class DecimalSetting(_Number, QDoubleSpinBox):
-    """A number with two places; `edited` after an edit of the user's."""
+    """A number with two decimal places; `edited` is emitted after an edit by the user."""
 
     edited = Signal(object)
 
@@ -158,7 +158,7 @@ class DecimalSetting(_Number, QDoubleSpinBox):
 
 
 class ChoiceSetting(LeavesWheel, QComboBox):
-    """One of a few; `choices` are value, words and tip of each."""
+    """One of a few choices; `choices` are the value, words and tip of each."""
 
     edited = Signal(object)
 
@@ -172,14 +172,14 @@ class ChoiceSetting(LeavesWheel, QComboBox):
 
     def show_value(self, value: Any) -> None:
         place = self.findData(value)
-        if place < 0:  # of a project that knows more
+        if place < 0:  # from a project of a newer version
             self.addItem(str(value), value)
             place = self.count() - 1
         self.setCurrentIndex(place)
 
 
 class FlagSetting(QCheckBox):
-    """On or off; anything but True is off."""
+    """On or off; any value but True is off."""
 
     edited = Signal(object)
 
@@ -192,7 +192,7 @@ class FlagSetting(QCheckBox):
 
 
 class TextSetting(LineEdit):
-    """A line that means a value: `edited` when editing ends; marked, with the reason as its hint, while not."""
+    """A line with a value: `edited` when editing ends; while invalid it is marked, with the reason as its hint."""
 
     edited = Signal(object)
 
@@ -225,7 +225,7 @@ class TextSetting(LineEdit):
 
 
 class LinesSetting(GrowingEdit):
-    """Lines that mean a value; `edited` as they are typed, while they mean one."""
+    """Lines with a value; `edited` while the user types, if the value is valid."""
 
     edited = Signal(object)
 

@@ -1,7 +1,7 @@
-"""The order of Tab: the reading order of a page, however late a part of it was made.
+"""The order of Tab: the reading order of a page, regardless of when its parts were made.
 
-Qt's default is the order in which widgets were made, so that a form made when a tool is chosen would come
-last, and docks hidden behind others would be included.
+Qt's default is the order of construction, in which a form that is made when a tool is chosen would be last, and docks
+hidden behind others would be included.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QS
 
 
 def focus_next(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) -> bool:
-    """Give the focus to what comes after `now`, or before it, one part after the other and then round.
+    """Focus the widget after or before `now`, through all parts in order, and wrap around.
 
-    `now` has its place in the order when it was just hidden or disabled too, so that the focus moves to its neighbour.
-    False where `now` is in none of the parts.
+    A `now` that was just hidden or disabled keeps its place in the order, so that the focus moves to its neighbour.
+    False if `now` is in none of the parts.
     """
     order = [widget for part in parts for widget in stops(part, now)]
     if now is None or now not in order:
@@ -36,7 +36,7 @@ def focus_next(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) 
 def stops(top: QWidget, also: QWidget | None = None) -> Iterator[QWidget]:
     """Return the visible widgets below `top`, itself included, at which Tab can stop, in layout order.
 
-    `also` is one of them, hidden or disabled as it may be.
+    `also` is included even if it is hidden or disabled.
     """
     if not _is_passed(top, also, top.isEnabled()):
         return
@@ -48,7 +48,7 @@ def stops(top: QWidget, also: QWidget | None = None) -> Iterator[QWidget]:
 
 
 def _is_passed(widget: QWidget, also: QWidget | None, usable: bool) -> bool:
-    """Whether the order passes through it: what cannot be used only on the way to `also`."""
+    """Whether the order includes the widget: an unusable one only if it is or contains `also`."""
     return usable or (also is not None and (widget is also or widget.isAncestorOf(also)))
 
 

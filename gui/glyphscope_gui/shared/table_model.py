@@ -1,5 +1,5 @@
-"""The base of tables and lists: rows of a sequence, titled columns, each cell's text, spoken text and look;
-that of trees; and the roles of custom delegates.
+"""The base of tables and lists: rows of a sequence, titled columns, each cell's text, spoken text and look; the base of
+trees; and the roles of custom delegates.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.theme import theme
 
 PILL_ROLE = Qt.ItemDataRole.UserRole + 1
-"""(words, role of the theme) of a pill, or None."""
+"""(words, theme role) of a pill, or None."""
 MARK_ROLE = Qt.ItemDataRole.UserRole + 2
-"""The character of a text that is marked, or None."""
+"""The index of the marked character of a text, or None."""
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -36,13 +36,13 @@ class TableModel(QAbstractTableModel, Generic[Row]):
 
     titles: Sequence[str]
     tips: Sequence[str] = ()
-    """An explanation of each title; empty where the titles explain themselves."""
+    """An explanation of each title; empty if the titles need none."""
     figures: frozenset[int] = frozenset()
-    """The columns that are aligned to the right."""
+    """The right-aligned columns."""
     speaks_titles = False
     """Whether a screen reader gets the title of the column before a cell's text."""
     key = ""
-    """The member that identifies a row in other rows too, as `place.key`; without one, the row itself."""
+    """The attribute that identifies a row after a change of rows, such as `place.key`; "" for the row itself."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -53,18 +53,18 @@ class TableModel(QAbstractTableModel, Generic[Row]):
         return self._rows
 
     def row(self, place: int) -> Row | None:
-        """None where there is no such row."""
+        """The row at that place; None if there is none."""
         return self._rows[place] if 0 <= place < len(self._rows) else None
 
     def key_of(self, row: Row) -> Any:
         return attrgetter(self.key)(row) if self.key else row
 
     def row_of(self, key: object) -> int:
-        """The place of the row with that key; -1 where there is none."""
+        """The index of the row with that key; -1 if there is none."""
         return next((place for place, row in enumerate(self._rows) if self.key_of(row) == key), -1)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Other rows; nothing stays selected."""
+        """Replace the rows; the selection is cleared."""
         self.beginResetModel()
         self._rows = rows
         self.endResetModel()
@@ -84,11 +84,11 @@ class TableModel(QAbstractTableModel, Generic[Row]):
         return ""
 
     def color(self, row: Row, column: int) -> str:
-        """The theme's role of the words; "" for that of the table."""
+        """Return the theme role of the words; "" for the table's."""
         return ""
 
     def titled(self, row: Row, column: int) -> str:
-        """The words behind the title of their column, for `spoken`."""
+        """Return the words after their column's title, for `spoken`."""
         return f"{self.titles[column]}: {self.words(row, column)}"
 
     def extra(self, row: Row, column: int, role: int) -> Any:
@@ -139,7 +139,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
     # -- changes -----------------------------------------------------------------------------------------------
 
     def _insert(self, at: int, rows: Sequence[Row]) -> None:
-        """Insert rows at that place; the selection stays."""
+        """Insert rows at that place; the selection is kept."""
         if rows:
             assert isinstance(self._rows, list), "a model that grows has a list"
             self.beginInsertRows(NO_INDEX, at, at + len(rows) - 1)
@@ -155,7 +155,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
 
 
 class FilteredModel(TableModel[Row]):
-    """Shows those of all its rows in whose words, `searched`, the filter occurs."""
+    """Shows the rows whose words (`searched`) contain the filter."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -167,7 +167,7 @@ class FilteredModel(TableModel[Row]):
 
     @property
     def total(self) -> int:
-        """The number of all rows, with the hidden ones."""
+        """The number of all rows, including hidden ones."""
         return len(self._all)
 
     def fits(self, row: Row) -> bool:
@@ -193,14 +193,14 @@ class TreeRows:
 
     def __init__(self) -> None:
         self.above = [0]
-        """By number, the row above it."""
+        """By row number, the parent row."""
         self.below: list[list[int]] = [[]]
-        """By number, the rows below it."""
+        """By row number, the child rows."""
         self.place = [0]
-        """By number, its place among those beside it."""
+        """By row number, the row's index among its siblings."""
 
     def add(self, above: int) -> int:
-        """Add the last row below that one; returns its number."""
+        """Add a last child row to `above`; returns its number."""
         number = len(self.above)
         self.above.append(above)
         self.place.append(len(self.below[above]))
@@ -210,7 +210,7 @@ class TreeRows:
 
 
 class TreeModel(QAbstractItemModel):
-    """The internal id of an index is the number of its row in `_tree`, which changes as a whole only."""
+    """The internal id of an index is the number of its row in `_tree`, which is only replaced as a whole."""
 
     titles: Sequence[str]
     tips: Sequence[str] = ()
@@ -229,7 +229,7 @@ class TreeModel(QAbstractItemModel):
         return self.createIndex(row, column, rows[row]) if is_inside else QModelIndex()
 
     def parent(self, index: Index | None = None) -> Any:
-        """Qt has two of this name: of an index, and of the object."""
+        """Qt has two methods of this name: an index's parent, and the object's."""
         if index is None:
             return super().parent()
         return self.index_of_row(self._tree.above[index.internalId()] if index.isValid() else 0)

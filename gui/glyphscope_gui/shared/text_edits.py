@@ -1,4 +1,4 @@
-"""Text edits: a line, one that wraps anywhere, one that grows with its text, one to read."""
+"""Text edits: a line, one that wraps anywhere, one that grows with its text, a read-only one."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.theme import mono_font
 
 LONGEST_WORD = 5_000
-"""Characters of a word beyond which finding the breaks between words is too slow: lines then break anywhere."""
+"""Characters of a word beyond which finding word breaks is too slow: lines then break anywhere."""
 _AT_WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
 def break_anywhere_if_needed(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
-    """Break lines anywhere if the text, which is put in next, has a word that is too long."""
+    """Break lines anywhere if the text, which is inserted next, has a word that is too long."""
     if _has_long_word(text):
         edit.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
 
 
 def break_at_words_again(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
-    """Break lines at words, if the text, which is now all of the edit's, has no word that is too long."""
+    """Break lines at words again if the edit's whole text has no word that is too long."""
     if not _has_long_word(text):
         edit.setWordWrapMode(_AT_WORDS)
 
@@ -52,7 +52,7 @@ def marked(
     ground: QColor | None = None,
     line: tuple[QTextCharFormat.UnderlineStyle, QColor] | None = None,
 ) -> QTextEdit.ExtraSelection:
-    """A stretch of a document to be marked, by the colours of its letters, its ground and the line under it.
+    """A marked stretch of a document, with the colours of its text, its background and its underline.
 
     Qt's positions count UTF-16 units.
     """
@@ -77,8 +77,8 @@ Field: TypeAlias = QLineEdit | QPlainTextEdit
 
 
 class HiddenNote(PlainLabel):
-    """Names the invisible characters of an editable field, whose text stays unchanged: at the end of a line, or below
-    the text of several. `changed`: it came or went.
+    """Names the invisible characters of an editable field, whose text stays unchanged: at the end of a single line, or
+    below several lines. `changed`: the note appeared or disappeared.
     """
 
     changed = Signal()
@@ -97,11 +97,11 @@ class HiddenNote(PlainLabel):
 
     @property
     def height_needed(self) -> int:
-        """Pixels below a text of several lines."""
+        """The height in pixels that it needs below a text of several lines."""
         return self.sizeHint().height() if self._characters else 0
 
     def look(self) -> None:
-        """Name the invisible characters that the text has now."""
+        """Name the invisible characters of the present text."""
         self._later.stop()
         field = self._field
         found = unseen(field.text() if isinstance(field, QLineEdit) else field.toPlainText())
@@ -135,7 +135,7 @@ class HiddenNote(PlainLabel):
 
 
 class LineEdit(QLineEdit):
-    """Invisible characters are named at its end."""
+    """A line edit that names invisible characters at its end."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -148,8 +148,8 @@ class LineEdit(QLineEdit):
 
 
 class WrappingEdit(QPlainTextEdit):
-    """Lines are broken at words, and from the first long word on anywhere, until the text is another. Invisible
-    characters are named below the text.
+    """Breaks lines at words; after the first long word anywhere, until the text is replaced. Invisible characters are
+    named below the text.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -169,14 +169,14 @@ class WrappingEdit(QPlainTextEdit):
         self.setViewportMargins(margins)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Prepare for the longest word that pasting can make with the text of the line."""
+        """Paste, prepared for the longest word that the pasted text and the line can form."""
         line = self.textCursor().block().text()
         break_anywhere_if_needed(self, f"{line}{source.text()}")
         super().insertFromMimeData(source)
 
 
 class GrowingEdit(FollowsSize, WrappingEdit):
-    """Tab goes to the next field; wraps; between one line and `max_lines` high."""
+    """Wraps, and is between one line and `max_lines` high; Tab moves to the next field."""
 
     def __init__(self, max_lines: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -189,7 +189,7 @@ class GrowingEdit(FollowsSize, WrappingEdit):
         self._fit()
 
     def bar_when_full(self) -> None:
-        """Show a scroll bar only beside a text higher than the field; Qt's policy shows one beside a single line."""
+        """Show a scroll bar only if the text is higher than the field; Qt's policy shows one beside a single line."""
         self.document().documentLayout().documentSizeChanged.connect(self._fit_bar)
 
     def _fit_bar(self, size: QSizeF) -> None:
@@ -221,7 +221,7 @@ class GrowingEdit(FollowsSize, WrappingEdit):
         lines = self.document().documentLayout().documentSize().height()
         lines = min(max(lines, 1), self._max_lines)
         around = 2 * self.frameWidth() + self.viewportMargins().bottom()
-        if self.isVisible():  # the viewport may be of the size from before
+        if self.isVisible():  # the viewport may still have the previous size
             around = max(around, self.height() - self.viewport().height())
         return round(lines * self.fontMetrics().lineSpacing() + 2 * self.document().documentMargin()) + around
 
@@ -236,7 +236,7 @@ class GrowingEdit(FollowsSize, WrappingEdit):
 
 
 class SubmitEdit(GrowingEdit):
-    """`submitted` on Ctrl+Enter, which is also the window's shortcut for Run: here the field has it."""
+    """Emits `submitted` on Ctrl+Enter, which otherwise is the window's shortcut for Run."""
 
     submitted = Signal()
 
@@ -263,7 +263,7 @@ def _submits(event: QEvent) -> bool:
 
 
 class ReadBox(GrowingEdit):
-    """In the fixed-pitch font; the words can be selected and copied."""
+    """Read-only text in the fixed-pitch font that can be selected and copied."""
 
     def __init__(self, max_lines: int, name: str, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(max_lines, parent)

@@ -1,7 +1,7 @@
 """Positions of a run's characters in a text document, and back.
 
-A document counts UTF-16 units, and very long lines are cut into blocks so that laying them out stays cheap: both put
-extra positions between those of the characters. A run's characters are Unicode code points.
+A document counts UTF-16 units, and very long lines are cut into blocks so that their layout stays cheap: both add
+positions between those of the characters. A run's characters are Unicode code points.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 LONGEST_LINE = 1024
-"""Characters in one block; a longer line continues in the next block, without a line end in the text."""
+"""Most characters in one block; a longer line continues in the next block, without a line end in the text."""
 
 
 class TextPlaces:
@@ -22,7 +22,7 @@ class TextPlaces:
         self._in_line = 0
 
     def add(self, text: str) -> str:
-        """The piece with the line ends that cut long lines."""
+        """Add a piece of text, and return it with the line ends that cut long lines."""
         out: list[str] = []
         for character in text:
             if character == "\n":
@@ -40,13 +40,13 @@ class TextPlaces:
         return "".join(out)
 
     def break_line(self) -> str:
-        """A line end that is not the text's own."""
+        """Return a line end that is not part of the text."""
         self._breaks.append(self.characters)
         self._in_line = 0
         return "\n"
 
     def cut(self, character: int) -> int:
-        """Forget the characters from that one on, and return the document position where they began."""
+        """Remove the characters from that one on, and return the document position at which they began."""
         at = character + bisect_left(self._breaks, character) + bisect_left(self._wide, character)
         del self._breaks[bisect_left(self._breaks, character) :]
         del self._wide[bisect_left(self._wide, character) :]
@@ -54,7 +54,7 @@ class TextPlaces:
         return at
 
     def continue_line(self, characters: int) -> None:
-        """Begin in the middle of a line, after so many characters."""
+        """Begin in the middle of a line, after that many characters."""
         self._in_line = characters
 
     def position(self, character: int) -> int:
@@ -62,7 +62,7 @@ class TextPlaces:
         return character + bisect_right(self._breaks, character) + bisect_left(self._wide, character)
 
     def character(self, position: int) -> int:
-        """The character at or before a position of the document."""
+        """Return the character at or before a position of the document."""
         low, high = 0, self.characters
         while low < high:
             middle = (low + high + 1) // 2

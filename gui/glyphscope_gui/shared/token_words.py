@@ -1,4 +1,4 @@
-"""Tokens as they are written in tables, white space seen, incomplete characters as bytes; and those of a prompt."""
+"""Tokens as tables show them, with visible white space and incomplete characters as bytes; and a prompt's tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def step_text(step: TokenStep) -> str:
 
 
 NOT_ASKED = tr("probabilities were not recorded")
-"""Of a run whose request wanted no evidence of this token."""
+"""For a token whose evidence was not requested."""
 
 
 def numbered(id: int, *, piece: bool = False) -> str:
@@ -46,12 +46,12 @@ def numbered(id: int, *, piece: bool = False) -> str:
 
 
 def is_masked(alternative: Alternative) -> bool:
-    """Whether the constraint is known to mask it; an endpoint does not report that."""
+    """Whether the constraint is known to mask the alternative; endpoints do not report that."""
     return alternative.allowed is False
 
 
 def cached_words(prompt: PromptRendered) -> str:
-    """The source of a prompt's tokens that were not evaluated, behind their number; empty where all were."""
+    """The number and source of the prompt's tokens that were not evaluated; empty if all were."""
     if prompt.restored:
         return tr(", {restored:,} restored from disk", restored=prompt.restored)
     return tr(", {cached:,} from the cache", cached=prompt.cached) if prompt.cached else ""

@@ -1,4 +1,4 @@
-"""How a verdict looks: in colour, by line and by sign, so that no one of them is the only cue."""
+"""The look of a verdict: its colour, line and sign, none of which is the only cue."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from glyphscope_gui.theme.fonts import smaller
 
 
 class Verdict(NamedTuple):
-    """`role` is the theme's name for it; `sign` a character of the interface font; `tip` explains it in a sentence.
+    """`role` is its theme role, `sign` a character of the interface font, `tip` an explanation in a sentence.
 
-    `short` are its words where there is little room, if they are others.
+    `short` are its words for little room, if they differ.
     """
 
     role: str
@@ -77,7 +77,7 @@ FORCED = Verdict(
 
 
 def paint_line(painter: QPainter, verdict: Verdict, left: float, right: float, y: float) -> None:
-    """The verdict's line under a piece of text."""
+    """Paint the verdict's line under a piece of text."""
     pen = QPen(theme().color(f"{verdict.role}-line"), verdict.width, verdict.line)
     if verdict.line == Qt.PenStyle.DashLine:
         pen.setDashPattern([3.2, 2.0])
@@ -95,7 +95,7 @@ def pill_font(font: QFont) -> QFont:
 
 
 def paint_pill(painter: QPainter, box: QRectF, words: str, role: str, font: QFont) -> float:
-    """A pill at the left of `box`, in its middle; returns its width."""
+    """Paint a pill on the left of `box`, vertically centred; returns its width."""
     small = pill_font(font)
     metrics = QFontMetricsF(small)
     width = min(metrics.horizontalAdvance(words) + 16, box.width())
@@ -112,7 +112,7 @@ def paint_pill(painter: QPainter, box: QRectF, words: str, role: str, font: QFon
 
 
 class Swatch(QWidget):
-    """A verdict's ground and line, as in the stream."""
+    """A verdict's background and line, as in the stream."""
 
     def __init__(self, verdict: Verdict, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -132,10 +132,10 @@ class Swatch(QWidget):
         paint_line(painter, self._verdict, box.left(), box.right(), box.bottom())
 
 
-_LEGEND: tuple[Callable[[Verdict], str], ...] = (  # the words of an entry, for less and less room
+_LEGEND: tuple[Callable[[Verdict], str], ...] = (  # the words of an entry, shorter and shorter
     lambda verdict: f"{verdict.sign} {verdict.words}".strip(),
     lambda verdict: verdict.short or verdict.words,
-    lambda verdict: "",  # the words are on hover
+    lambda verdict: "",  # the words appear on hover
 )
 _SPACE = 4
 
@@ -160,7 +160,7 @@ class VerdictLegend(FollowsSize, QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
 
     def show_forced(self, shown: bool) -> None:
-        """Show the entry for forced tokens only under a constraint: without one nothing is forced."""
+        """Set whether to show the entry for forced tokens: without a constraint, no token is forced."""
         for verdict, *widgets in self._entries:
             if verdict is FORCED:
                 for widget in widgets:
@@ -194,7 +194,7 @@ _PLAIN = "open"
 
 
 class Pill(QWidget):
-    """As wide as its words; hidden without any. `gap` are the pixels at its left, which are hidden with it."""
+    """As wide as its words; hidden if they are empty. `gap` is the space on its left in pixels, hidden with it."""
 
     def __init__(self, parent: QWidget | None = None, *, gap: int = 0) -> None:
         super().__init__(parent)

@@ -1,7 +1,7 @@
-"""A text of any length to read: a tool's result, a message of a server, an argument.
+"""Shows a text of any length: a tool's result, a message of a server, an argument.
 
-Only a part of it is laid out at a time, so that a text of many megabytes, or one of a single line, costs no more than a
-page. Slow work (making the text, indenting, counting hidden characters) is done in the background.
+Only a part is laid out at a time, so that a text of many megabytes, even on a single line, costs no more than a page.
+Slow work (making the text, indenting, counting hidden characters) is done in the background.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 PART = 100_000
-"""Characters that are laid out at a time; a part ends with a line if one ends in its last tenth."""
+"""Characters that are laid out at a time; a part ends at a line end if there is one in its last tenth."""
 LONGEST_TITLE = 120
-"""Characters of the window's title."""
+"""Most characters of the window's title."""
 LONGEST_FORMATTED = 200_000_000
-"""Characters of indented JSON; a small text that is nested deep unfolds to much."""
+"""Most characters of indented JSON; a small text with deep nesting can become very long."""
 _JSON = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]', re.DOTALL)
 
 
@@ -48,7 +48,7 @@ class Whole:
 
 
 def show_whole(whole: Whole, parent: QWidget) -> WholeTextDialog:
-    """Open a text in a window beside that of `parent`."""
+    """Open a text in a separate window."""
     dialog = WholeTextDialog(whole, parent.window())
     dialog.show()
     return dialog
@@ -57,7 +57,7 @@ def show_whole(whole: Whole, parent: QWidget) -> WholeTextDialog:
 @dataclass(frozen=True)
 class _Ready:
     """A text to show. `lower` has the same length, for the search; `hidden` names its invisible characters; `parts` are
-    the places where its parts begin.
+    the positions at which its parts begin.
     """
 
     text: str
@@ -67,7 +67,7 @@ class _Ready:
 
 
 def parts_of(text: str) -> tuple[int, ...]:
-    """Where the parts of a text begin."""
+    """The positions at which the parts of a text begin."""
     starts, at = [0], PART
     while at < len(text):
         end = text.rfind("\n", at - PART // 10, at)
@@ -78,7 +78,7 @@ def parts_of(text: str) -> tuple[int, ...]:
 
 
 def formatted(text: str) -> str | None:
-    """JSON indented by two spaces, numbers and keys unchanged; None for other texts, and where it grows too long."""
+    """JSON indented by two spaces, numbers and keys unchanged; None for other texts, and if the result is too long."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
         return (
@@ -89,7 +89,7 @@ def formatted(text: str) -> str | None:
 
 
 def _indents(text: str) -> int:
-    """The spaces and line ends that indenting adds; more than the limit is not counted to its end."""
+    """The number of spaces and line ends that indenting adds; counting stops above the limit."""
     depth = total = 0
     for found in _JSON.finditer(text):
         sign = found[0]
@@ -110,11 +110,11 @@ class WholeTextDialog(PlainDialog):
         self._whole = whole
         self._sent = _ready("")
         self._formatted: _Ready | None = None
-        """The text as indented JSON; None where it is not JSON, or not known to be yet."""
+        """The text as indented JSON; None if it is not JSON, or not yet known to be."""
         self._shown = self._sent
         self._part = 0
         self._found = -1
-        """The place of the current match in the whole text; -1 for none."""
+        """The position of the current match in the whole text; -1 for none."""
         self.is_ready = False
         self._background = Background(self)
         self._make_parts(whole.note)
@@ -134,7 +134,7 @@ class WholeTextDialog(PlainDialog):
         return self._background.is_busy
 
     def find_text(self, step: int = 1) -> None:
-        """Show the next place of the searched text, or the one before; the search starts over at either end."""
+        """Show the next or previous match; the search wraps around at either end."""
         query, lower = self.search.text().lower(), self._shown.lower
         if not query:
             return
@@ -150,14 +150,14 @@ class WholeTextDialog(PlainDialog):
         self._show_matches()
 
     def show_part(self, part: int) -> None:
-        """Show one of the parts, from 0, from its beginning."""
+        """Show the beginning of a part, counted from 0."""
         self._part = min(max(part, 0), len(self._shown.parts) - 1)
         start, end = self._bounds()
         self.view.setPlainText(visible(self._shown.text[start:end], lines=True))
         self._show_counts()
 
     def save(self, path: str) -> None:
-        """Write the whole text there."""
+        """Write the whole text to that file."""
         text = self.text.encode("utf-8", "replace").decode()
         self._background.start(
             "save",
@@ -311,7 +311,7 @@ class WholeTextDialog(PlainDialog):
         self.hidden.setText(error.message if isinstance(error, GlyphscopeError) else str(error))
         self.hidden.show()
         if not isinstance(error, GlyphscopeError):
-            raise error  # an internal error is reported as any
+            raise error  # an internal error is reported like any other
 
 
 def _made(text: str | Callable[[], str]) -> _Ready:
@@ -325,11 +325,11 @@ def _formatted(text: str) -> _Ready | None:
 
 def _ready(text: str) -> _Ready:
     lower = text.lower()
-    if len(lower) != len(text):  # a few letters become two
+    if len(lower) != len(text):  # a few letters become two in lower case
         lower = "".join(low if len(low := char.lower()) == 1 else char for char in text)
     return _Ready(text, lower, unseen(text), parts_of(text))
 
 
 def _units(text: str) -> int:
-    """The length of a text as Qt counts it, with the signs for what cannot be seen."""
+    """The length of a text in UTF-16 units, with the signs for its invisible characters."""
     return len(visible(text, lines=True).encode("utf-16-le", "surrogatepass")) // 2
