@@ -1,4 +1,4 @@
-"""Completion of rule names: a small list at the cursor, while one types and on Ctrl+Space."""
+"""Completion of rule names: a small list at the cursor, while the user types and on Ctrl+Space."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.language import tr
 
 FROM_CHARACTERS = 2
-"""Typed characters of a name from which on completion opens automatically."""
+"""Number of typed characters from which completion opens automatically."""
 MOST_OFFERED = 200
-"""Names in the list."""
+"""Most names in the list."""
 
 
 class GrammarCompleter(QObject):
-    """Offers the names of rules that the text at the cursor can become, where a name may be."""
+    """Offers the rule names that match the text at the cursor, if a name is possible there."""
 
     def __init__(self, editor: CodeEdit) -> None:
         super().__init__(editor)
@@ -41,7 +41,7 @@ class GrammarCompleter(QObject):
         self.list.hide()
 
     def takes(self, event: QKeyEvent) -> bool:
-        """Give a key to the open list. Return whether it took the key, which the text must not get then."""
+        """Pass a key to the open list. Return whether the list used it; then the text must not get it."""
         return self.list.takes(event)
 
     def typed(self, event: QKeyEvent) -> None:
@@ -57,8 +57,8 @@ class GrammarCompleter(QObject):
                 self.close()
 
     def offer(self, on_request: bool = True) -> None:
-        """Show the names that contain the typed characters, those that begin so first; not the typed name alone unless
-        the user requested the list.
+        """Show the names that contain the typed characters, names with that prefix first. A list of only the typed name
+        is shown only on request.
         """
         if self._editor.isReadOnly() or not self._is_place_for_name():
             self.close()
@@ -96,7 +96,7 @@ class GrammarCompleter(QObject):
         return before[start:]
 
     def _is_place_for_name(self) -> bool:
-        """Not inside literals, classes and comments, and not where a new rule gets its name."""
+        """False inside literals, classes and comments, and at the name of a new rule."""
         before = self._before()
         last = next(iter(deque(words(before), maxlen=1)), None)
         if last is not None and last.end == len(before):

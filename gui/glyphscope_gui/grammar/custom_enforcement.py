@@ -1,6 +1,6 @@
 """The constraints of the tools that a custom grammar enforces, by test: the proofs' examples, Glyphscope's matcher.
 
-The text alone decides here. A constraint that it lets through may still be caught by the validator afterwards.
+Only the grammar's text counts here. The validator may still report a violation that the grammar allows.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
 from glyphscope_gui.shared.language import tr
 
 MOST_TEXTS = 5_000
-"""Texts matched for one answer; more would delay the next one."""
+"""Most texts that are matched for one answer; more would delay the next."""
 LIMITS = Limits(items=20_000)
-"""For each text: calls are short."""
+"""Limit for each text: calls are short."""
 
 
 def custom_grammar_rows(
     grammar: Grammar, registry: ToolRegistry, notation: Notation, shape: Shape, cancelled: Callable[[], bool]
 ) -> tuple[EnforcementRow, ...]:
-    """A row for each constraint of the tools that the grammar can call; none where it cannot call any."""
+    """A row for each constraint of the tools that the grammar can call; none if it cannot call any."""
     start = compile_grammar(grammar).start(LIMITS)
     texts_left = MOST_TEXTS
 
@@ -65,7 +65,7 @@ def _tool_rows(
         leak = next((text for text in broken if accepted(text)), None)
         before = cells.get(key)
         if before is not None and before.state == "leaks":
-            continue  # the first example is the nearest one
+            continue  # the first example is the nearest
         if leak is not None:
             value = leaking_value(leak, example.pointer, notation)
             cells[key] = Cell(

@@ -22,7 +22,7 @@ SEVERITIES = {
     "warning": ("▲", "forced", tr("Warning: llama.cpp accepts it, but it is probably not intended.")),
     "hint": ("●", "open", tr("Hint: it works but can be improved.")),
 }
-"""Sign, the theme's role, and a sentence for each."""
+"""The sign, theme role and sentence for each."""
 
 
 _NAMES = {"error": tr("error"), "warning": tr("warning"), "hint": tr("hint")}
@@ -32,7 +32,7 @@ class GrammarDiagnosticsModel(TableModel[GrammarProblem]):
     titles = (tr("Location"), tr("Problem"), tr("Fix"))
 
     def show(self, problems: Sequence[GrammarProblem]) -> None:
-        """Show these problems, the most severe first, those of one severity in the text's order."""
+        """Show these problems, the most severe first; problems of equal severity in the text's order."""
         rank = {"error": 0, "warning": 1}
         ordered = tuple(sorted(problems, key=lambda problem: rank.get(problem.severity, 2)))
         if ordered != self._rows:
@@ -67,11 +67,11 @@ def _look(problem: GrammarProblem) -> tuple[str, str, str]:
 
 
 MOST_MEASURED = 100
-"""Rows that are as high as their words; more are one line high."""
+"""Number of rows that are as high as their words; others are one line high."""
 MOST_HEIGHT = 0.42
-"""Of the height the editor and the list share."""
+"""The list's largest share of the height of editor and list."""
 FIX_SHARE = 0.3
-"""Of the width, at most for the fixes."""
+"""The fixes' largest share of the width."""
 
 
 class GrammarDiagnostics(PlainTable):
@@ -169,5 +169,5 @@ class GrammarDiagnostics(PlainTable):
         least = self.verticalHeader().defaultSectionSize() * 2
         most = max(round(self._height * MOST_HEIGHT), least)
         if self.underMouse():
-            needed = max(needed, self.height())  # or the next fix would move away from the pointer
+            needed = max(needed, self.height())  # otherwise the next fix would move away from the pointer
         self.setFixedHeight(min(needed, most))

@@ -40,25 +40,25 @@ from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import theme
 
 MOST_UNDERLINED = 300
-"""Problems underlined at a time; the list has them all."""
+"""Most problems that are underlined; the list has all."""
 FAR = 2000
-"""Lines looked back through for the rule that the cursor is in."""
+"""Lines that are searched backwards for the rule at the cursor."""
 _Underline = QTextCharFormat.UnderlineStyle
 READ_OF_LINE = 4000
-"""Characters of a line that are looked at for names."""
+"""Characters of a line that are searched for names."""
 LINES = {
     "error": (_Underline.WaveUnderline, "impossible-line"),
     "warning": (_Underline.DashUnderline, "mark"),
     "hint": (_Underline.DotLine, "open-line"),
 }
-"""By severity, which the line's style shows as well as its colour."""
+"""By severity, so that the line's style shows it as well as its colour."""
 
 
 class GrammarEdit(CodeEdit):
-    """`ruleEntered` carries the rule that the cursor is in, "" for none.
+    """`ruleEntered` carries the rule at the cursor, "" for none.
 
-    `rule_tip` returns the words for a rule under the mouse: its owner knows the rules' origins. `edited` is
-    emitted for every change of the text, without the text: call `text()` where it is needed.
+    `rule_tip` returns the tip for a rule under the mouse; the owner sets it, as it knows the rules' origins. `edited`
+    is emitted for every change, without the text: call `text()` if it is needed.
     """
 
     edited = Signal()
@@ -69,9 +69,9 @@ class GrammarEdit(CodeEdit):
         self._highlighter: GrammarHighlighter | None = None
         self._shown_problems: tuple[GrammarProblem, ...] = ()
         self._wrong: dict[int, str] = {}
-        """By line from 1, the gravest severity of its problems."""
+        """By line, counted from 1, the worst severity of its problems."""
         self.rule = ""
-        """The rule that the cursor is in."""
+        """The rule at the cursor."""
         self.rule_tip: Callable[[str], str] = lambda _name: ""
         super().__init__(parent)
         self.setObjectName("grammarEdit")
@@ -114,7 +114,7 @@ class GrammarEdit(CodeEdit):
         self._follow_cursor()
 
     def follow(self, text: str) -> None:
-        """Show the same text with small changes, as the tools' grammar after an edit of the tools."""
+        """Show the same text with small changes, such as the tools' grammar after an edit of the tools."""
         before = self.text()
         if not before:
             self.replace_all(text)
@@ -131,7 +131,7 @@ class GrammarEdit(CodeEdit):
     # -- rules -------------------------------------------------------------------------------------------------
 
     def go_to_rule(self, name: str) -> bool:
-        """Move the cursor to a rule's definition; False where it is not defined."""
+        """Move the cursor to a rule's definition; False if it is not defined."""
         text = self.text()
         place = find_definition(text, name)
         if place is None:
@@ -157,13 +157,13 @@ class GrammarEdit(CodeEdit):
             QToolTip.showText(where, plain_tip(tr("The rule {name} is not defined.", name=name)), self)
 
     def start_renaming(self) -> None:
-        """Ask for the new name, in place."""
+        """Ask for the new name in place."""
         name = self._name_at_cursor() or self.rule
         if name and not self.isReadOnly():
             self.rename_field.begin(name, self.cursorRect().translated(self.number_width(), 0))
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a rule everywhere, as one step of undo."""
+        """Rename a rule everywhere, as one undo step."""
         if old == new or not is_name(new) or self.isReadOnly():
             return
         text = self.text()
@@ -195,7 +195,7 @@ class GrammarEdit(CodeEdit):
             self.ruleEntered.emit(name)
 
     def _rule_of(self, block: QTextBlock, place: int) -> str:
-        """The rule whose text a line is part of, looking back."""
+        """The rule that contains the line, found by searching backwards."""
         for _ in range(FAR):
             if not block.isValid():
                 return ""
@@ -204,7 +204,7 @@ class GrammarEdit(CodeEdit):
             if found is not None and (found.start <= place or not line[: found.start].strip()):
                 return found.text
             block = block.previous()
-            place = READ_OF_LINE  # the cursor is after all of an earlier line
+            place = READ_OF_LINE  # the cursor is behind an earlier line's whole text
         return ""
 
     # -- problems ----------------------------------------------------------------------------------------------
@@ -220,14 +220,14 @@ class GrammarEdit(CodeEdit):
         self._numbers.update()
 
     def problem_at_cursor(self) -> GrammarProblem | None:
-        """Return the problem at the cursor, or else the first on its line; those with a fix first."""
+        """Return the problem at the cursor, else the first on its line; problems with a fix take precedence."""
         position, line = self.textCursor().position(), self.textCursor().blockNumber() + 1
         here = [p for p in self._shown_problems if p.start <= position <= p.end]
         near = [p for p in self._shown_problems if p.line == line]
         return next((p for p in (*here, *near) if p.edits), next(iter((*here, *near)), None))
 
     def fix(self, problem: GrammarProblem) -> None:
-        """Apply a fix as one step of undo; the positions are those of the text that was checked."""
+        """Apply a fix as one undo step; its positions refer to the checked text."""
         if self.isReadOnly() or not problem.edits:
             return
         cursor = QTextCursor(self.document())
@@ -280,7 +280,7 @@ class GrammarEdit(CodeEdit):
         return marked(self.document(), start, end, ground=ground, line=line)
 
     def paint_numbers(self, area: QWidget, event: QPaintEvent) -> None:
-        """Numbers; that of a line with a problem is in its colour, with a bar whose form shows the severity."""
+        """Paint the line numbers; at a problem, in its colour, with a bar whose form shows the severity."""
         painter = QPainter(area)
         painter.setFont(self.font())
         block = self.firstVisibleBlock()
@@ -367,7 +367,7 @@ class GrammarEdit(CodeEdit):
         self.viewport().setCursor(shape)
 
     def _is_over(self, place: QPoint) -> bool:
-        """Whether there is text under the mouse, not only a line's empty rest."""
+        """Whether there is text under the mouse, and not the empty rest of a line."""
         cursor = self.cursorForPosition(place)
         return abs(self.cursorRect(cursor).left() - place.x()) < 2 * self.fontMetrics().averageCharWidth()
 

@@ -1,4 +1,4 @@
-"""The examples of a grammar: edited in place, checked as one types."""
+"""The examples of a grammar: edited in place, checked while the user types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RESULT_SHARE = 0.4
 
 
 class _TextField(WrappingEdit):
-    """A text being edited; Shift+Enter is a line end of it."""
+    """A text being edited; Shift+Enter inserts a line end."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -108,7 +108,7 @@ class GrammarExamples(PlainTable):
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setItemDelegateForColumn(SHOULD, WordsDelegate(self))
         texts = _EditableText(self)
-        texts.closeEditor.connect(lambda *_how: self._tidying.start())  # once the field is gone
+        texts.closeEditor.connect(lambda *_how: self._tidying.start())  # once the field is closed
         self.setItemDelegateForColumn(TEXT, texts)
         self.setItemDelegateForColumn(RESULT, PillDelegate(self))
         self.clicked.connect(self._clicked)
@@ -153,7 +153,7 @@ class GrammarExamples(PlainTable):
         self.edit(self.currentIndex())
 
     def edit(self, index: QModelIndex, *how: object) -> object:  # type: ignore[override] # Qt's has two forms
-        """Also remembers whether the row is a new one: what stays empty is taken away again."""
+        """Edit a row, and remember whether it is new: a new row that stays empty is removed again."""
         if index.column() == TEXT:
             self._new = index.row() if index.row() >= len(self._model.examples) else -1
         return super().edit(index, *how)

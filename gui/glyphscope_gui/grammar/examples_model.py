@@ -16,11 +16,11 @@ SHOULD, TEXT, RESULT = range(3)
 """The columns: the expected result, the text, and the result."""
 MATCH, NO_MATCH = tr("match"), tr("no match")
 MOST_WORDS = 2
-"""Expected things that are named in a result."""
+"""Number of expectations that a result names."""
 
 
 class ExampleVerdict(NamedTuple):
-    """The grammar's verdict on a text; `failed_at` counts code points, None where every character matches."""
+    """The grammar's verdict on a text; `failed_at` counts code points, None if every character matches."""
 
     accepted: bool
     failed_at: int | None
@@ -47,7 +47,7 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         self._changed(0, len(self.examples))
 
     def passing(self) -> int:
-        """How many examples have the expected result."""
+        """The number of examples that have the expected result."""
         return sum(
             self._verdicts[example.text].accepted == example.matches
             for example in self.examples
@@ -62,7 +62,7 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
             self._document.set_examples((*self.examples[:row], *self.examples[row + 1 :]))
 
     def toggle(self, row: int) -> None:
-        """Require that the text is rejected instead of matched, or the reverse."""
+        """Require that the text is rejected instead of matched, or vice versa."""
         if 0 <= row < len(self.examples):
             self._set(row, GrammarExample(self.examples[row].text, not self.examples[row].matches))
 
@@ -136,7 +136,7 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         if examples == self.examples:
             return
         before = len(self.examples)
-        # the row for a new one becomes the example, with the editor that is in it
+        # the row for a new example becomes that example, with its open editor
         if examples[:before] == self.examples:
             self.beginInsertRows(NO_INDEX, before + 1, len(examples))
             self._put(examples)

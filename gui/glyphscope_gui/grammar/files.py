@@ -50,13 +50,13 @@ class GrammarFiles(QObject):
         )
 
     def open(self, path: Path) -> None:
-        """Read a file in the background; where that fails, the open file stays."""
+        """Read a file in the background; if that fails, the open file stays."""
         self._background.start(
             "open", lambda: read_grammar(path), lambda read: self._opened(str(path), *read), self.failed.emit
         )
 
     def save(self, path: Path) -> None:
-        """Write the text that is shown."""
+        """Write the shown text."""
         try:
             atomic_write(path, self._document.text.encode("utf-8", "surrogateescape"))
         except StorageError as error:

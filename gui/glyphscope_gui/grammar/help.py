@@ -1,4 +1,4 @@
-"""GBNF and the editor's keys on one card, for who has never seen either."""
+"""GBNF and the editor's keys on one card, for beginners."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KEYS = (
 
 
 class GrammarHelp(QDialog):
-    """Stays beside the window while one writes."""
+    """Stays open beside the window while the user writes."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

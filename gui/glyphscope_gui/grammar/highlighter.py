@@ -8,7 +8,7 @@ from glyphscope_gui.grammar.line_lexer import HIGHEST_LINE, KINDS, words
 from glyphscope_gui.theme import theme
 
 LONG_LINES, LONG_TEXT = 3000, 200_000
-"""Lines or characters from which on only the visible part is coloured."""
+"""Number of lines or characters from which only the visible part is coloured."""
 _DONE = 1
 
 
@@ -19,7 +19,7 @@ class GrammarHighlighter(QSyntaxHighlighter):
         self._first, self._last = 0, 200
 
     def restyle(self) -> None:
-        """The theme's colours; asked again when it changes."""
+        """Apply the colours of the theme; called again when it changes."""
         roles = {
             "comment": "text-faint",
             "literal": "json-string",

@@ -1,7 +1,7 @@
-"""Background work of which only the newest counts, a piece at a time: typing never piles work up.
+"""Background work of which only the newest counts, one job at a time, so that typing never queues up work.
 
-Every thread that computes in Python takes turns with the window's own, so that ten at once made each of its frames wait
-a quarter of a second (measured on two cores). So there are two lanes, and in each one job runs after the other.
+Every thread that computes in Python takes turns with the window's: ten at once delayed each of its frames by a quarter
+of a second (measured on two cores). So there are two lanes, each of which runs one job after the other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject
 from glyphscope_gui.shared.background import Background
 
 Lane: TypeAlias = Literal["quick", "slow"]
-"""Quick jobs answer the user's typing; slow ones may come later."""
+"""Quick jobs respond to the user's typing; slow ones may take longer."""
 
 
 class _Task(NamedTuple):
@@ -24,9 +24,9 @@ class _Task(NamedTuple):
 
 
 class LatestJobs(QObject):
-    """Like Background, but a lane's jobs wait for each other, and of those of one slot only the newest is begun.
+    """Like Background, but a lane's jobs wait for each other, and only the newest waiting job of each slot is started.
 
-    The outcome of a job that a newer one of its slot waits behind is dropped.
+    If a newer job of its slot is waiting, a job's outcome is dropped.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -36,7 +36,7 @@ class LatestJobs(QObject):
         self._waiting: dict[Lane, dict[str, _Task]] = {"quick": {}, "slow": {}}
         self._dropped: set[str] = set()
         self.is_closed = False
-        """Whether no further job is begun."""
+        """Whether no further jobs are started."""
 
     def start(
         self,

@@ -1,7 +1,7 @@
-"""The words of a grammar's text, a line at a time: for colours, completion, and finding a rule during typing.
+"""Splits a grammar's text into words, a line at a time: for colours, completion, and finding a rule while typing.
 
-It is a lexer only: it never fails, knows nothing beyond one line, and is right wherever the text is.
-Positions count characters of the given line or text from 0.
+It is only a lexer: it never fails, reads no more than one line, and is correct if the text is. Positions count
+characters of the given line or text from 0.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ WORD = re.compile(
     r"|(?P<bounds>\{[^}\n]*\}?)"
     r"|(?P<mark>::=|[|*+?.()])"
 )
-"""`token` before `name`, `comment` before all: where two could begin, the first one wins, as it does for llama.cpp."""
+"""`token` before `name`, `comment` before all: if two could begin, the first wins, as in llama.cpp."""
 
 _ALTERNATIVE = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?|#.*|(?P<mark>\|)')
-"""A `|`, and the words that may contain the character."""
+"""A `|`, or a word that may contain that character."""
 KINDS = ("comment", "literal", "class", "token", "definition", "name", "bounds", "mark")
 HIGHEST_LINE = 20_000
-"""Characters of a line that are coloured; a longer line is not for reading."""
+"""Most characters of a line that are coloured; a longer line is not meant to be read."""
 LONGEST_LINE = 50_000
-"""Characters of a line that an editor still shows at once; a key press in one of 5 million took 1.7 s."""
+"""Most characters of a line for an editor; a key press in a line of 5 million took 1.7 s."""
 BROKEN_LINE = 2000
-"""Characters after which a line that is too long is broken."""
+"""Number of characters after which a line that is too long is broken."""
 
 
 class Word(NamedTuple):
@@ -47,7 +47,7 @@ def words(line: str) -> Iterator[Word]:
 
 
 def name_at(line: str, place: int) -> Word | None:
-    """The rule name that the place is in or at the end of."""
+    """The rule name that contains the place or ends there."""
     for word in words(line):
         if word.start > place:
             return None
@@ -62,7 +62,7 @@ def definition_in(line: str) -> Word | None:
 
 
 def find_definition(text: str, name: str) -> int | None:
-    """Where the rule of that name is defined."""
+    """The position at which the rule of that name is defined."""
     for match in re.finditer(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?=[ \t]*::=)", text):
         line = text.rfind("\n", 0, match.start()) + 1
         end = text.find("\n", match.end())
@@ -74,19 +74,19 @@ def find_definition(text: str, name: str) -> int | None:
 
 
 def occurrences(text: str, name: str) -> list[int]:
-    """Return the places where the rule is defined and used; not in literals, classes and comments."""
+    """Return the positions at which the rule is defined and used, except in literals, classes and comments."""
     if name not in text:
         return []
     return [word.start for word in words(text) if word.text == name and word.kind in ("name", "definition")]
 
 
 def is_name(text: str) -> bool:
-    """Whether llama.cpp takes it as the name of a rule."""
+    """Whether llama.cpp accepts the text as the name of a rule."""
     return re.fullmatch(r"[A-Za-z0-9-]+", text) is not None
 
 
 def break_long_lines(text: str) -> str:
-    """The same grammar; lines that no editor can show are broken after a `|`, where llama.cpp lets them continue."""
+    """The same grammar, with lines that no editor can show broken after a `|`, where llama.cpp allows a line break."""
     if len(text) <= LONGEST_LINE:
         return text
     return "\n".join(_broken(line) if len(line) > LONGEST_LINE else line for line in text.split("\n"))

@@ -30,7 +30,7 @@ from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 WIDE = 1180
-"""Pixels of width from which on samples and differences have a separate column."""
+"""Width in pixels from which samples and differences have a separate column."""
 
 
 EMPTY = tr("Run the model to see the cost of each rule.")
@@ -60,7 +60,7 @@ class _Costs(TableModel[RuleCost]):
 
 
 class RuleCosts(QWidget):
-    """The mask's cost by rule in the last run, measured: a short table, or a sentence where there is nothing.
+    """The mask's cost by rule in the last run, measured: a short table, or a sentence if there are no costs.
 
     `ruleChosen` carries a rule's name.
     """
@@ -85,7 +85,7 @@ class RuleCosts(QWidget):
             signal.connect(lambda index: self.ruleChosen.emit(index.siblingAtColumn(RULE).data()))
 
     def show_costs(self, costs: tuple[RuleCost, ...] | None) -> None:
-        """Show the costs, the highest first; None while no run was measured."""
+        """Show the costs, the highest first; None until a run was measured."""
         self._model.show_rows(costs or ())
         self.table.setVisible(bool(costs))
         self.words.setVisible(not costs)
@@ -216,7 +216,7 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
         return side
 
     def _arrange(self, wide: bool) -> None:
-        """With little width, differences, samples and costs share the place of the steps."""
+        """If there is little width, differences, samples and costs share the place of the steps."""
         if wide == self._wide:
             return
         self._wide = wide

@@ -47,7 +47,7 @@ class GrammarPresenter(Page):
         self.files = GrammarFiles(self._document, context.window)
         self.run_rules = RunRulesPresenter(context, self.view, self.bench)
         self._linking = False
-        """Whether this page selects an argument in the tools now, which must not select its rule again."""
+        """Whether this page is selecting an argument in the tools, which must not select its rule again."""
         self._tools_problem = ""
         """Why the tools have no grammar."""
         self._summary = ""
@@ -70,7 +70,7 @@ class GrammarPresenter(Page):
         return frozenset({HeaderPart.MODEL, HeaderPart.CALL, HeaderPart.RUN})
 
     def run(self) -> None:
-        """A run is seen on the playground."""
+        """Show the playground and run there."""
         self.context.navigator.show(PageId.PLAYGROUND)
         super().run()
 
@@ -182,7 +182,7 @@ class GrammarPresenter(Page):
         )
 
     def _edit_as_text(self) -> None:
-        """Replace the custom grammar by a copy of the generated one, and offer to undo that."""
+        """Replace the custom grammar with a copy of the generated one, and offer to undo that."""
         before = self._document.work
         self._document.edit_as_text()
         if before.text and before.text != self._document.work.text:
@@ -199,7 +199,7 @@ class GrammarPresenter(Page):
         self.view.edit.setFocus()
 
     def _fix(self, problem: GrammarProblem) -> None:
-        """Apply a fix, to the text that was checked only: in a newer one it would hit the wrong place."""
+        """Apply a fix only to the checked text: in a newer text, it would change the wrong place."""
         if self._document.is_generated:
             self.view.notice.show_words(
                 tr("Generated from the tools. Edit a copy to change it."),
@@ -308,7 +308,7 @@ class GrammarPresenter(Page):
         self._show_rows()
 
     def _show_rows(self) -> None:
-        """Show the enforcement for the tool whose rule is shown, or for all; a custom grammar has separate rows."""
+        """Show the enforcement for the shown rule's tool, or for all tools; a custom grammar has separate rows."""
         custom = not self._document.is_generated
         found = self._custom_rows if custom else self._rows
         named = [row for row in found if row.tool == self._tool]
@@ -349,7 +349,7 @@ class GrammarPresenter(Page):
         self._linking = False
 
     def _argument_selected(self, tool: str, argument: str | None) -> None:
-        """Show the rule of an argument that was selected in the tools."""
+        """Show the rule of an argument that the user selected in the tools."""
         if self._linking or self.context.navigator.current is not PageId.GRAMMAR:
             return
         rule = rules_by_argument(self.bench.origins).get((tool, argument))

@@ -10,7 +10,7 @@ from itertools import islice
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix
 
 MOST = 1000
-"""Diagnostics shown; the rest is counted."""
+"""Most diagnostics that are shown; the rest are counted."""
 
 
 class TextPositions:
@@ -29,7 +29,7 @@ class TextPositions:
         return place + bisect_left(self._wide, place)
 
     def from_qt(self, position: int) -> int:
-        """The character at a position of Qt's."""
+        """The character at a Qt position."""
         low, high = max(0, position - len(self._wide)), position
         while low < high:
             middle = (low + high) // 2
@@ -42,7 +42,7 @@ class TextPositions:
 
 @dataclass(frozen=True)
 class GrammarProblem:
-    """A diagnostic; `start` and `end` are Qt positions, `edits` the fix's replacements in the same count."""
+    """A diagnostic; `start` and `end` are Qt positions, `edits` are the fix's replacements, also in Qt positions."""
 
     severity: str
     code: str
@@ -56,7 +56,7 @@ class GrammarProblem:
 
 
 def to_problems(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[GrammarProblem, ...]:
-    """The first of them, in the text's order."""
+    """The first problems, in the text's order."""
     places = TextPositions(text)
     return tuple(_problem(places, found) for found in islice(diagnostics, MOST))
 

@@ -17,11 +17,11 @@ _ROLES = {
     "rule": ("panel", "border-strong", "accent"),
     "more": ("hover", "border-strong", "text-muted"),
 }
-"""By kind of box: its ground, its line, its words."""
+"""By kind of box, the colours of its background, line and words."""
 
 
 class RailroadBox(NamedTuple):
-    """A box of the diagram, in its own pixels; `rule` is the target of a click, "" for none."""
+    """A box of the diagram, in the diagram's pixels; `rule` is the target of a click, "" for none."""
 
     x: float
     y: float
@@ -33,7 +33,7 @@ class RailroadBox(NamedTuple):
 
 
 class RailroadDrawing(NamedTuple):
-    """`left_out` pieces were too many to draw."""
+    """`left_out` is the number of pieces that were too many to draw."""
 
     rule: str
     svg: bytes
@@ -62,7 +62,7 @@ def draw_rule(rule: GbnfRule, colors: Mapping[str, str], family: str) -> Railroa
     diagram.format(MARGIN)
     boxes: list[RailroadBox] = []
     _dress(diagram, colors, family, boxes)
-    boxes.sort(key=lambda box: (box.y, box.x))  # as one reads them: the arrow keys go through them so
+    boxes.sort(key=lambda box: (box.y, box.x))  # in reading order, for the arrow keys
     parts: list[str] = []
     diagram.attrs["xmlns"] = "http://www.w3.org/2000/svg"
     diagram.writeSvg(parts.append)
@@ -77,7 +77,7 @@ def draw_rule(rule: GbnfRule, colors: Mapping[str, str], family: str) -> Railroa
 
 
 def _dress(diagram: Any, colors: Mapping[str, str], family: str, boxes: list[RailroadBox]) -> None:
-    """Colours as attributes: style sheets inside SVG are read by Qt in part only."""
+    """Set colours as attributes, as Qt supports style sheets inside SVG only in part."""
     waiting: list[tuple[Any, Any]] = [(diagram, None)]
     while waiting:
         item, owner = waiting.pop()

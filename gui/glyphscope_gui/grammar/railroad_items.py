@@ -1,6 +1,6 @@
 """A rule as the pieces of a railroad diagram: bounded, so that no rule is too large to draw.
 
-Parts beyond the bounds are drawn as `…`, whose tip describes them. Long sequences continue in a next row.
+Parts beyond the bounds are drawn as `…`, whose tip describes them. Long sequences continue in another row.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ LONGEST_WORDS = 36
 ENOUGH = 10_000
 """Omitted items are counted up to this number."""
 ROW_WIDTH = 700
-"""Of a sequence, in the diagram's own pixels; a wider one continues below."""
+"""Largest width of a sequence, in the diagram's pixels; a wider one continues below."""
 SHORT_ROW = 260
-"""A row that is no longer than this is not ended: it would only tear apart what belongs together."""
+"""A row is not ended before it has this width, which would only separate related items."""
 
-railroad.INTERNAL_ALIGNMENT = "left"  # rows that begin at one edge are easier to read than centred ones
+railroad.INTERNAL_ALIGNMENT = "left"  # rows that are aligned at one edge are easier to read than centred ones
 railroad.CHAR_WIDTH = 8.2
 railroad.COMMENT_CHAR_WIDTH = 6.6
 
 
 class Piece(railroad.Terminal):  # type: ignore[misc]
-    """A rounded box: a text that is written. `tip` is all of it, where the words are shortened."""
+    """A rounded box: a literal text. `tip` is the full text if the words are shortened."""
 
     def __init__(self, words: str, tip: str = "", kind: str = "text") -> None:
         super().__init__(shorten(words, LONGEST_WORDS))
@@ -78,14 +78,14 @@ MOST_RANGES = 8
 
 
 def char_words(code: int) -> str:
-    """One character as it can be read: itself, its name, or its number."""
+    """One character in readable form: itself, its name, or its number."""
     if code in _NAMES:
         return _NAMES[code]
     return character_words(chr(code))
 
 
 def class_words(ranges: Ranges, negated: bool = False, most: int = MOST_RANGES) -> str:
-    """A set of characters the shorter way: `0–9  a–f`, `any but "  \\  controls`, `any character`."""
+    """A set of characters, in the shorter form: `0–9 a–f`, `any but " \\ controls`, `any character`."""
     chosen = subtract(ALL, ranges) if negated else ranges
     others = subtract(ALL, chosen)
     if not chosen:
@@ -98,7 +98,7 @@ def class_words(ranges: Ranges, negated: bool = False, most: int = MOST_RANGES) 
 
 
 def text_words(text: str) -> str:
-    """A text with what cannot be seen made visible: spaces as dots, controls as escapes."""
+    """A text with invisible characters made visible: spaces as dots, controls as escapes."""
     return visible(text.translate(_ESCAPES), spaces=True)
 
 
@@ -122,14 +122,14 @@ def _range(low: int, high: int) -> str:
 
 
 class RailroadItems:
-    """Makes the pieces of one rule; `left_out` counts what did not go in."""
+    """Makes the pieces of one rule; `left_out` counts omitted pieces."""
 
     def __init__(self) -> None:
         self._room = MOST_ITEMS
         self.left_out = 0
 
     def make(self, node: Item | Sequence | Alternatives, depth: int = 0) -> railroad.DiagramItem:
-        """The drawing of a node, as deep and as wide as there is room."""
+        """The drawing of a node, as deep and as wide as the bounds allow."""
         if self._room <= 0 or depth > MOST_DEPTH:
             return self._more(node)
         if isinstance(node, Group):
@@ -227,14 +227,14 @@ def repeat_words(least: int, most: int | None) -> str:
 
 
 def _ranges(node: Class) -> tuple[Ranges, bool]:
-    """A class's characters in order; a range the wrong way round is empty: a diagnostic says so."""
+    """A class's characters in order; a reversed range is empty, which a diagnostic reports."""
     ordered = [(low, min(high, ALL[-1][1])) for low, high in node.ranges if low <= high and low <= ALL[-1][1]]
     surrogates: Ranges = ((0xD800, 0xDFFF),)
     return subtract(union(ordered), surrogates), node.negated
 
 
 def _size(nodes: tuple[Syntax, ...]) -> int:
-    """How many pieces they have, counted up to a bound."""
+    """The number of pieces, counted up to a bound."""
     waiting: list[Syntax] = list(nodes)
     count = 0
     while waiting and count < ENOUGH:

@@ -34,13 +34,13 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 
 SMALLEST, LARGEST, STEP = 0.2, 4.0, 1.2
-"""Of the zoom: its bounds, and its factor for each step."""
+"""The bounds of the zoom, and its factor for each step."""
 LEAST_FIT = 0.62
-"""A wide diagram is made smaller to fit, but not so small that it cannot be read."""
+"""The least scale to which a wide diagram is shrunk to fit, at which it can still be read."""
 PNG_SCALE = 2
 """Pixels of a PNG for each unit of the drawing."""
 MOST_PIXELS = 60_000_000
-"""Of a PNG; a diagram that is larger is saved smaller."""
+"""Largest size of a PNG; a larger diagram is scaled down."""
 _FILTER = tr("SVG drawing (*.svg);;PNG picture (*.png)")
 
 
@@ -60,7 +60,7 @@ class _Canvas(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor if box and box.rule else Qt.CursorShape.ArrowCursor)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        event.accept()  # or the release went elsewhere
+        event.accept()  # otherwise the release would go elsewhere
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -77,7 +77,7 @@ class _Canvas(QWidget):
 
 
 class RailroadView(QScrollArea):
-    """`ruleChosen` carries the rule of a box that was clicked, or chosen with the arrow keys and Enter."""
+    """`ruleChosen` carries the rule of a box that is clicked, or chosen with the arrow keys and Enter."""
 
     ruleChosen = Signal(str)
     failed = Signal(object)
@@ -91,9 +91,9 @@ class RailroadView(QScrollArea):
         self.drawing: RailroadDrawing | None = None
         self._renderer = QSvgRenderer(self)
         self._zoom = 0.0
-        """0 where the diagram is fitted to the view."""
+        """0 if the diagram is fitted to the view."""
         self._chosen = -1
-        """The place in `_links` of the box that was chosen by keys."""
+        """The index in `_links` of the box that was chosen by keys."""
         self._corner: QFrame | None = None
         self._canvas = _Canvas(self)
         self.setWidget(self._canvas)
@@ -101,7 +101,7 @@ class RailroadView(QScrollArea):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show_drawing(self, drawing: RailroadDrawing | None) -> None:
-        """A rule's diagram; None when there is none."""
+        """Show a rule's diagram; None if there is none."""
         other = drawing is None or self.drawing is None or drawing.rule != self.drawing.rule
         self.drawing = drawing
         if other:
@@ -122,7 +122,7 @@ class RailroadView(QScrollArea):
 
     @property
     def zoom(self) -> float:
-        """How large the diagram is shown; 1 is its own size."""
+        """The scale of the diagram; 1 is its original size."""
         if self._zoom:
             return self._zoom
         if self.drawing is None:
@@ -132,7 +132,7 @@ class RailroadView(QScrollArea):
         return min(max(fitting, LEAST_FIT), self._usual())
 
     def set_zoom(self, zoom: float) -> None:
-        """0 fits the diagram to the view."""
+        """Set the scale; 0 fits the diagram to the view."""
         self._zoom = min(max(zoom, SMALLEST), LARGEST) if zoom else 0.0
         self._fit()
 
@@ -174,7 +174,7 @@ class RailroadView(QScrollArea):
     # -- to a file ---------------------------------------------------------------------------------------------
 
     def ask_where_to_save(self) -> None:
-        """As SVG or PNG, by the name's ending."""
+        """Ask for a file; its extension decides between SVG and PNG."""
         if self.drawing is None:
             return
         start, name = f"{self.drawing.rule}.svg", "saveRailroadDialog"
@@ -263,7 +263,7 @@ class RailroadView(QScrollArea):
             self._corner.raise_()
 
     def _usual(self) -> float:
-        """Its own size follows the window's font."""
+        """The usual scale, which follows the window's font."""
         return max(self.fontMetrics().height() / 15, 0.8)
 
     def _links(self) -> list[RailroadBox]:

@@ -13,7 +13,7 @@ from glyphscope_gui.shared.text_edits import LineEdit
 
 
 class RenameField(LineEdit):
-    """`renamed` carries the old name and the new one. Enter takes it, Escape and leaving do not."""
+    """`renamed` carries the old name and the new one. Enter renames; Escape and leaving the field cancel."""
 
     renamed = Signal(str, str)
 

@@ -20,13 +20,13 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
 
 REST_MS = 150
-"""After the last move of the cursor."""
+"""Delay after the last move of the cursor."""
 
 
 class GrammarTokens(QObject):
-    """Computes, when the cursor of the stepped text rests, which tokens of the open model are allowed there.
+    """Computes the open model's tokens that are allowed at the cursor of the stepped text, once the cursor rests.
 
-    `answered` carries a TokensView; None where it is not known: no model, an invalid grammar, no text.
+    `answered` carries a TokensView; None if they are unknown: no model, an invalid grammar, no text.
     """
 
     answered = Signal(object)
@@ -44,7 +44,7 @@ class GrammarTokens(QObject):
         self._later.timeout.connect(self._start)
 
     def set_vocabulary(self, vocabulary: Vocabulary | None) -> None:
-        """Of the open model; its trie is made in the background. None, or one without tokens: no answers."""
+        """Set the open model's vocabulary; its trie is made in the background. Without tokens, there are no answers."""
         if vocabulary is not None and vocabulary is self._vocabulary:
             return
         self._vocabulary, self._trie = vocabulary, None
@@ -61,7 +61,7 @@ class GrammarTokens(QObject):
         self._changed()
 
     def set_place(self, text: str, at: int) -> None:
-        """The cursor moved: the computation for the place before is dropped."""
+        """Compute for a new cursor position; the computation for the previous one is dropped."""
         if (text, at) != self._place:
             self._place = (text, at)
             self._changed()
@@ -94,12 +94,12 @@ class GrammarTokens(QObject):
 
     def _failed(self, error: BaseException) -> None:
         self.answered.emit(None)
-        if not isinstance(error, GlyphscopeError):  # a text with too many parses has its words beside it
+        if not isinstance(error, GlyphscopeError):  # too many parses: a message is shown
             self.crashed.emit(error)
 
 
 class RunRulesPresenter(QObject):
-    """Goes to rules of the shown run, shows their costs, and asks the model for its vocabulary."""
+    """Goes to rules of the shown run, shows their costs, and requests the model's vocabulary."""
 
     def __init__(self, context: AppContext, view: GrammarPage, bench: GrammarBench) -> None:
         super().__init__(view)
@@ -120,7 +120,7 @@ class RunRulesPresenter(QObject):
         context.runs.modelStatusChanged.connect(self._model_changed)
 
     def show_rule(self, name: str, grammar: str | None) -> None:
-        """Go to a rule of the shown run as soon as its text is here; `grammar` is the run's custom text, if any."""
+        """Go to a rule of the shown run once its text is loaded; `grammar` is the run's custom text, if any."""
         document = self._document
         if grammar is not None and document.is_generated and document.work.text == grammar:
             document.return_to_custom_text()
@@ -160,7 +160,7 @@ class RunRulesPresenter(QObject):
             self.tokens.set_vocabulary(None)
 
     def _ask_vocabulary(self) -> None:
-        """Only once the page is shown: nothing else needs it."""
+        """Request the vocabulary only once the page is shown, as nothing else needs it."""
         runs = self._context.runs
         if self._context.navigator.current is PageId.GRAMMAR and runs.model.phase == "ready":
             runs.queries.ask("vocabulary", vocabulary_of, self.tokens.set_vocabulary)

@@ -1,4 +1,4 @@
-"""Stepping through a text: which rules are being read at the cursor, and what may come next."""
+"""Stepping through a text: the rules being read at the cursor, and the allowed continuations."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
 MOST_RULES = 8
-"""Active rules that are listed, the first and the last ones."""
+"""Number of active rules that are listed, from the beginning and the end."""
 MOST_EXPECTED = 10
-"""Characters or ranges allowed next that are listed."""
+"""Number of allowed next characters or ranges that are listed."""
 LONGEST = 200_000
-"""Characters of a text that can be stepped through."""
+"""Most characters of a text that can be stepped through."""
 
 
 class GrammarStep(FollowsLooks, QWidget):
-    """`moved` carries the text and the character the cursor is at; a link in `rules` is a rule's name."""
+    """`moved` carries the text and the cursor's character; a link in `rules` is a rule's name."""
 
     moved = Signal(str, int)
 
@@ -63,7 +63,7 @@ class GrammarStep(FollowsLooks, QWidget):
 
     @property
     def at(self) -> int:
-        """The character the cursor is before."""
+        """The character after the cursor."""
         return self._places.from_qt(self.edit.textCursor().position())
 
     def set_text(self, text: str) -> None:
@@ -75,7 +75,7 @@ class GrammarStep(FollowsLooks, QWidget):
         self.edit.moveCursor(QTextCursor.MoveOperation.End)
 
     def show_view(self, view: StepView | None, why: str) -> None:
-        """Show the rules and the allowed text at the cursor; of None, the reason."""
+        """Show the rules and the allowed text at the cursor, or, for None, the reason."""
         self._view = view
         if view is None:
             self.rules.setText(escape(why))
@@ -98,7 +98,7 @@ class GrammarStep(FollowsLooks, QWidget):
         self.tokens.setText(f"{count}{'&nbsp;&nbsp; ' + few + more if few else ''}")
 
     def words(self) -> str:
-        """Where the cursor is, for the heading."""
+        """The position of the cursor in words, for the heading."""
         length = len(self.text)
         return tr("character {place:,} of {length:,}", place=self.at, length=length) if length else ""
 

@@ -1,4 +1,4 @@
-"""Short lists of texts of a grammar: those whose result an edit changed, and random samples."""
+"""Short lists of texts of a grammar: texts whose result an edit changed, and random samples."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _TextTable(PlainTable):
 
 
 class GrammarTexts(QWidget):
-    """Texts with a word before each, or a sentence where there are none.
+    """Texts with a word before each, or a sentence if there are none.
 
     `stepRequested` carries a text that was chosen, `exampleRequested` one to keep and whether it must match.
     """
@@ -82,7 +82,7 @@ class GrammarTexts(QWidget):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
 
     def show_rows(self, rows: Sequence[tuple[str, str]], words: str = "") -> None:
-        """`words` are above; rows are a word and a text each."""
+        """Show `words`, and below them rows of a word and a text each."""
         self.model.show_rows(list(rows))
         show_words(self.words, words)
         self.table.setVisible(bool(rows))

@@ -29,12 +29,12 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import token_text
 
 LARGE = 200_000
-"""Characters from which on a text makes so many objects that Python's garbage collector slows it down."""
+"""Number of characters from which a text makes so many objects that Python's garbage collector slows the work down."""
 SAMPLE_DEPTH = 8
 LONGEST_SAMPLE = 300
-"""Characters of a sample that is shown, where there are shorter ones."""
+"""Most characters of a shown sample; longer ones are omitted, or cut if all are longer."""
 EXAMPLE_LIMITS = Limits(items=300_000)
-"""For each example, so that one hostile text does not hold up the others: about a second."""
+"""Limit for each example, about a second, so that one hostile text does not delay the others."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class CheckedExamples:
 
 @contextmanager
 def _collector_resting(rests: bool) -> Iterator[None]:
-    """Pause the garbage collector: with millions of new objects it scans all of them repeatedly, blocking all
-    threads for a second at a time.
+    """Pause the garbage collector: with millions of new objects it scans all of them repeatedly, blocking all threads
+    for a second at a time.
 
-    The remaining objects are excluded from its later scans too; they are freed by reference counting.
+    The remaining objects are also excluded from later scans; reference counting frees them.
     """
     if not rests or not gc.isenabled():
         yield
@@ -90,7 +90,7 @@ def _collector_resting(rests: bool) -> Iterator[None]:
 def generate(
     registry: ToolRegistry, notation: Notation, shape: Shape, order: ArgumentOrder = "schema"
 ) -> Generated:
-    """The tools' grammar for llama.cpp. Raises GrammarError where a tool cannot be called."""
+    """The tools' grammar for llama.cpp. Raises GrammarError if a tool cannot be called."""
     emitted = emit_gbnf(build_call_grammar(registry, notation, shape, GrammarOptions(order=order)))
     return Generated(emitted.text, emitted.origins)
 
@@ -114,7 +114,7 @@ def check(text: str, cancel: Callable[[], bool]) -> Checked:
 def check_examples(
     grammar: Grammar, texts: tuple[str, ...], known: Mapping[str, ExampleVerdict], cancel: Callable[[], bool]
 ) -> CheckedExamples:
-    """Return the grammar's verdict on each text; those `known` for this grammar are not matched again."""
+    """Return the grammar's verdict on each text; texts with a `known` verdict are not matched again."""
     verdicts: dict[str, ExampleVerdict] = {}
     problem = ""
     for text in dict.fromkeys(texts):
@@ -159,7 +159,7 @@ FEW_TOKENS = 8
 
 @dataclass(frozen=True)
 class TokensView:
-    """How many tokens of a vocabulary may come, and the `few` of the lowest numbers as text."""
+    """The number of a vocabulary's tokens that are allowed, and the `few` with the lowest ids as text."""
 
     allowed: int
     vocabulary: int
@@ -167,7 +167,7 @@ class TokensView:
 
 
 def make_trie(vocabulary: Vocabulary) -> TokenTrie:
-    """Half a second for 49,000 tokens."""
+    """Make the trie of a vocabulary: half a second for 49,000 tokens."""
     with _collector_resting(True):
         return TokenTrie(vocabulary.tokens, vocabulary.names)
 
@@ -175,7 +175,7 @@ def make_trie(vocabulary: Vocabulary) -> TokenTrie:
 def step_tokens(
     grammar: Grammar, text: str, at: int, trie: TokenTrie, cancel: Callable[[], bool]
 ) -> TokensView | None:
-    """The tokens after `at` characters; None where nothing may come after them. Raises MatchLimit, MatchCancelled."""
+    """The allowed tokens after `at` characters; None if no text can follow. Raises MatchLimit, MatchCancelled."""
     state = compile_grammar(grammar).start(EXAMPLE_LIMITS).feed(text[:at], cancel=cancel)
     if not state.alive:
         return None
@@ -186,7 +186,7 @@ def step_tokens(
 
 @dataclass(frozen=True)
 class Comparison:
-    """The shortest texts that only one of two versions accepts, None for none; `note` says how far was searched."""
+    """The shortest texts that only one of two versions accepts, or None; `note` states the extent of the search."""
 
     now: str | None
     no_longer: str | None
@@ -194,11 +194,11 @@ class Comparison:
 
 
 COMPARE_BOUND = Bound(seconds=3.0)
-"""For each direction: the user waits for the answer, which says how far was searched."""
+"""Limit for each direction, as the user waits for the answer, which states the extent of the search."""
 
 
 def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Comparison:
-    """Compare a grammar with its previous version. Raises GrammarError where that has errors."""
+    """Compare a grammar with its previous version. Raises GrammarError if that has errors."""
     base = check_gbnf(before, cancel=cancel).grammar
     if base is None:
         raise GrammarError(tr("The previous version has errors and cannot be compared."))
@@ -212,7 +212,7 @@ def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Compar
 
 
 def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
-    """Random texts of the grammar, short ones first, without those that come twice. Raises GrammarError."""
+    """Random texts of the grammar, short ones first, without duplicates. Raises GrammarError."""
     texts = dict.fromkeys(sample_texts(grammar, 3 * count, seed=seed, depth=SAMPLE_DEPTH))
     short = [text for text in texts if len(text) <= LONGEST_SAMPLE] or [
         text[:LONGEST_SAMPLE] for text in texts

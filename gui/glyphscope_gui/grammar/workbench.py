@@ -1,4 +1,4 @@
-"""The computations of the grammar page: which ones a change repeats, always outside of the GUI thread.
+"""The computations of the grammar page: which ones a change repeats, always outside the GUI thread.
 
 Results for an older text are dropped. Nothing is computed before the page is shown for the first time.
 """
@@ -27,9 +27,9 @@ from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import mono_families
 
 DEBOUNCE_MS = 120
-"""Milliseconds after the last key, too short to be noticed."""
+"""Milliseconds after the last key press; too short to be noticed."""
 SAMPLES = 8
-"""Random texts of the grammar that are shown."""
+"""Number of random texts that are shown."""
 MOST_CHARACTERS = 300_000
 """The largest grammar that is compared, sampled and tested for enforcement after each edit."""
 _TOO_LARGE = tr("Not computed: the grammar is too large.")
@@ -37,20 +37,20 @@ _HAS_ERRORS = tr("Available when the errors are fixed.")
 PROOF_DELAY_MS = 600
 """Milliseconds after the last edit of the tools: proofs start processes, and are not urgent."""
 PROOF_SHOWN_MS = 150
-"""Milliseconds between two displays of the proofs so far."""
+"""Milliseconds between updates of the shown proofs."""
 _SLOW_SLOTS = frozenset({"samples", "compare", "enforcement", "prove"})
-"""The slots that do not delay those that respond to typing."""
+"""The slots of slow jobs, which do not delay jobs that respond to typing."""
 
 
 class GrammarBench(QObject):
     """`generated` carries the tools' grammar, `notGenerated` the error of tools that have none.
 
     `checked` carries a Checked, `drawn` a RailroadDrawing or None, `examplesChecked` CheckedExamples or None (the
-    grammar is invalid), `stepped` a StepView, or None and the reason in words, `sampled` and `compared` likewise.
-    `proved` carries the Proofs made so far, and whether these are all; `enforcementTested` the EnforcementRows of a
+    grammar is invalid), `stepped` a StepView, or None with the reason in words, `sampled` and `compared` likewise.
+    `proved` carries the Proofs made so far, and whether all are made; `enforcementTested` the EnforcementRows of a
     custom grammar; `crashed` the exception of a job.
 
-    Each job has a slot (`grammar/jobs.py`): of two jobs in a slot only the newer one's result is shown.
+    Each job has a slot (`grammar/jobs.py`): only the result of the newest job in a slot is shown.
     """
 
     generated = Signal(object)
@@ -75,18 +75,18 @@ class GrammarBench(QObject):
         self._jobs = LatestJobs(self)
         self._active = False
         self._checks = 0
-        """The number of checks begun; all but the newest are cancelled."""
+        """The number of started checks; all but the newest are cancelled."""
         self._options = RunRequest(prompt="", registry={})
         self.last: Checked | None = None
         """The newest check's result."""
         self.origins: dict[str, Origin] = {}
         """The origins of the rules of the tools' grammar; a custom grammar may have rules of the same names."""
         self._verdicts: dict[str, ExampleVerdict] = {}
-        """Of the examples under the last grammar, by text."""
+        """The verdicts on the examples under the last grammar, by text."""
         self._rule = ""
         """The rule whose diagram is shown."""
         self._step = ("", 0)
-        """The text that is stepped through, and how many of its characters are read."""
+        """The text that is stepped through, and the number of characters read."""
         self._seed = 0
         self._later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._later.timeout.connect(self._check)
@@ -94,7 +94,7 @@ class GrammarBench(QObject):
         self._tools_later.timeout.connect(self._generate)
         self._proofs: list[Proof] = []
         self._round = 0
-        """The number of rounds of proofs begun; all but the newest are cancelled."""
+        """The number of started rounds of proofs; all but the newest are cancelled."""
         self._prove_later = QTimer(self, singleShot=True, interval=PROOF_DELAY_MS)
         self._prove_later.timeout.connect(self._prove)
         self._proof_ticks = QTimer(self, interval=PROOF_SHOWN_MS)
@@ -156,7 +156,7 @@ class GrammarBench(QObject):
         )
 
     def _prove(self) -> None:
-        """Prove the enforcement of the tools' constraints; an older round, of other tools, is cancelled."""
+        """Prove the enforcement of the tools' constraints; a round for older tools is cancelled."""
         self._round += 1
         mine = self._round
         registry, options = self._registry.registry, self._options
@@ -214,7 +214,7 @@ class GrammarBench(QObject):
 
     def _checked(self, found: Checked) -> None:
         if found.text != self._document.text:
-            return  # the check of the newer text waits in its timer
+            return  # the timer will check the newer text
         self.last = found
         self._verdicts = {}
         self.checked.emit(found)
@@ -298,7 +298,7 @@ class GrammarBench(QObject):
     def _grammar_for(
         self, slot: str, refuse: Callable[[str], object], *, bounded: bool = False
     ) -> Grammar | None:
-        """The grammar that was checked last. None where its text has errors or, if `bounded`, is too large: `refuse` is
+        """The grammar of the last check. None if its text has errors or, if `bounded`, is too large: `refuse` is then
         called with the reason.
         """
         found = self.last
@@ -317,7 +317,7 @@ class GrammarBench(QObject):
         )
 
     def _superseded(self, found: Checked | None) -> Callable[[], bool]:
-        """A function: whether another text was checked since."""
+        """Return a function that says whether another text was checked since."""
         return lambda: self._jobs.is_closed or self.last is not found
 
     def _is_closed(self) -> bool:
