@@ -2,12 +2,10 @@
 
 import hashlib
 import json
-import os
 import re
-import shutil
 import subprocess
 from base64 import b64encode
-from html.parser import HTMLParser
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -20,6 +18,7 @@ from examples import at_most
 from glyphscope import resources
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
+    BranchPoint,
     FieldClosed,
     FieldOpened,
     PromptRendered,
@@ -39,7 +38,8 @@ from glyphscope.sessions.exports.html_page import MOST_RUNS, html_page
 from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope.text.figures import byte_size, duration_ms, percent
 from glyphscope.visible import visible
-from page_runs import BROWSERS, BUILT, SOURCE, dump, dumps_of_page, node
+from page_runs import BROWSERS, BUILT, SOURCE, dump, dumps_of_page, in_browser, node, with_modules
+from page_text import PageText
 
 RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
 LESSONS = [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]
@@ -50,32 +50,6 @@ MOST_PAGE = 400_000
 def events_of(path):
     _header, *lines = resources.read_text(path).splitlines()
     return [decode_event(line) for line in lines]
-
-
-class _Parts(HTMLParser):
-    """The elements of a page with their attributes, and the text of those that a browser does not show."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.elements, self.raw, self.shown = [], [], []
-        self._raw = False
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        self._raw = tag in ("script", "style")
-        if self._raw:
-            self.raw.append([tag, dict(attributes), ""])
-
-    def handle_endtag(self, tag):
-        self._raw = False
-
-    def handle_data(self, data):
-        if self._raw:
-            self.raw[-1][2] += data
-        else:
-            self.shown.append(data)
 
 
 def _records(parts):
@@ -207,7 +181,7 @@ def test_figures_and_invisible_characters_are_written_as_in_the_program():
 def test_a_bundled_run_is_one_small_page_with_its_record_inside(path):
     run = RecordedRun(events_of(path))
     html = html_page([run])
-    parts = _Parts(html)
+    parts = PageText(html)
     record = encode_record(run.events)
     [inside] = map(_unescaped, _records(parts))
     assert inside.encode() == record and parse_record(inside.encode()).events == run.events
@@ -222,7 +196,7 @@ def test_the_page_without_its_runs_is_at_most_400_kb():
 
 def test_nothing_on_the_page_comes_from_elsewhere():
     html = html_page([RecordedRun(events_of(RECORDS[0]))])
-    parts = _Parts(html)
+    parts = PageText(html)
     for tag, attributes in parts.elements:
         assert not {"src", "href", "srcset", "action", "style"} & attributes.keys(), tag
         assert not any(name.startswith("on") for name in attributes)
@@ -256,7 +230,7 @@ def test_foreign_text_is_data_and_not_markup(text):
     events = _hostile(text)
     run = RecordedRun(parse_record(encode_record(events)).events)
     plain, html = html_page([RecordedRun(events_of("runs/search-mask.jsonl"))]), html_page([run])
-    usual, parts = _Parts(plain), _Parts(html)
+    usual, parts = PageText(plain), PageText(html)
     assert [tag for tag, _ in parts.elements if tag in ("script", "style", "meta", "img")] == [
         tag for tag, _ in usual.elements if tag in ("script", "style", "meta", "img")
     ]
@@ -302,7 +276,7 @@ def _hostile(text):
 def test_any_run_has_a_page(request_of, turns):
     events = run_of(*turns, **request_of)
     run = RecordedRun(parse_record(encode_record(events)).events)
-    parts = _Parts(html_page([run]))
+    parts = PageText(html_page([run]))
     assert _unescaped(_records(parts)[0]).encode() == encode_record(run.events)
 
 
@@ -315,7 +289,7 @@ def test_a_record_cut_off_anywhere_has_a_page():
 def test_runs_side_by_side_say_in_which_settings_they_differ():
     runs = [RecordedRun(events_of(f"runs/search-mask{end}.jsonl")) for end in ("", "-json")]
     data = json.loads(
-        next(text for _, known, text in _Parts(html_page(runs)).raw if known.get("id") == "runs")
+        next(text for _, known, text in PageText(html_page(runs)).raw if known.get("id") == "runs")
     )
     assert [each["differing"] for each in data] == [["Notation"]] * 2
     with pytest.raises(GlyphscopeError, match="1 to 4 runs, not 5"):
@@ -360,7 +334,7 @@ def test_export_html_writes_the_page_and_takes_several_runs(tmp_path):
     page = tmp_path / "page.html"
     assert command("export", "html", one, two, "-o", page).exit_code == 0
     html = page.read_text(encoding="utf-8")
-    assert len(_records(_Parts(html))) == 2
+    assert len(_records(PageText(html))) == 2
     assert command("export", one, "--to", "html").stdout.startswith("<!DOCTYPE html>")
     assert "is of one run, and 2 are given" in command("export", one, two, "--to", "gbnf").output
     assert "No form is given" in command("export", one).output
@@ -370,15 +344,9 @@ def test_export_html_writes_the_page_and_takes_several_runs(tmp_path):
 # the build, and the page in a browser: where there is npm's folder, and where there is a browser
 
 
-def _modules():
-    if not (SOURCE / "node_modules").is_dir():
-        pytest.skip("packaging/page has no node_modules: npm ci --prefix packaging/page")
-    return node()
-
-
 @pytest.mark.slow
 def test_the_committed_script_and_style_are_those_of_the_source(tmp_path):
-    subprocess.run([_modules(), "build.mjs", str(tmp_path)], cwd=SOURCE, check=True, timeout=120)
+    subprocess.run([with_modules(), "build.mjs", str(tmp_path)], cwd=SOURCE, check=True, timeout=120)
     for name in ("page.js", "page.css"):
         assert (tmp_path / name).read_bytes() == (BUILT / name).read_bytes(), "run: make page"
 
@@ -388,42 +356,65 @@ def test_the_lock_file_names_no_registry():
     assert '"resolved"' not in (SOURCE / "package-lock.json").read_text(encoding="utf-8")
 
 
+def _pages():
+    """The runs of the pages that the browsers open, by name: every bundled run among them."""
+    runs = {Path(path).stem: [events_of(path)] for path in RECORDS}
+    runs["hostile"] = [_hostile(HOSTILE[0] + HOSTILE[2])]
+    runs["side by side"] = [events_of(f"runs/search-mask{end}.jsonl") for end in ("", "-json")]
+    runs["branches"] = _tree()
+    runs["2,000 tokens"] = [_long(2_000)]
+    return runs
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["hostile", "sources-abort", "native-tags", "verbs-loop", "side by side", "long"]
-)
-def test_the_page_works_in_a_browser_without_network_and_is_accessible(name, tmp_path):
-    program = _modules()
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip("there is no Chromium")
-    runs = {
-        "hostile": lambda: [_hostile(HOSTILE[0] + HOSTILE[2])],
-        "side by side": lambda: [events_of(f"runs/search-mask{end}.jsonl") for end in ("", "-json")],
-        "long": lambda: [_long(2_000)],
-    }.get(name, lambda: [events_of(f"runs/{name}.jsonl")])()
-    page = tmp_path / "page.html"
-    page.write_text(
-        html_page([RecordedRun(parse_record(encode_record(run)).events) for run in runs]), encoding="utf-8"
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_pages_work_in_a_browser_without_network_and_are_accessible(browser, tmp_path):
+    runs = _pages()
+    pages = {name: tmp_path / f"{name}.html" for name in runs}
+    for name, page in pages.items():
+        records = [RecordedRun(parse_record(encode_record(run)).events) for run in runs[name]]
+        page.write_text(html_page(records), encoding="utf-8")
+    found = in_browser("browse.mjs", browser, tmp_path, *pages.values())
+    assert len(found) == len(runs)
+    for name, page in pages.items():
+        first, here = runs[name][0], found[str(page)]
+        assert here["errors"] == here["requests"] == here["axe"] == [], name
+        assert here["summary"]["with scripts"] is False
+        assert here["summary"].get("without", True)
+        saved = Path(f"{page}.saved.jsonl").read_bytes()
+        assert parse_record(saved).events == parse_record(encode_record(first)).events, name
+        assert here["tokens"] == sum(isinstance(event, Token) for event in first), name
+        assert here["first"] <= 1 < here["tokens"]
+        assert here["rows"] < 120
+        stages = [stage for stage in run_state(first).stages if stage.tokens]
+        assert here["printed"] == {"rows": here["tokens"], "stages": len(stages), "left": 0}, name
+        measured = any(token.step.allowed for token in stages[-1].tokens)
+        assert here["chart"] == measured, name
+
+
+def _tree():
+    """A run, a branch of it, and a branch of that."""
+    runs = [run_of(GOOD)]
+    for number, token in (("2", 3), ("3", 5)):
+        parent = runs[-1][0].run
+        run = f"{parent}-{number}"
+        events = [msgspec.structs.replace(event, run=run) for event in run_of(GOOD)]
+        branch = BranchPoint(parent, token)
+        request = msgspec.structs.replace(events[0].request, branch_of=branch)
+        runs.append([msgspec.structs.replace(events[0], request=request), *events[1:]])
+    return runs
+
+
+def test_a_branch_names_its_run_by_its_place_on_the_page():
+    _root, branch, leaf = _tree()
+    runs = [RecordedRun(events) for events in (leaf, branch)]
+    data = json.loads(
+        next(text for _, known, text in PageText(html_page(runs)).raw if known.get("id") == "runs")
     )
-    done = subprocess.run(
-        [program, str(SOURCE / "browse.mjs"), str(page), browser, str(tmp_path)],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
-        env={**os.environ, "HOME": str(tmp_path)},
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    found = json.loads(done.stdout)
-    assert found["errors"] == [] and found["requests"] == []
-    assert found["axe"] == []
-    assert found["summary"] == {"with scripts": False, "without": True}
-    saved = (tmp_path / "saved.jsonl").read_bytes()
-    assert parse_record(saved).events == parse_record(encode_record(runs[0])).events
-    assert found["tokens"] == sum(isinstance(event, Token) for event in runs[0])
-    assert found["first"] <= 1 < found["tokens"]
-    assert found["rows"] < 120
+    found = [dict(each["settings"])["Branch of"] for each in data]
+    assert found == ["run 2, from token 5", f"{branch[0].request.branch_of.run}, from token 3"]
+    assert "Branch of" in data[0]["differing"]
 
 
 def _long(tokens):

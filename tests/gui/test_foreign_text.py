@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLabel
 
 import glyphscope_gui
 from glyphscope.events import ApprovalNeeded
+from glyphscope.text.tokens import token_text
 from glyphscope.visible import unseen
 from glyphscope_gui.calls.approval_card import ApprovalCard
 from glyphscope_gui.grammar.railroad_items import char_words, text_words
@@ -20,7 +21,6 @@ from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, WrappedLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox
-from glyphscope_gui.shared.token_words import token_text
 
 HIDDEN = "\u2061\u2064\u180e\u034f\u115f\u3164\U000e0041\u202e\u200b\ue000\ud800\x1b"
 

@@ -18,10 +18,11 @@ from fake_context import fake_context
 from glyphscope.errors import ModelError
 from glyphscope.events import Token
 from glyphscope.lessons.library import bundled_lessons, find_lesson
-from glyphscope.lessons.progress import Progress
+from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.sessions import Places, places
 from glyphscope_gui.context import FilePlace
+from glyphscope_gui.lessons.list_view import LessonRow
 from glyphscope_gui.lessons.opened import lecture_slides
 from glyphscope_gui.lessons.player import LessonPlayer
 from glyphscope_gui.lessons.presenter import LessonsPresenter
@@ -512,6 +513,33 @@ def test_a_lesson_opens_from_the_menu_on_its_page(without_model):
     dialog.fileSelected.emit("/a/lesson.md")
     dialog.reject()
     assert lessons.context.navigator.visits[-1] == (PageId.LESSONS, FilePlace(Path("/a/lesson.md")))
+
+
+def test_the_lessons_of_the_list_are_exported_from_the_menu(without_model, qtbot, tmp_path):
+    lessons = without_model(ready=False)
+    folder = places().lessons
+    folder.mkdir(parents=True)
+    good = written_lesson(folder, name="good.md")
+    bad = written_lesson(tmp_path / "unrecorded", name="bad.md", record=False)
+    model, view = lessons.view.model, lessons.view
+    model.show_rows([LessonRow(place, place.read(), LessonProgress()) for place in (good, bad)])
+    view.export_button.click()
+    (dialog,) = lessons.context.window.findChildren(QFileDialog)
+    dialog.fileSelected.emit(str(tmp_path / "site"))
+    dialog.reject()
+    qtbot.waitUntil(lambda: not lessons.is_busy)
+    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == ["good.html", "index.html"]
+    words = view.notice.label.text()
+    assert (
+        words.startswith("1 lesson exported to") and "Not exported: bad (The lesson has 2 errors.)" in words
+    )
+    assert view.notice.action.text() == "Open"
+
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("x")
+    lessons.export(tmp_path / "other")
+    qtbot.waitUntil(lambda: not lessons.is_busy)
+    assert "The folder has other files." in view.notice.label.text() and not lessons.context.errors
 
 
 @pytest.mark.slow

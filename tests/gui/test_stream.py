@@ -15,6 +15,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.strategies import run
 from glyphscope.text.figures import percent
+from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
 from glyphscope_gui.runs import stream_view
 from glyphscope_gui.runs.alternatives_model import reasons
@@ -24,7 +25,7 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import COLUMNS, TOKEN, TokenTableModel
 from glyphscope_gui.shared.text_places import LONGEST_LINE, TextPlaces
-from glyphscope_gui.shared.token_words import step_text, token_text
+from glyphscope_gui.shared.token_words import step_text
 
 BAD = '{action="search" query="AI 🤖 news" max_results=500}'
 

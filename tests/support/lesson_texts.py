@@ -64,6 +64,7 @@ def written_lesson(
     folder: Path, text: str = LESSON, name: str = "01-small.md", *, record: bool = True
 ) -> LessonPlace:
     """Write the lesson's file into a folder, with its runs recorded: every one of them writes `BAD`."""
+    folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(text, encoding="utf-8")
     place = LessonPlace(path.name, path)

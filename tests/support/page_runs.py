@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -18,7 +19,10 @@ from glyphscope.runs.run_state import CallState, StageState
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "packaging" / "page"
 BUILT = ROOT / "assets" / "glyphscope_assets" / "page"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSERS = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome", "chrome"),
+    "firefox": ("firefox-esr", "firefox"),
+}
 
 _DUMPS = """
 const fs = require("node:fs");
@@ -40,6 +44,34 @@ def node() -> str:
     if found is None:
         pytest.skip("Node.js is not installed")
     return found
+
+
+def with_modules() -> str:
+    """The same program; skips the test also where npm's packages of the page are missing."""
+    if not (SOURCE / "node_modules").is_dir():
+        pytest.skip("packaging/page has no node_modules: npm ci --prefix packaging/page")
+    return node()
+
+
+def in_browser(script: str, browser: str, folder: Path, *arguments: str | Path) -> Any:
+    """The JSON that a script of packaging/page prints; it gets the browser, `folder` and the arguments.
+
+    Skips the test where Node.js, npm's packages or the browser are not installed.
+    """
+    program = with_modules()
+    executable = next(filter(None, map(shutil.which, BROWSERS[browser])), None)
+    if executable is None:
+        pytest.skip(f"{browser.capitalize()} is not installed")
+    done = subprocess.run(
+        [program, str(SOURCE / script), browser, executable, str(folder), *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=580,
+        check=False,
+        env={**os.environ, "HOME": str(folder)},
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout)
 
 
 def dumps_of_page(runs: Sequence[tuple[Sequence[AnyEvent], Sequence[int]]]) -> list[list[Any]]:

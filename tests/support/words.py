@@ -132,6 +132,7 @@ def files() -> list[Path]:
     for folder, pattern in (
         ("engine/glyphscope", "*.py"), ("gui/glyphscope_gui", "*.py"), ("docs", "*.md"),
         ("assets/glyphscope_assets/lessons", "*.md"), ("assets/glyphscope_assets/report", "*.jinja"),
+        ("assets/glyphscope_assets/page", "*.jinja"),
     ):  # fmt: skip
         found += sorted((ROOT / folder).rglob(pattern))
     return [

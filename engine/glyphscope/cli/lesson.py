@@ -1,4 +1,4 @@
-"""`glyphscope lesson …`: list, show and take lessons; check and record one. Runs are shown from recordings."""
+"""`glyphscope lesson …`: list, show, take and export lessons; check and record one. Runs are shown from recordings."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from glyphscope.errors import LessonError
 from glyphscope.evals.align import align, difference_words
 from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import Experiment, Lesson, Note, Prose, Question, Watch
-from glyphscope.lessons.library import LessonPlace, all_lessons, find_lesson
+from glyphscope.lessons.library import LessonPlace, all_lessons, bundled_lessons, find_lesson
 from glyphscope.lessons.progress import LessonProgress, Progress
 from glyphscope.lessons.questions import DEFAULT_ASK, Sheet, grade, sheet
 from glyphscope.lessons.recording import record_lesson
+from glyphscope.lessons.website import export_website
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.runs import run_state
 from glyphscope.sessions import places
@@ -178,6 +179,25 @@ def record(
         print_text(f"{pluralize(len(done), 'run')} recorded below {folder}")
 
 
+def export(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A new or empty folder, or one of an earlier export.")
+    ],
+    lessons: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[LESSON]…", help="Lessons of the list, or files; default: all bundled ones."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write lessons as a website that works without Glyphscope and from the disk: an index and a page per lesson."""
+    chosen = [find_lesson(name) for name in lessons] if lessons else bundled_lessons()
+    written = export_website(chosen, folder)
+    if as_json:
+        print_json([str(path) for path in written])
+    else:
+        print_text(f"{pluralize(len(chosen), 'lesson')} exported: open {written[0]} in a browser", "green")
+
+
 def run(
     lesson: LessonArgument,
     step: Annotated[int, typer.Option(min=1, help="The first step to show.")] = 1,
@@ -298,3 +318,4 @@ app.command("show")(show)
 app.command("run")(run)
 app.command("check")(check)
 app.command("record")(record)
+app.command("export")(export)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from glyphscope.evals.distribution import Distribution, Group, Option, Parting, parting_words
 from glyphscope.evals.results.words import rate_words, share_words
 from glyphscope.text.figures import UNKNOWN, percent
+from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
 from glyphscope_gui.compare.page import LOW
 from glyphscope_gui.compare.variants import MOST_TEMPERATURE
@@ -25,7 +26,6 @@ from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.text_edits import LineEdit
-from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP
 

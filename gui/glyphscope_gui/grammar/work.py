@@ -23,10 +23,10 @@ from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.shorten import capitalised
+from glyphscope.text.tokens import token_text
 from glyphscope_gui.grammar.examples_model import ExampleVerdict
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import token_text
 
 LARGE = 200_000
 """Number of characters from which a text makes so many objects that Python's garbage collector slows the work down."""

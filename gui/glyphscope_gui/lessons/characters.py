@@ -6,10 +6,10 @@ from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from glyphscope.text.tokens import token_text
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
-from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import mono_font, theme
 
 _LARGER = 3

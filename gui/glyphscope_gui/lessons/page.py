@@ -37,6 +37,8 @@ class LessonPage(FollowsSize, QWidget):
         self.list = LessonList(self.model, self)
         self.open_button = link(tr("Open…"), tr("Open a lesson from a Markdown file"))
         named(self.open_button, "openLessonButton", tr("Open a lesson"))
+        self.export_button = link(tr("Export…"), tr("Export all lessons as a website"))
+        named(self.export_button, "exportLessonsButton", tr("Export the lessons"))
         self.notice = NoticeBanner(self)
         self.reader = LessonReader(self)
         self.empty = PlainLabel(
@@ -101,7 +103,9 @@ class LessonPage(FollowsSize, QWidget):
         self.list_card.setFixedWidth(round(width * min(letters(self), 1.6)))
 
     def _lay_out(self) -> None:
-        self.list_card = Card(tr("Lessons"), self.list, actions=(self.open_button,), padded=False)
+        self.list_card = Card(
+            tr("Lessons"), self.list, actions=(self.open_button, self.export_button), padded=False
+        )
         self.stack = stack(self.empty, self.reader)
         self.foot = holder(
             hbox(

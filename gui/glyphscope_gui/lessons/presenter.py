@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.lessons.checking import check_lesson
 from glyphscope.lessons.lesson import AnyPart, Lesson, Question
 from glyphscope.lessons.library import LessonPlace, all_lessons
 from glyphscope.lessons.questions import Sheet
+from glyphscope.lessons.website import export_website
+from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import Lecture
@@ -25,12 +30,32 @@ from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.reader import make_part
 from glyphscope_gui.lessons.words import right_words
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.dialogs import ask_for_file
+from glyphscope_gui.shared.dialogs import ask_for_file, ask_for_folder
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 
 _FILES = tr("Lessons (*.md);;All files (*)")
+
+
+class Exported(NamedTuple):
+    """The index page of so many exported lessons; `invalid` are the others, each with its error."""
+
+    page: Path
+    lessons: int
+    invalid: list[str]
+
+
+def _exported(places: Sequence[LessonPlace], folder: Path) -> Exported:
+    valid, invalid = [], []
+    for place in places:
+        try:
+            check_lesson(place)
+        except GlyphscopeError as error:
+            invalid.append(f"{place.name} ({visible(error.message, spaces=True)})")
+        else:
+            valid.append(place)
+    return Exported(export_website(valid, folder)[0], len(valid), invalid)
 
 
 class LessonsPresenter(Page):
@@ -51,13 +76,15 @@ class LessonsPresenter(Page):
         self.live = LiveRun(context, self._background, self)
         self.lecture = Lecture(context, self.view, self.turn)
         self.open_action = named(QAction(tr("Open &lesson…"), self), "openLessonAction")
+        self.export_action = named(QAction(tr("Export &lessons…"), self), "exportLessonsAction")
+        self.export_action.setStatusTip(tr("All lessons of the list as a website, which needs no Glyphscope"))
         self.lecture_action = named(QAction(tr("Le&cture mode"), self, enabled=False), "lectureAction")
         self.lecture_action.setShortcut(QKeySequence("F11"))
         self._connect()
 
     @property
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
-        return {MenuId.FILE: [self.open_action], MenuId.VIEW: [self.lecture_action]}
+        return {MenuId.FILE: [self.open_action, self.export_action], MenuId.VIEW: [self.lecture_action]}
 
     def go_to(self, place: Place) -> None:
         """Open a lesson's file from any folder; it is in the list while it is open."""
@@ -176,9 +203,11 @@ class LessonsPresenter(Page):
         view.list.opened.connect(self._choose)
         view.stepRequested.connect(self.turn)
         view.open_button.clicked.connect(self.open_action.trigger)
+        view.export_button.clicked.connect(self.export_action.trigger)
         view.again_button.clicked.connect(self._start_over)
         view.lecture_button.clicked.connect(self.lecture_action.trigger)
         self.open_action.triggered.connect(self._ask_for_file)
+        self.export_action.triggered.connect(self._ask_where_to_export)
         self.lecture_action.triggered.connect(self.lecture.toggle)
         self.lecture.changed.connect(self._lecture_changed)
         self.progress.changed.connect(view.model.set_progress)
@@ -225,6 +254,38 @@ class LessonsPresenter(Page):
             self.context.navigator.show(self.id, FilePlace(path))
 
         ask_for_file(self.context.window, tr("Open a lesson"), show, _FILES, start=folder)
+
+    # -- export ------------------------------------------------------------------------------------------------
+
+    def _ask_where_to_export(self) -> None:
+        ask_for_folder(self.context.window, tr("Export the lessons to an empty folder"), self.export)
+
+    def export(self, folder: Path) -> None:
+        """Write the lessons of the list into the folder, as a website."""
+        self.context.navigator.show(self.id)
+        rows = self.view.model.rows
+        places = [row.place for row in rows] if rows else [place for place, _ in all_lessons()]
+        self.view.notice.show_words(tr("Exporting the lessons…"))
+        self._background.start(
+            "export", lambda: _exported(places, folder), self._show_exported, self._show_not_exported
+        )
+
+    def _show_exported(self, exported: Exported) -> None:
+        words = tr("%n lesson(s) exported to {folder}.", "", exported.lessons, folder=exported.page.parent)
+        if exported.invalid:
+            words += " " + tr("Not exported: {names}.", names="; ".join(exported.invalid))
+        self.view.notice.show_words(words, tr("Open"), partial(self._open_exported, exported.page))
+
+    def _open_exported(self, page: Path) -> None:
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(page))):
+            self.view.notice.show_words(tr("No browser was found. The lessons are {path}", path=page))
+
+    def _show_not_exported(self, error: BaseException) -> None:
+        if isinstance(error, GlyphscopeError):
+            self.view.notice.show_words(visible(error.words, spaces=True), error=True)
+        else:
+            self.view.notice.hide()
+            self.context.show_error(error)
 
     def _show_lesson(self, opened: Opened) -> None:
         self.opened = opened

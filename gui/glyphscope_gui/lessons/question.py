@@ -7,12 +7,12 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.lessons.questions import Choice, Sheet, grade
+from glyphscope.text.tokens import token_text
 from glyphscope_gui.lessons.characters import CharacterLine
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Part, hbox, vbox
-from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
 

@@ -15,13 +15,13 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import steps_of
 from glyphscope.text.figures import UNKNOWN
 from glyphscope.text.shorten import capitalised
+from glyphscope.text.tokens import token_text
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import WholeTable
 from glyphscope_gui.shared.table_model import TableModel
-from glyphscope_gui.shared.token_words import token_text
 
 FIELD, TAKEN, MASKED = range(3)
 _COLUMNS = (

@@ -13,9 +13,10 @@ from glyphscope.explain.masked import WHOLE_CALLS, why_invalid
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import StageState
 from glyphscope.text.figures import UNKNOWN, percent
+from glyphscope.text.tokens import token_text
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import TableModel
-from glyphscope_gui.shared.token_words import is_masked, numbered, token_text
+from glyphscope_gui.shared.token_words import is_masked, numbered
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
 """The Alternative; why no valid call can follow; whether it was sampled; the grammar's reason, if it differs from the

@@ -14,6 +14,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import listed
+from glyphscope.text.tokens import token_text
 from glyphscope.turns import TurnForm
 from glyphscope.turns.readers import Departed, Reading, departed, readings
 from glyphscope.visible import visible
@@ -24,7 +25,6 @@ from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import WrappingEdit
-from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.template.tables import READERS, Cell, Row, RowsTable
 from glyphscope_gui.theme import mono_font

@@ -1,16 +1,21 @@
 // The page: one run with its scrubber and cards, and above them the runs side by side where there are several.
 
-import { type Child, fill, h } from "./dom";
+import { type Child, fill, h, reachScrolled, unique } from "./dom";
+import { StepChart } from "./chart";
 import { firstDifference } from "./compare";
 import type { Recorded } from "./data";
+import { ending, legend, verdict } from "./endings";
 import { list, showAlternatives, showCosts, showModel, showPrompt, showSettings, showSizes } from "./panels";
-import type { Event, Run, Stage, Token } from "./reduce";
+import { Player } from "./player";
+import type { Run, Stage, Token } from "./reduce";
 import { markToken, showStream } from "./stream";
 import { showFields, showTimeline, stageTitle, TokenTable } from "./tables";
+import { themeChoice } from "./theme";
 import { count, milliseconds, plural, tokenWords, visible } from "./words";
 
-/** Steps each second at the speed 1. */
+/** Steps each second at the speed 1×. */
 const PACE = 12;
+const PACES = [0.25, 1, 4, 16].map((times) => ({ steps: times * PACE, words: `${times}×` }));
 
 interface Card {
   element: HTMLElement;
@@ -28,7 +33,7 @@ interface Column {
 }
 
 function card(title: string, level: 2 | 3, ...extra: Child[]): Card {
-  const id = `card-${title.toLowerCase().replace(/\W+/g, "-")}`;
+  const id = unique("card");
   const body = h("div", { class: "body" });
   const note = h("span", { class: "note" });
   const element = h(
@@ -42,12 +47,9 @@ function card(title: string, level: 2 | 3, ...extra: Child[]): Card {
 
 export class App {
   private shown = 0;
-  private step: number;
   private stage: number | null = null;
   private chosen: number | null = null;
   private prompted: unknown = null;
-  private timer = 0;
-  private speed = 1;
   private readonly collapsed = new Set<number>();
   private readonly columns: Column[] = [];
   private readonly differences: ReturnType<typeof firstDifference>;
@@ -56,6 +58,7 @@ export class App {
   private readonly timeline = card("Timeline", 2);
   private readonly stream = card("Stream", 2, legend());
   private readonly fields = card("Fields", 2);
+  private readonly steps = card("Steps", 2);
   private readonly tokens = card("Tokens", 2);
   private readonly alternatives = card("Alternatives", 2);
   private readonly costs = card("Turn", 2);
@@ -72,19 +75,18 @@ export class App {
     click: (event: MouseEvent) => this.streamClick(event),
   });
   private readonly table = new TokenTable((token) => this.choose(token));
-  private readonly range = h("input", {
-    type: "range",
-    min: "0",
-    step: "1",
-    "aria-label": "Step of the run",
-    input: () => this.seek(Number(this.range.value)),
+  private readonly chart = new StepChart((token) => this.choose(token));
+  private readonly others = h("div", { class: "others", hidden: true });
+  private readonly player = new Player({
+    paces: PACES,
+    pace: PACE,
+    label: "Step of the run",
+    landmark: true,
+    moved: () => {
+      this.stage = this.chosen = null;
+      this.update();
+    },
   });
-  private readonly play = h(
-    "button",
-    { type: "button", class: "play", click: () => this.toggle() },
-    "▶ Play",
-  );
-  private readonly place = h("output", { class: "place" });
   private readonly spoken = h("p", { class: "sr", role: "status" });
   private readonly heading = h("h1");
   private readonly about = h("p", { class: "muted" });
@@ -92,15 +94,20 @@ export class App {
   constructor(
     private readonly root: HTMLElement,
     private readonly runs: Recorded[],
+    /** The way back, inside of another page, which has the landmarks and the theme. */
+    private readonly back: HTMLElement | null = null,
   ) {
-    this.step = this.now.steps.length - 1;
+    this.player.setRange(0, this.now.lastStep, this.now.lastStep);
     this.differences = firstDifference(runs.map((run) => run.whole));
     this.stream.body.append(this.box, this.ending);
     this.tokens.body.append(this.table.element);
+    this.steps.body.append(this.chart.element);
     this.build();
     this.showRun();
-    addEventListener("resize", () => this.reachScrolled());
-    root.addEventListener("toggle", () => requestAnimationFrame(() => this.reachScrolled()), true);
+    addEventListener("beforeprint", () => this.print(true));
+    addEventListener("afterprint", () => this.print(false));
+    addEventListener("resize", () => reachScrolled(this.root));
+    root.addEventListener("toggle", () => requestAnimationFrame(() => reachScrolled(this.root)), true);
   }
 
   private get now(): Recorded {
@@ -108,52 +115,23 @@ export class App {
   }
 
   private build(): void {
-    const theme = h(
-      "select",
-      { "aria-label": "Theme", change: () => (document.documentElement.dataset.theme = theme.value) },
-      h("option", { value: "" }, "System theme"),
-      h("option", { value: "light" }, "Light"),
-      h("option", { value: "dark" }, "Dark"),
-    );
-    const speed = h(
-      "select",
-      { "aria-label": "Speed", change: () => (this.speed = Number(speed.value)) },
-      ...[0.25, 1, 4, 16].map((value) => h("option", { value, selected: value === 1 }, `${value}×`)),
-    );
     fill(
       this.root,
       h(
-        "header",
-        null,
+        this.back ? "div" : "header",
+        { class: "top" },
         h("div", { class: "names" }, this.heading, this.about),
         h(
           "div",
           { class: "tools" },
           h("button", { type: "button", click: () => this.save() }, "Save the record"),
-          theme,
+          this.back ?? themeChoice(),
         ),
       ),
+      this.player.element,
       h(
-        "section",
-        { class: "scrubber", "aria-label": "Playback" },
-        this.play,
-        h(
-          "button",
-          { type: "button", "aria-label": "One step back", click: () => this.seek(this.step - 1) },
-          "◀",
-        ),
-        h(
-          "button",
-          { type: "button", "aria-label": "One step forward", click: () => this.seek(this.step + 1) },
-          "▶",
-        ),
-        this.range,
-        this.place,
-        speed,
-      ),
-      h(
-        "main",
-        null,
+        this.back ? "div" : "main",
+        { class: "main" },
         this.runs.length > 1 ? this.sideBySide() : null,
         h(
           "div",
@@ -165,7 +143,9 @@ export class App {
             this.timeline.element,
             this.stream.element,
             this.fields.element,
+            this.steps.element,
             this.tokens.element,
+            this.others,
             h("div", { class: "pair" }, this.settings.element, this.model.element),
           ),
           h("div", { class: "second" }, this.alternatives.element, this.costs.element, this.sizes.element),
@@ -214,12 +194,10 @@ export class App {
 
   private showRun(place = this.shown): void {
     const changed = place !== this.shown;
-    const atEnd = this.step >= this.now.steps.length - 1;
+    const { atEnd } = this.player;
     this.shown = place;
-    const { data, whole } = this.now;
-    const last = this.now.steps.length - 1;
-    this.step = atEnd ? last : Math.min(this.step, last);
-    this.range.max = String(last);
+    const { data, whole, lastStep } = this.now;
+    this.player.setRange(0, lastStep, atEnd ? lastStep : this.player.step);
     if (changed) {
       this.stage = this.chosen = null;
       this.collapsed.clear();
@@ -244,19 +222,16 @@ export class App {
 
   /** The run at the present step, and which of its stages is shown. */
   private present(): [Run, number, Stage] {
-    const run = this.now.at(this.step);
-    const place = Math.min(this.stage ?? this.latest(run), run.stages.length - 1);
+    const run = this.now.at(this.player.step);
+    const place = Math.min(this.stage ?? run.latest, run.stages.length - 1);
     return [run, place, run.stages[place]!];
   }
 
   private update(): void {
     const [run, place, stage] = this.present();
-    const over = this.step >= this.now.steps.length - 1;
+    const over = this.player.atEnd;
     const { data } = this.now;
-    this.range.value = String(this.step);
-    const total = this.now.whole.tokens;
-    this.place.textContent = `${count(run.tokens)} of ${plural(total, "token")}`;
-    this.range.setAttribute("aria-valuetext", this.place.textContent);
+    this.player.show(`${count(run.tokens)} of ${plural(this.now.whole.tokens, "token")}`);
 
     if (this.prompted !== (stage.prompt ?? run)) {
       this.prompted = stage.prompt ?? run;
@@ -273,9 +248,10 @@ export class App {
     }
     this.stream.note.textContent = this.timeline.element.hidden ? "" : stageTitle(stage);
     showStream(this.box, stage, { collapsed: this.collapsed, differs: this.differs(this.shown, place) });
-    fill(this.ending, ending(this.now, stage, over && place === this.latest(run)));
+    fill(this.ending, ending(this.now, stage, over && place === run.latest));
     showFields(this.fields.body, stage, data, stage.finished !== null);
     this.fields.element.hidden = !this.fields.body.querySelector("table");
+    this.steps.element.hidden = !this.chart.show(stage);
     this.tokens.element.hidden = !stage.tokens.length;
     this.tokens.note.textContent = stage.forced
       ? `${count(stage.forced)} of ${count(stage.tokens.length)} forced`
@@ -300,25 +276,18 @@ export class App {
     });
     this.keepInSight();
     this.table.show(stage, index);
+    this.chart.markToken(index);
     this.alternatives.note.textContent = token ? `of token ${token.step.index}` : "";
     showAlternatives(this.alternatives.body, token, this.now.data.stages[place]);
-    this.reachScrolled();
-  }
-
-  /** What scrolls is reached with the keyboard; what does not is no stop on the way. */
-  private reachScrolled(): void {
-    for (const each of this.root.querySelectorAll<HTMLElement>(".wide")) {
-      if (each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight) each.tabIndex = 0;
-      else each.removeAttribute("tabindex");
-    }
+    reachScrolled(this.root);
   }
 
   private updateColumns(): void {
     this.columns.forEach((column, place) => {
       const recorded = this.runs[place]!;
-      const run = recorded.at(Math.min(this.step, recorded.steps.length - 1));
+      const run = recorded.at(this.player.step);
       const stages = this.differences.stage;
-      const stage = Math.min(stages ?? this.latest(run), run.stages.length - 1);
+      const stage = Math.min(stages ?? run.latest, run.stages.length - 1);
       column.stage = stage;
       showStream(column.stream, run.stages[stage]!, { differs: this.differs(place, stage) });
       const forced = run.stages.reduce((sum, one) => sum + one.forced, 0);
@@ -331,25 +300,43 @@ export class App {
     });
   }
 
+  /** On paper are all stages, with all tokens. */
+  private print(all: boolean): void {
+    this.table.print(all);
+    this.others.hidden = !all;
+    const [run, shown] = this.present();
+    const stages = all ? run.stages.filter((stage, place) => place !== shown && stage.tokens.length) : [];
+    fill(
+      this.others,
+      stages.map((stage) => {
+        const part = card(stageTitle(stage), 2);
+        const [stream, fields] = [h("div", { class: "stream" }), h("div")];
+        showStream(stream, stage, {});
+        showFields(fields, stage, this.now.data, stage.finished !== null);
+        const table = new TokenTable(() => undefined);
+        part.body.append(
+          stream,
+          h("div", { class: "ending" }, ending(this.now, stage, false)),
+          fields,
+          table.element,
+        );
+        table.show(stage, null);
+        table.print(true);
+        return part.element;
+      }),
+    );
+  }
+
   private differs(run: number, stage: number): number | null {
     return this.runs.length > 1 && this.differences.stage === stage
       ? (this.differences.characters[run] ?? null)
       : null;
   }
 
-  private latest(run: Run): number {
-    for (let place = run.stages.length - 1; place > 0; place--)
-      if (run.stages[place]!.tokens.length) return place;
-    return 0;
-  }
-
   private chosenToken(stage: Stage): Token | null {
     const found = stage.tokens.find((token) => token.step.index === this.chosen);
     return (
-      found ??
-      (this.step < this.now.steps.length - 1 || stage.aborted
-        ? (stage.tokens[stage.tokens.length - 1] ?? null)
-        : null)
+      found ?? (!this.player.atEnd || stage.aborted ? (stage.tokens[stage.tokens.length - 1] ?? null) : null)
     );
   }
 
@@ -384,46 +371,6 @@ export class App {
     this.choose(stage.tokens[Math.min(Math.max(at + by, 0), stage.tokens.length - 1)]!.step.index);
   }
 
-  // playing
-
-  private seek(step: number): void {
-    this.stop();
-    this.moveTo(step);
-  }
-
-  private moveTo(step: number): void {
-    this.step = Math.min(Math.max(step, 0), this.now.steps.length - 1);
-    this.stage = this.chosen = null;
-    this.update();
-  }
-
-  private toggle(): void {
-    if (this.timer) {
-      this.stop();
-      return;
-    }
-    if (this.step >= this.now.steps.length - 1) this.moveTo(0);
-    this.play.textContent = "❚❚ Pause";
-    let before = performance.now();
-    let due = 0;
-    const frame = (time: number) => {
-      due += ((time - before) / 1000) * PACE * this.speed;
-      before = time;
-      const by = Math.floor(due);
-      due -= by;
-      if (by) this.moveTo(this.step + by);
-      if (this.step >= this.now.steps.length - 1) this.stop();
-      else this.timer = requestAnimationFrame(frame);
-    };
-    this.timer = requestAnimationFrame(frame);
-  }
-
-  private stop(): void {
-    cancelAnimationFrame(this.timer);
-    this.timer = 0;
-    this.play.textContent = "▶ Play";
-  }
-
   private save(): void {
     const words = this.now.data.name.toLowerCase().match(/[a-z0-9]+/g) ?? [];
     const name = words.slice(0, 5).join("-").slice(0, 40) || "run";
@@ -434,60 +381,4 @@ export class App {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
-}
-
-function legend(): HTMLElement {
-  return h(
-    "span",
-    { class: "legend" },
-    h("span", { class: "t holds" }, "✓ valid"),
-    h("span", { class: "t open" }, "◌ open"),
-    h("span", { class: "t impossible" }, "✕ impossible"),
-    h("span", { class: "t forced" }, "forced by grammar"),
-  );
-}
-
-function verdict(run: Recorded): HTMLElement {
-  const { data } = run;
-  const signs = { holds: "✓", open: "◌", impossible: "✕" };
-  return h(
-    "span",
-    { class: `pill ${data.status}` },
-    h("span", { "aria-hidden": "true" }, signs[data.status], " "),
-    visible(data.words),
-  );
-}
-
-function ending(run: Recorded, stage: Stage, over: boolean): Child {
-  const { aborted } = stage;
-  if (aborted) {
-    return h(
-      "div",
-      { class: "banner impossible" },
-      h(
-        "b",
-        null,
-        `Stopped at character ${count(aborted.char)}, token ${count(aborted.token)}: ${aborted.code}`,
-      ),
-      h("p", null, explained(aborted)),
-    );
-  }
-  const first = stage.violations[0];
-  return [
-    first
-      ? h(
-          "div",
-          { class: "banner impossible" },
-          h("b", null, `${first.code} at character ${count(first.char)}`),
-          h("p", null, explained(first)),
-        )
-      : null,
-    over ? h("p", { class: "end" }, verdict(run), run.data.hint ? ` ${visible(run.data.hint)}` : "") : null,
-  ];
-}
-
-/** The message of a violation or an abort as sentences, with what was still possible. */
-function explained(event: Event): string {
-  const viable = event.viable ? ` Still possible: ${visible(event.viable).replace(/\.$/, "")}.` : "";
-  return `${visible(event.message).replace(/\.$/, "")}.${viable}`;
 }

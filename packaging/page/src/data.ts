@@ -37,6 +37,8 @@ export class Recorded {
   readonly steps: number[] = [];
   /** The step of each token, by its stage and place. */
   private readonly places: number[][] = [];
+  /** The number of events before the first step. */
+  private readonly before: number;
   private state = this.whole;
   private applied: number;
 
@@ -52,21 +54,23 @@ export class Recorded {
       .map((line) => JSON.parse(line) as Event);
     this.applied = this.events.length;
     const begins = new Set(["token", "tool_started", "tool_result", "approval_needed", "final_answer"]);
-    let first = true;
+    this.before = this.events.findIndex((event) => begins.has(event.type));
+    if (this.before < 0) this.before = this.events.length;
     this.events.forEach((event, place) => {
-      if (begins.has(event.type)) {
-        if (!first) this.steps.push(place);
-        first = false;
-      }
+      if (begins.has(event.type) && place > this.before) this.steps.push(place);
       reduce(this.whole, event);
       if (event.type === "token") (this.places[this.whole.stages.length - 1] ??= []).push(this.steps.length);
     });
     this.steps.push(this.events.length);
   }
 
-  /** The state after that step, counted from 0; the last one is the whole run. */
+  get lastStep(): number {
+    return this.steps.length - 1;
+  }
+
+  /** The state after that step, counted from 0; the last one is the whole run, and that before 0 has no token. */
   at(step: number): Run {
-    const until = this.steps[Math.min(step, this.steps.length - 1)]!;
+    const until = step < 0 ? this.before : this.steps[Math.min(step, this.lastStep)]!;
     if (until === this.events.length) return this.whole;
     if (until !== this.applied || this.state === this.whole) {
       this.state = reduceAll(this.events, until);
@@ -75,9 +79,9 @@ export class Recorded {
     return this.state;
   }
 
-  /** The step that shows this token of a stage. */
-  stepOf(stage: number, token: number): number {
-    return this.places[stage]?.[token] ?? this.steps.length - 1;
+  /** The steps that show the tokens of a stage, or of all of them. */
+  stepsOf(stage: number | null): number[] {
+    return stage === null ? this.places.flat() : (this.places[stage] ?? []);
   }
 }
 
@@ -88,8 +92,19 @@ function unescaped(text: string): string {
   return text.replace(ESCAPED, (found, kind: string) => (kind === "\\" ? found : "<"));
 }
 
-export function recordedRuns(): Recorded[] {
-  const text = (id: string) => document.getElementById(id)?.textContent ?? "";
-  const runs = JSON.parse(text("runs")) as RunData[];
-  return runs.map((data, place) => new Recorded(data, unescaped(text(`record-${place}`)).trimStart()));
+/** The JSON of the block with that id; null where the page has none. */
+export function block<Data>(id: string): Data | null {
+  const text = document.getElementById(id)?.textContent;
+  return text ? (JSON.parse(text) as Data) : null;
+}
+
+/** The runs of the page, each read when it is first asked for. */
+export function recordedRuns(): { length: number; run: (place: number) => Recorded } {
+  const data = block<RunData[]>("runs") ?? [];
+  const read: Recorded[] = [];
+  const source = (place: number) => document.getElementById(`record-${place}`)?.textContent ?? "";
+  return {
+    length: data.length,
+    run: (place) => (read[place] ??= new Recorded(data[place]!, unescaped(source(place)).trimStart())),
+  };
 }

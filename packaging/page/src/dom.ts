@@ -24,6 +24,18 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** An element of SVG; only its attributes are set. */
+export function svg(
+  tag: string,
+  attributes: Record<string, string | number>,
+  ...children: Node[]
+): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
 export function append(parent: Node, children: Child[]): void {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
@@ -37,4 +49,19 @@ export function fill(parent: Element, ...children: Child[]): void {
   const fragment = document.createDocumentFragment();
   append(fragment, children);
   parent.replaceChildren(fragment);
+}
+
+let made = 0;
+
+/** An id that no other element of the page has. */
+export function unique(name: string): string {
+  return `${name}-${++made}`;
+}
+
+/** Boxes that scroll are reached with the keyboard; those that do not are no stop on the way. */
+export function reachScrolled(root: ParentNode): void {
+  for (const each of root.querySelectorAll<HTMLElement>(".wide, .prose pre, .prose table")) {
+    if (each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight) each.tabIndex = 0;
+    else each.removeAttribute("tabindex");
+  }
 }

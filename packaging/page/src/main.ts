@@ -1,28 +1,45 @@
 // In a browser the page; elsewhere its reduction and figures, which the tests compare with the engine's.
 
 import { App } from "./app";
-import { recordedRuns } from "./data";
+import { block, recordedRuns } from "./data";
+import { Lesson, type LessonData } from "./lesson";
+import { showIndex } from "./lessons";
+import type { Entry } from "./progress";
+import { grade } from "./question";
 import { dump, type Event, reduceAll } from "./reduce";
 import { bytes, milliseconds, percent, tokenText, visible } from "./words";
 
-if (typeof document === "undefined") {
-  Object.assign(globalThis, {
-    glyphscope: {
-      dump: (events: Event[], until?: number) => dump(reduceAll(events, until)),
-      words: { bytes, milliseconds, percent, tokenText, visible },
-    },
-  });
-} else {
+function showRuns(): void {
   const summary = document.getElementById("summary")!;
   const root = document.createElement("div");
   root.id = "app";
   document.body.append(root);
   try {
-    new App(root, recordedRuns());
+    const runs = recordedRuns();
+    new App(
+      root,
+      Array.from({ length: runs.length }, (_, place) => runs.run(place)),
+    );
     summary.remove();
   } catch (error) {
     // the summary stays readable
     root.remove();
     console.error(error);
   }
+}
+
+if (typeof document === "undefined") {
+  Object.assign(globalThis, {
+    glyphscope: {
+      dump: (events: Event[], until?: number) => dump(reduceAll(events, until)),
+      grade,
+      words: { bytes, milliseconds, percent, tokenText, visible },
+    },
+  });
+} else {
+  const lesson = block<LessonData>("lesson");
+  const lessons = block<Entry[]>("lessons");
+  if (lesson) new Lesson(lesson, recordedRuns().run);
+  else if (lessons) showIndex(lessons);
+  else showRuns();
 }

@@ -2,7 +2,7 @@
 
 import { type Child, fill, h } from "./dom";
 import type { RunData, StageData } from "./data";
-import type { Event, Run, Stage, Token } from "./reduce";
+import type { Alternative, Event, Run, Stage, Step, Token } from "./reduce";
 import { secondsOf } from "./stream";
 import { partAt, rawOf, table } from "./tables";
 import {
@@ -33,11 +33,55 @@ export function showAlternatives(
     return;
   }
   const { step } = token;
+  const facts: [string, string][] = [
+    [
+      "Token",
+      step.piece
+        ? "a chunk of the stream, possibly several tokens"
+        : step.id >= 0
+          ? `id ${step.id}`
+          : UNKNOWN,
+    ],
+    [
+      "Raw, final",
+      `${percent(rawOf(step))}, ${percent(step.probability === undefined ? 1 : step.probability)}`,
+    ],
+    ["Rank, entropy", `${count(step.rank)}, ${entropy(step)} bits`],
+    ["Allowed, feasible", `${count(step.allowed || null)}, ${percent(step.feasible)}`],
+    [
+      "Mask, sample, decode",
+      [step.mask_ms, step.sample_ms, step.decode_ms].map((ms) => milliseconds(ms ?? 0)).join(", "),
+    ],
+  ];
+  fill(
+    parent,
+    h(
+      "p",
+      null,
+      h("span", { class: "box mono" }, stepText(step)),
+      step.forced ? h("span", { class: "pill forced" }, "forced by grammar") : null,
+      step.narrowed ? h("span", { class: "pill open" }, `narrowed by the budget of ${step.narrowed}`) : null,
+    ),
+    alternatives(step, data),
+    list(facts),
+  );
+}
+
+/** The most likely tokens, at most so many, the chosen one among them. */
+export function alternatives(step: Step, data: StageData | undefined, limit = Infinity): HTMLElement {
+  const all = step.alternatives ?? [];
+  if (!all.length) return h("p", { class: "muted" }, "Probabilities were not recorded.");
+  const isChosen = (one: Alternative) => (step.id >= 0 ? one.id === step.id : one.data === step.data);
   const given = data?.reasons?.[String(step.index)];
-  const most = Math.max(...(step.alternatives ?? []).map((one) => one.raw), 0.0001);
-  const rows = (step.alternatives ?? []).map((one, place) => {
+  const most = Math.max(...all.map((one) => one.raw), 0.0001);
+  const places = all.map((_, place) => place);
+  const shown = places.slice(0, limit);
+  const late = places.slice(limit).find((place) => isChosen(all[place]!));
+  if (late !== undefined) shown[shown.length - 1] = late;
+  const rows = shown.map((place) => {
+    const one = all[place]!;
     const masked = one.allowed === false;
-    const chosen = step.id >= 0 ? one.id === step.id : one.data === step.data;
+    const chosen = isChosen(one);
     const own = given?.alternatives?.[place] ?? null;
     const reason = own === "" ? (given?.place ?? "") : (own ?? "");
     const final = one.removed
@@ -79,40 +123,17 @@ export function showAlternatives(
         : null,
     ];
   });
-  const facts: [string, string][] = [
-    [
-      "Token",
-      step.piece
-        ? "a chunk of the stream, possibly several tokens"
-        : step.id >= 0
-          ? `id ${step.id}`
-          : UNKNOWN,
-    ],
-    [
-      "Raw, final",
-      `${percent(rawOf(step))}, ${percent(step.probability === undefined ? 1 : step.probability)}`,
-    ],
-    ["Rank, entropy", `${count(step.rank)}, ${entropy(step)} bits`],
-    ["Allowed, feasible", `${count(step.allowed || null)}, ${percent(step.feasible)}`],
-    [
-      "Mask, sample, decode",
-      [step.mask_ms, step.sample_ms, step.decode_ms].map((ms) => milliseconds(ms ?? 0)).join(", "),
-    ],
-  ];
-  fill(
-    parent,
-    h(
-      "p",
-      null,
-      h("span", { class: "box mono" }, stepText(step)),
-      step.forced ? h("span", { class: "pill forced" }, "forced by grammar") : null,
-      step.narrowed ? h("span", { class: "pill open" }, `narrowed by the budget of ${step.narrowed}`) : null,
-    ),
-    rows.length
-      ? table("Alternatives", ["token", "", "raw", "final"], rows, [2, 3])
-      : h("p", { class: "muted" }, "Probabilities were not recorded."),
-    list(facts),
-  );
+  return table("Alternatives", ["token", "", "raw", "final"], rows, [2, 3]);
+}
+
+/** How the token was chosen, in a sentence. */
+export function choiceWords(step: Step, constrained: boolean): string {
+  const raw = `Raw probability: ${percent(rawOf(step))}.`;
+  const final = `Final probability: ${percent(step.probability === undefined ? 1 : step.probability)}.`;
+  if (step.origin && step.origin !== "model") return `Written before the model began. ${raw}`;
+  if (step.forced) return `Forced: the only allowed token. ${raw}`;
+  if (!constrained) return `No constraint: all ${count(step.allowed)} tokens allowed. ${final}`;
+  return `The mask allowed ${plural(step.allowed ?? 0, "token")} with ${percent(step.feasible)} of the probability mass. ${final}`;
 }
 
 export function list(facts: [string, Child][]): HTMLElement {

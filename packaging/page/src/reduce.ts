@@ -145,6 +145,13 @@ export class Run {
     return this.stages[this.stages.length - 1]!;
   }
 
+  /** The place of the last stage with a text, or of the first. */
+  get latest(): number {
+    for (let place = this.stages.length - 1; place > 0; place--)
+      if (this.stages[place]!.tokens.length) return place;
+    return 0;
+  }
+
   get tokens(): number {
     return this.stages.reduce((sum, stage) => sum + stage.tokens.length, 0);
   }

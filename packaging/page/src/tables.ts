@@ -1,6 +1,6 @@
 // The tables of a run: fields, timeline, and tokens, of which only the rows in sight are made.
 
-import { type Child, fill, h } from "./dom";
+import { type Child, fill, h, unique } from "./dom";
 import type { RunData } from "./data";
 import type { Event, Run, Segment, Stage, Step, Token } from "./reduce";
 import { pill, SIGNS } from "./stream";
@@ -406,6 +406,8 @@ export class TokenTable {
   private chosen: number | null = null;
   private height = 26;
   private from = -1;
+  /** Begins the ids of the rows. */
+  private readonly id = unique("token");
 
   constructor(private readonly choose: (token: number) => void) {
     this.grid = h(
@@ -436,8 +438,6 @@ export class TokenTable {
       const row = (event.target as Element).closest<HTMLElement>("tr[data-token]");
       if (row) this.choose(Number(row.dataset.token));
     });
-    addEventListener("beforeprint", () => this.draw(true));
-    addEventListener("afterprint", () => this.draw());
   }
 
   show(stage: Stage, chosen: number | null): void {
@@ -449,6 +449,12 @@ export class TokenTable {
     const place = this.placeOf(chosen);
     if (place >= 0) this.reveal(place);
     this.draw();
+  }
+
+  /** All rows, for the printer, or those in sight again. */
+  print(all: boolean): void {
+    this.from = -1;
+    this.draw(all);
   }
 
   private placeOf(index: number | null): number {
@@ -493,8 +499,8 @@ export class TokenTable {
     if (first?.offsetHeight && Math.abs(first.getBoundingClientRect().height - this.height) > 0.2) {
       this.height = first.getBoundingClientRect().height;
     }
-    if (this.placeOf(this.chosen) >= 0 && this.body.querySelector(`#token-${this.chosen}`))
-      this.grid.setAttribute("aria-activedescendant", `token-${this.chosen}`);
+    if (this.placeOf(this.chosen) >= 0 && this.body.querySelector(`#${this.id}-${this.chosen}`))
+      this.grid.setAttribute("aria-activedescendant", `${this.id}-${this.chosen}`);
     else this.grid.removeAttribute("aria-activedescendant");
   }
 
@@ -504,7 +510,7 @@ export class TokenTable {
       "tr",
       {
         "data-token": step.index,
-        id: `token-${step.index}`,
+        id: `${this.id}-${step.index}`,
         "aria-rowindex": place + 2,
         "aria-selected": String(step.index === this.chosen),
         class: step.forced ? "forced" : null,

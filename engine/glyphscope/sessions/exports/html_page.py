@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from glyphscope import resources
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import Status
+from glyphscope.events import AnyEvent, BranchPoint, Status
 from glyphscope.explain.masked import masked_reasons
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import call_sizes, sum_of
@@ -40,7 +40,7 @@ from glyphscope.visible import one_line, visible
 MOST_RUNS = 4
 """The maximum number of runs side by side on one page."""
 _FOLDER = "page"
-"""The folder of the template, and of the style and script built by packaging/page/."""
+"""The folder of the templates, and of the style and script built by packaging/page/."""
 _LONGEST_NAME = 120
 _SIGNS: dict[Status, str] = {"holds": "✓", "open": "◌", "impossible": "✕"}
 
@@ -54,22 +54,58 @@ def html_page(runs: Sequence[RecordedRun]) -> str:
             hint="Give fewer runs, or make several pages.",
         )
     states = [run_state(run.events) for run in runs]
-    data = [_data(run, state) for run, state in zip(runs, states)]
+    data = [run_data(run, state) for run, state in zip(runs, states)]
+    for run, each in zip(runs, data):
+        if (point := run.request.branch_of) is not None:
+            each["settings"].append(("Branch of", _branch_words(point, runs)))
     settings = [dict(each["settings"]) for each in data]
     names = dict.fromkeys(name for each in settings for name in each)
     differing = [name for name in names if len({each.get(name) for each in settings}) > 1]
     for each in data:
         each["differing"] = differing
-    style, script = (resources.read_text(f"{_FOLDER}/page.{kind}") for kind in ("css", "js"))
-    return _template().render(
+    return filled_page(
+        "page.jinja",
         title=shorten(data[0]["name"], _LONGEST_NAME) + (f" and {len(runs) - 1} more" if runs[1:] else ""),
-        style=Markup(style),
-        script=Markup(script),
-        style_digest=_digest(style),
-        script_digest=_digest(script),
-        runs=[_summary(run, state, each) for run, state, each in zip(runs, states, data)],
-        data=_inert(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
-        records=[_inert(encode_record(run.events).decode()) for run in runs],
+        data={"runs": data},
+        records=[run.events for run in runs],
+        runs=[run_summary(run, state, each) for run, state, each in zip(runs, states, data)],
+    )
+
+
+def _branch_words(point: BranchPoint, runs: Sequence[RecordedRun]) -> str:
+    """The run by its place on the page, or by its id, and the first token that differs."""
+    places = {run.started.run: f"run {place}" for place, run in enumerate(runs, 1)}
+    return f"{places.get(point.run) or shorten(one_line(point.run), 40)}, from token {point.token:,}"
+
+
+def filled_page(
+    template: str,
+    *,
+    title: str,
+    data: dict[str, Any],
+    records: Sequence[Sequence[AnyEvent]] = (),
+    **content: object,
+) -> str:
+    """A page of the folder with the style and the script, and without any other: `data` are its blocks of JSON by id,
+    `records` the events of the runs on it, and `content` what the template shows.
+    """
+    style, script = (resources.read_text(f"{_FOLDER}/page.{kind}") for kind in ("css", "js"))
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            title=title,
+            style=Markup(style),
+            script=Markup(script),
+            style_digest=_digest(style),
+            script_digest=_digest(script),
+            data={
+                name: _inert(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+                for name, value in data.items()
+            },
+            records=[_inert(encode_record(events).decode()) for events in records],
+            **content,
+        )
     )
 
 
@@ -83,17 +119,21 @@ def _digest(text: str) -> str:
 
 
 @lru_cache(1)
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+def _templates() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: resources.read_text(f"{_FOLDER}/{name}")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return environment.from_string(resources.read_text(f"{_FOLDER}/page.jinja"))
 
 
 # the data of a run
 
 
-def _data(run: RecordedRun, state: RunState) -> dict[str, Any]:
+def run_data(run: RecordedRun, state: RunState) -> dict[str, Any]:
+    """The parts of a run that the page's script could not compute; `state` is that of all its events."""
     request, end = run.request, _end(state)
     name_key, args_key = (None, None) if request.native == "template" else shape_keys(request.shape)
     try:
@@ -111,6 +151,7 @@ def _data(run: RecordedRun, state: RunState) -> dict[str, Any]:
         "name_path": f"/{name_key}" if name_key else "",
         "args_path": f"/{args_key}" if args_key else "",
         "settings": list(_settings(run)),
+        "differing": [],
         "stages": [_stage(run, registry, stage) for stage in state.stages],
     }
 
@@ -202,7 +243,8 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
 # the summary for readers without scripts
 
 
-def _summary(run: RecordedRun, state: RunState, data: dict[str, Any]) -> dict[str, Any]:
+def run_summary(run: RecordedRun, state: RunState, data: dict[str, Any]) -> dict[str, Any]:
+    """The run as the templates show it; `data` is that of `run_data`."""
     stages = [
         {
             "title": one_line(stage.title or stage.kind),

@@ -9,10 +9,10 @@ from glyphscope.runs import RunState
 from glyphscope.runs.relaxation import parts_of
 from glyphscope.sessions import Kin
 from glyphscope.text.shorten import capitalised, shorten
+from glyphscope.text.tokens import token_text
 from glyphscope.visible import visible
 from glyphscope_gui.history.model import outcome_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import token_text
 
 NOTHING = tr("deleted: the model continues")
 _BEFORE = 14
