@@ -67,7 +67,7 @@ class _Line(FormLine):
         self._show_kind()
 
     def line(self) -> AssertionLine:
-        """Raises GlyphscopeError where the value cannot be read."""
+        """Raises GlyphscopeError if the value cannot be read."""
         kind: AssertionKind = self.kind.currentData()
         target = self.target.toPlainText().strip()
         if kind != "path":
@@ -81,7 +81,7 @@ class _Line(FormLine):
         self.target.moveCursor(QTextCursor.MoveOperation.End)
 
     def _begin_target(self, place: int) -> None:
-        """Replace a target that was not edited: a JSONPath begins with the root, the others are empty."""
+        """Replace a target that was not edited: a JSONPath begins with the root, others are empty."""
         if self.target.toPlainText() in ("", ROOT):
             self.target.setPlainText(ROOT if KINDS[place][0] == "path" else "")
 
@@ -126,7 +126,7 @@ class AssertionsForm(LinesForm[_Line]):
             self._put(_Line(line, self))
 
     def lines(self) -> tuple[AssertionLine, ...]:
-        """Raises GlyphscopeError where a value cannot be read."""
+        """Raises GlyphscopeError if a value cannot be read."""
         return tuple(line.line() for line in self._lines)
 
     def _add(self) -> None:

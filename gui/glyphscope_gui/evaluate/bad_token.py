@@ -1,4 +1,4 @@
-"""Where a wrong run went wrong: the stage and the token that a reader should see first."""
+"""Finds where a run went wrong: the stage and the token that a reader should see first."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ OF_TOOL = frozenset({"WRONG_TOOL", "FORBIDDEN_TOOL", "UNWANTED_CALL", "EXTRA_CAL
 
 
 def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> TokenPlace | None:
-    """Return the first bad token of that turn's run; None where no token is the cause, as for a missing call.
+    """Return the first bad token of that turn's run; None if no token is the cause, as for a missing call.
 
-    It is the token of the deciding character where the validator decided; of a valid but wrong call, the one
-    at which the wrong argument, or the tool's name, begins.
+    It is the token of the deciding character if the validator decided. In a valid but wrong call, it is the token at
+    which the wrong argument, or the tool's name, begins.
     """
     state = run_state(events)
     failure = next((each for each in sample.failures if each.turn == turn), None)
@@ -26,7 +26,7 @@ def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> Toke
         return None
     of_validator = failure.reason in ("PARSE", "SCHEMA") or bool(failure.code)
     called = "" if of_validator else _tool_of(failure)
-    for place in range(len(state.stages) - 1, -1, -1):  # what counts is the last attempt, and the last call
+    for place in range(len(state.stages) - 1, -1, -1):  # the last attempt and the last call count
         stage = state.stages[place]
         if not stage.tokens or (called and stage.tool is not None and stage.tool.name != called):
             continue
@@ -38,7 +38,7 @@ def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> Toke
 
 
 def bad_turn(sample: Sample) -> int:
-    """Return the turn (from 1) whose run is opened: that of the first failure, as far as it is recorded."""
+    """Return the turn (from 1) whose run is opened: the turn of the first failure, as far as it is recorded."""
     turn = sample.failures[0].turn if sample.failures else 1
     return max(1, min(turn, len(sample.runs)))
 
@@ -75,12 +75,12 @@ def _of_judge(state: RunState, stage: StageState, failure: Failure) -> int | Non
         field = stage.fields.get(prefix + path) or stage.fields.get(path)
         if field is not None and field.start is not None:
             return field.start
-        path = path.rpartition("/")[0]  # the place of an element may be unknown: then the argument's
+        path = path.rpartition("/")[0]  # if the place of an element is unknown, use the argument's
     return None
 
 
 def _token_at(stage: StageState, char: int) -> int | None:
-    """The token that wrote that character; the last one where the text ended before it."""
+    """The token that contains that character; the last token if the text ended before it."""
     found = None
     for place, token in enumerate(stage.tokens):
         if token.start > char:

@@ -1,4 +1,4 @@
-"""The changes between two results: a line for each arm, then every sample with another outcome."""
+"""The changes between two results: a line for each arm, then every sample whose outcome changed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ChangesModel(TableModel[Change]):
 
 
 class ChangesTable(PlainTable):
-    """`openRequested` carries the sample after the change, whose run is to be opened."""
+    """`openRequested` carries the sample after the change, whose run is requested."""
 
     openRequested = Signal(object)
 

@@ -1,4 +1,4 @@
-"""Charts of a result: success with intervals, size in tokens, time, and what early aborts saved."""
+"""Charts of a result: success with intervals, size in tokens, time, and the savings of early aborts."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from glyphscope_gui.shared.layouts import ScrollArea, vbox
 from glyphscope_gui.theme import theme, ui_font
 
 MOST_ARMS = 12
-"""More arms cannot be distinguished in a chart this wide; the table has all of them."""
+"""Most arms that can be distinguished in a chart this wide; the table has all."""
 LEAST_HEIGHT, EACH = 34, 24
-"""Pixels of a chart of shares without an arm, and of each arm, at the usual size of letters."""
+"""Pixels of a chart of shares without arms, and of each arm, at the usual text size."""
 _NAMES, _FIGURES = 0.4, 0.5
-"""Of the width of a chart of shares: the most for names at the left, and of the rest for figures at the right."""
+"""Largest shares of a chart's width: for names on the left, and, of the rest, for figures on the right."""
 
 
 class ShareChart(Chart):
-    """An arm a line: a dot at its share, its 95% interval as a bar, the figure at the right."""
+    """A line for each arm: a dot at its share, its 95% interval as a bar, the figure on the right."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("evalShareChart", tr("Success of each arm with its 95% interval"), 150, parent)
@@ -82,7 +82,7 @@ class ShareChart(Chart):
         self.setYRange(0.4, count + 0.6, padding=0)
 
     def _figures(self) -> tuple[list[str], float]:
-        """The words at the right of each row, shorter where there is little room, and the axis' end behind them."""
+        """The words on the right of each row, shorter if there is little room, and the end of the axis behind them."""
         metrics, room = QFontMetrics(ui_font(-1.5)), max(self.getViewBox().width(), 1)
         for form in ("{share}  n {n:,}", "{share}"):
             words = [form.format(share=percent(share.share, 0), n=share.n) for _name, share in self._rows]
@@ -107,9 +107,9 @@ class ShareChart(Chart):
 
 
 class EvalCharts(ScrollArea):
-    """The charts one below the other; each is written to a file from its menu.
+    """Stacked charts; the menu of each writes it to a file.
 
-    They are made when they are first looked at: together they cost more than all the rest of the page.
+    They are made when they are first shown, as they cost more than the rest of the page together.
     """
 
     success: ShareChart
@@ -213,5 +213,5 @@ def _share_words(share: Share) -> str:
 
 
 def _lines(name: str) -> str:
-    """Parts of an arm's name below each other."""
+    """The parts of an arm's name, one per line."""
     return "\n".join(shorten(part, 14) for part in name.split(" · "))

@@ -16,7 +16,7 @@ _KINDS = {list: tr("a JSON array"), dict: tr("a JSON object"), int: tr("a whole 
 
 
 def field_text(kind: CheckKind, value: Any, *, is_text: bool) -> str:
-    """Return the text of a check's field; `is_text`: the argument's schema asks for a string."""
+    """Return the text of a check's field; `is_text`: the argument's schema requires a string."""
     return _text(kind, value, lambda one: one if is_text and isinstance(one, str) else _as_json(one))
 
 
@@ -26,7 +26,7 @@ def field_value(kind: CheckKind, text: str, *, is_text: bool) -> Any:
 
 
 def loose_text(test: PathTest, value: Any) -> str:
-    """Return the text of a JSONPath's field: plain text where that is unambiguous, else JSON."""
+    """Return the text of a JSONPath's field: plain text if that is unambiguous, otherwise JSON."""
     return _text(
         test, value, lambda one: one if isinstance(one, str) and json_or_text(one) == one else _as_json(one)
     )

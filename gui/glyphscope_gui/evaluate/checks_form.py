@@ -49,7 +49,7 @@ class _Line(FormLine):
         return self._arguments.get(self.name.currentText(), False)
 
     def check(self) -> ArgumentCheck:
-        """Raises GlyphscopeError where the value cannot be read."""
+        """Raises GlyphscopeError if the value cannot be read."""
         kind: CheckKind = self.kind.currentData()
         return ArgumentCheck(
             self.name.currentText(), kind, field_value(kind, self.value.text(), is_text=self._is_text)
@@ -76,7 +76,7 @@ class ChecksForm(LinesForm[_Line]):
         self.add.clicked.connect(self._add_next)
 
     def show_checks(self, checks: tuple[ArgumentCheck, ...], arguments: Mapping[str, Any]) -> None:
-        """Show these checks; `arguments` are the tool's, with whether each is a string."""
+        """Show these checks; `arguments` maps each of the tool's arguments to whether it is a string."""
         self._clear()
         self._arguments = arguments
         for check in checks:
@@ -84,7 +84,7 @@ class ChecksForm(LinesForm[_Line]):
         self._show_add()
 
     def checks(self) -> tuple[ArgumentCheck, ...]:
-        """Raises GlyphscopeError where a value cannot be read."""
+        """Raises GlyphscopeError if a value cannot be read."""
         return tuple(line.check() for line in self._lines)
 
     def _add_next(self) -> None:

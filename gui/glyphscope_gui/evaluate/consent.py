@@ -1,4 +1,4 @@
-"""The question before Python functions of a suite are run: which, from which file, and the whole source to read."""
+"""The question before Python functions of a suite are run: their names, their file, and the whole source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glyphscope_gui.theme import mono_font
 
 
 class PythonConsent(PlainDialog):
-    """`accepted` where the user allows them. Cancel has the focus."""
+    """`accepted` is emitted if the user allows them. Cancel has the focus."""
 
     def __init__(self, files: Sequence[PythonFile], parent: QWidget | None = None) -> None:
         super().__init__("pythonConsent", tr("Run Python functions?"), parent)

@@ -1,4 +1,4 @@
-"""The running evaluation, if there is one: starts it, stops it, and extends the result that the page shows."""
+"""Starts and stops the running evaluation, and extends the result that the page shows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glyphscope_gui.evaluate.worker import EarlierSamples, EvalJob, EvalThread, 
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf
 
 LOOK_MS = 120
-"""How often reported events are taken over: samples are seen as they come, and the window stays free."""
+"""Interval at which reported events are processed, so that samples appear soon and the window stays responsive."""
 
 
 class EvalPhase(Enum):
@@ -41,8 +41,8 @@ class EvalPhase(Enum):
 
 @dataclass(frozen=True)
 class SampleNow:
-    """A sample that is being made: its name for people, the tokens decoded so far, and the end of their text. They
-    are the judge model's where it has begun.
+    """A sample that is being made: its readable name, the tokens decoded so far, and the end of their text; the judge
+    model's tokens once it has begun.
     """
 
     words: str
@@ -68,8 +68,8 @@ class Evaluations(QObject):
     """Runs one evaluation at a time.
 
     `began` carries the growing EvalResult; `grew` it and whether it has new rows; `progressed` the EvalProgress;
-    `phaseChanged` an EvalPhase; `ended` the folder's path (None where none was made) after its figures were
-    written; `failed` the exception: a GlyphscopeError, or an internal error.
+    `phaseChanged` an EvalPhase; `ended` the folder's path (None if none was made) after its figures were written;
+    `failed` the exception: a GlyphscopeError, or an internal error.
     """
 
     began = Signal(object)
@@ -118,13 +118,13 @@ class Evaluations(QObject):
             self._set_phase(after)
 
     def stop(self) -> None:
-        """The samples so far are kept, and the evaluation can be resumed."""
+        """Stop; the samples so far are kept, and the evaluation can be resumed."""
         if self._thread is not None and self.phase is not EvalPhase.STOPPING:
             self._end_thread(self._thread)
             self._set_phase(EvalPhase.STOPPING)
 
     def close(self) -> None:
-        """Stop, and wait for the thread: samples that are whole are in the folder."""
+        """Stop, and wait for the thread; complete samples are then in the folder."""
         self._timer.stop()
         thread, self._thread = self._thread, None
         if thread is not None:

@@ -1,4 +1,4 @@
-"""Failures by reason as a tree: a reason, below it the code and place, and in which arm; a click shows the runs."""
+"""Failures by reason as a tree: each reason, below it the code and place, and the arms; a click shows the runs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class EvalFailuresModel(TreeModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._nodes: list[_Node] = []
-        """In the order of the tree."""
+        """The nodes in the order of the tree."""
         self._show_counts(0, 0)
 
     def show(self, samples: Iterable[Sample], labels: dict[str, str]) -> None:
-        """Group them again."""
+        """Group the samples again."""
         by_reason: dict[Reason, dict[tuple[str, str], list[Sample]]] = defaultdict(lambda: defaultdict(list))
         count = failed = 0
         for sample in samples:
@@ -96,16 +96,16 @@ class EvalFailuresModel(TreeModel):
 
 
 def _exactly(failure: Failure) -> str:
-    """The distinction between failures of one reason: the validator's code, and the argument."""
+    """The distinction between failures with the same reason: the validator's code, and the argument."""
     return " ".join(part for part in (failure.code, failure.path) if part)
 
 
 FEW = 3
-"""With at most so many reasons, all are expanded at first."""
+"""Number of reasons up to which all are initially expanded."""
 
 
 class EvalFailures(QTreeView):
-    """`chosen` carries the words of the line and the samples behind it."""
+    """`chosen` carries the words of the row and its samples."""
 
     chosen = Signal(str, object)
 
@@ -151,7 +151,7 @@ class EvalFailures(QTreeView):
         self._open = {self._failures.words(root) for root in self._roots() if self.isExpanded(root)}
 
     def _reset(self) -> None:
-        """The same reasons stay open while a result grows; a few are open from the beginning."""
+        """Restore the expanded reasons while a result grows; if there are few, expand all."""
         roots = self._roots()
         for root in roots:
             if len(roots) <= FEW or self._failures.words(root) in self._open:

@@ -1,4 +1,4 @@
-"""A form of lines that the user adds and removes."""
+"""A form whose lines the user adds and removes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 
 LEAST_BOX = 80
-"""Pixels of a box in a line: large letters are cut before the form scrolls sideways."""
+"""Least width of a box in pixels: large text is cut off before the form scrolls horizontally."""
 
 
 class FormLine(QWidget):
-    """`changed` after an edit; `removed` when the user wants it gone."""
+    """`changed` is emitted after an edit, `removed` when the user removes the line."""
 
     changed = Signal()
     removed = Signal()
@@ -28,7 +28,7 @@ class FormLine(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def choice_box(self, words: str, choices: tuple[tuple[str, str, str], ...], chosen: str) -> QComboBox:
-        """`choices` are the value, the words and the hint of each."""
+        """Make a combo box; `choices` are the value, words and hint of each."""
         box = choice_box(self, words=words, choices=((value, shown, "") for value, shown, _hint in choices))
         box.setMinimumWidth(LEAST_BOX)
         box.setCurrentIndex(box.findData(chosen))
@@ -39,8 +39,8 @@ Line = TypeVar("Line", bound=FormLine)
 
 
 class LinesForm(QWidget, Generic[Line]):
-    """`changed` when the user changes, adds or removes a line; `add` is the button below the lines, `spacing` the
-    pixels between them.
+    """`changed` is emitted when the user changes, adds or removes a line; `add` is the button below the lines,
+    `spacing` the pixels between them.
     """
 
     changed = Signal()

@@ -100,7 +100,7 @@ def _now(progress: EvalProgress, phase: EvalPhase) -> str:
 class EvalPage(FollowsSize, QWidget):
     """Arranges the parts; `presenter.py` connects them.
 
-    Empty until all of `make` is done, when the page is first shown: the program's start does not wait for it.
+    Empty until `make` has run, when the page is first shown, so that it does not delay the program's start.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -110,7 +110,7 @@ class EvalPage(FollowsSize, QWidget):
 
     def make(self, axes: Sequence[Axis], results: QAbstractItemModel) -> Steps:
         """Make everything on the page."""
-        from glyphscope_gui.evaluate.result_view import EvalResultView  # with the library of charts
+        from glyphscope_gui.evaluate.result_view import EvalResultView  # imports the library of charts
 
         yield
         self.suites_model, self.models_model = TicksModel(self), TicksModel(self)
@@ -179,7 +179,7 @@ class EvalPage(FollowsSize, QWidget):
         self.stack.setCurrentWidget(shown)
 
     def show_has_result(self, title: str) -> None:
-        """Show the title of the open result; "" where none is open."""
+        """Show the title of the open result; "" if none is open."""
         self._has_result = bool(title)
         self.title.setText(title)
         for button in (self.report_button, self.export_button, self.compare_button):

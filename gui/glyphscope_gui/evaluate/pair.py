@@ -1,4 +1,4 @@
-"""Two arms side by side: the pairs of samples that differ, and both calls of a pair by field."""
+"""Two arms side by side: the pairs of samples that differ, and both calls of a pair, field by field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glyphscope_gui.shared.table_model import TableModel
 
 NOTHING = tr("Select a line to compare both calls by field.")
 _NAMES = (tr("first"), tr("second"))
-"""Of the arms in sentences, where they have no short names."""
+"""The names of arms without short names, in sentences."""
 SCENARIO, TRIAL, FIRST, SECOND = range(4)
 """The columns of the table."""
 
@@ -55,7 +55,7 @@ class EvalPairsModel(TableModel[Pair]):
 
 
 def _words(sample: Sample) -> str:
-    """As short as can be: there is little room for two."""
+    """The sample in as few words as possible, as there is little room for two."""
     if sample.ok:
         return tr("✓ correct")
     reason = sample.failures[0].reason if sample.failures else "WRONG"
@@ -68,7 +68,7 @@ class _PairsTable(PlainTable):
         self.fit_column(TRIAL, "10")
 
     def fit_arms(self) -> None:
-        """The arms' columns are as wide as they need, in four fifths of the room."""
+        """Make the arms' columns as wide as they need, in at most four fifths of the room."""
         room = (self.viewport().width() - self.columnWidth(TRIAL)) * 4 // 5
         head, arms = self.horizontalHeader(), (FIRST, SECOND)
         needs = [max(self.sizeHintForColumn(column), head.sectionSizeHint(column)) for column in arms]
@@ -95,7 +95,7 @@ class EvalPair(QWidget):
         self._pairs, self._fields = pairs, fields
         self._names = _NAMES
         self._was_split = False
-        """Whether table and fields have got equal heights, which happens once: then the user decides."""
+        """Whether table and fields were given equal heights, which happens once; afterwards the user decides."""
         self.first = choice_box(self, "evalFirstArm", tr("First arm"), least=20)
         self.second = choice_box(self, "evalSecondArm", tr("Second arm"), least=20)
         for box in (self.first, self.second):
@@ -109,7 +109,7 @@ class EvalPair(QWidget):
         self._lay_out()
 
     def show_arms(self, arms: Sequence[str], labels: dict[str, str]) -> None:
-        """Set the arms to choose from; the chosen ones stay if they exist, else the first two are chosen."""
+        """Set the arms to choose from; the chosen ones stay if they exist, otherwise the first two are chosen."""
         picked = self.arms
         are_there = all(arm in arms for arm in picked)
         for place, box in enumerate((self.first, self.second)):
@@ -130,7 +130,7 @@ class EvalPair(QWidget):
         return str(self.first.currentData() or ""), str(self.second.currentData() or "")
 
     def show_counted(self, words: str, names: tuple[str, str] = _NAMES) -> None:
-        """Show how many pairs there are, after the table was filled. `names` are short names of the arms."""
+        """Show the number of pairs, after the table was filled. `names` are short names of the arms."""
         self.counted.setText(words)
         self._names = names
         self.words.setText(NOTHING if self._pairs.rowCount() else "")

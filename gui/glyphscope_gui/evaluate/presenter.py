@@ -37,16 +37,16 @@ from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.slices import Slices, Steps
 
 PRICE_MS = 150
-"""Milliseconds after the last change of the set-up until its price is computed."""
+"""Milliseconds from the last change of the set-up to the computation of its price."""
 MOST_LINES = 6
-"""Lines of a suite's problems in the banner."""
+"""Most lines of a suite's problems in the banner."""
 
 
 class EvaluatePresenter(Page):
     """Connects the page with its parts: `reading` (files, prices, results), `evaluations` (the running one),
     `result_presenter` (the shown result), `comparing` and `suite_editing`.
 
-    The contents of the view, with the last three parts, are made in slices, by `making`, when the page is first shown.
+    `making` makes the contents of the view and the last three parts in slices, when the page is first shown.
     """
 
     id = PageId.EVALUATE
@@ -60,7 +60,7 @@ class EvaluatePresenter(Page):
         self.widget = self.view = EvalPage()
         self._results = EvalResultsModel(self)
         self._model = ""
-        """The window's model, in the list of models."""
+        """The window's model in the list of models."""
         self._priced: Priced | None = None
         """The price of the set-up; None while it is computed."""
         self._is_made = False
@@ -82,7 +82,7 @@ class EvaluatePresenter(Page):
             self.view.setup.go.click()
 
     def complete(self) -> None:
-        """Load the charts' modules in the background, as a module's import cannot be sliced."""
+        """Load the charts' modules in the background, as an import cannot be sliced."""
         self.reading.load_charts()
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class EvaluatePresenter(Page):
         self._connect_evaluations()
         self._connect_reading()
         page.setup.show_matrix({**PRESETS[0].changes, "trials": 1, "seed": 1, "jobs": 1, "savings": 0.0})
-        if page.window().focusWidget() in (page, None):  # else the user has moved the focus
+        if page.window().focusWidget() in (page, None):  # otherwise the user has moved the focus
             page.setFocus()
         self._is_made = True
         self._look_again()
@@ -168,7 +168,7 @@ class EvaluatePresenter(Page):
         self.reading.list(self.context.services.results, self._listed)
 
     def _show_open_model(self, model: str) -> None:
-        """Put the window's model first in the list, in place of the one before."""
+        """Put the window's model first in the list, in place of the previous one."""
         rows = self.view.models_model
         if model == self._model:
             return
@@ -179,7 +179,7 @@ class EvaluatePresenter(Page):
         self._setup_changed()
 
     def _suites_found(self, choices: Sequence[SuiteChoice]) -> None:
-        """Suites that came since the last time are added; at first, the one to begin with is ticked."""
+        """Add new suites to the list; the first time, tick the one to begin with."""
         rows = self.view.suites_model
         first = not rows.values
         for choice in choices:
@@ -248,10 +248,10 @@ class EvaluatePresenter(Page):
     def _show_price(self, priced: Priced) -> None:
         setup = self.view.setup
         if priced.matrix != setup.matrix():
-            return  # changed since: its own price is on the way
+            return  # changed since: its new price is being computed
         self._priced = priced
         setup.judge.show_models(self.view.models_model.values, needed=priced.rubrics)
-        if priced.matrix != setup.matrix():  # the judge that was chosen before is needed again, or no longer
+        if priced.matrix != setup.matrix():  # the previously chosen judge is needed again, or no longer
             self._setup_changed()
             return
         setup.scenarios.model.show(priced.plan)
@@ -266,18 +266,18 @@ class EvaluatePresenter(Page):
     # -- evaluating --------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Run the evaluation that is set up."""
+        """Run the evaluation as set up."""
         if self._priced is not None and self._priced.plan is not None and self._priced.price is not None:
             self._start(EvalJob(self._priced.plan, self.context.services.results))
 
     def resume(self) -> None:
-        """Make the missing samples of the result that is shown."""
+        """Make the missing samples of the shown result."""
         result = self.result_presenter.result
         if result is not None and not self.evaluations.is_busy:
             self.reading.plan_again(result, self._start)
 
     def _start(self, job: EvalJob) -> None:
-        """Begin, after a question about Python functions that were not allowed yet while the window is open."""
+        """Begin, after asking about Python functions that the user has not allowed yet in this window."""
         self.view.notice.hide()
         try:
             files = needs_of(job.plan).python
@@ -347,7 +347,7 @@ class EvaluatePresenter(Page):
             self.view.result.table.setFocus()
 
     def _refreshed(self, opened: Opened) -> None:
-        """Show it in place of the old one, without leaving the view that the user is in."""
+        """Show the result in place of the old one, without leaving the user's view."""
         if self.result_presenter.path == opened.result.path:
             self._show_opened(opened)
 
@@ -393,7 +393,7 @@ class EvaluatePresenter(Page):
             ask_where_to_save(window, title, self.export, ";;".join(filters), start=start, suffix="csv")
 
     def export(self, out: Path) -> None:
-        """Write all samples of the result that is shown."""
+        """Write all samples of the shown result."""
         result = self.result_presenter.result
         if result is not None:
             self.reading.export(result, out, self._show_export)
@@ -423,10 +423,10 @@ class EvaluatePresenter(Page):
         self._run_shown = opened
         self.context.navigator.show(PageId.PLAYGROUND)
         self.context.runs.show_record(opened.events, at=opened.bad)
-        self.context.actions.focus_tokens.trigger()  # also where no token is to blame
+        self.context.actions.focus_tokens.trigger()  # also if no token is to blame
 
     def _offer_way_back(self, applied: Applied) -> None:
-        """The run of a sample is shown: its notice leads back to the cell that it was opened from."""
+        """Show a notice above the sample's run, which leads back to the cell from which it was opened."""
         opened, result = self._run_shown, self.result_presenter.result
         if opened is None or result is None or opened.events[0] != applied.state.started:
             return

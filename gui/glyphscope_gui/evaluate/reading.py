@@ -1,4 +1,4 @@
-"""Results and their runs, read off the window's thread."""
+"""Reads results and their runs in the background."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _Outcome = TypeVar("_Outcome")
 
 @dataclass(frozen=True)
 class Opened:
-    """A result that was read whole. `note` warns of its state, such as unfinished; "" for a complete one."""
+    """A completely read result. `note` warns of its state, such as unfinished; "" for a complete result."""
 
     result: EvalResult
     note: str = ""
@@ -58,7 +58,7 @@ class OpenedRun:
 
 @dataclass(frozen=True)
 class Compared:
-    """`result`, and its changes since another one, which `before` names; `arms` are those of both."""
+    """`result`, and its changes since another result, which `before` names; `arms` are the arms of both."""
 
     before: str
     result: EvalResult
@@ -68,7 +68,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Priced:
-    """A plan and its price, or why it cannot be evaluated: `price` is None. `rubrics`: whether a judge is needed."""
+    """A plan and its price; without a price, why it cannot be evaluated. `rubrics`: whether a judge is needed."""
 
     matrix: Matrix
     plan: Plan | None = None
@@ -78,8 +78,8 @@ class Priced:
 
 
 class EvalReading(QObject):
-    """A newer request of a kind discards the older one's result. `failed` carries the error of any request;
-    `suiteRead` a SuiteChoice, and `runOpened` an OpenedRun, for every caller.
+    """A newer request of a kind discards the result of the older one. `failed` carries the error of any request,
+    `suiteRead` a SuiteChoice and `runOpened` an OpenedRun, for every caller.
     """
 
     suiteRead = Signal(object)
@@ -97,11 +97,11 @@ class EvalReading(QObject):
         )
 
     def open(self, path: Path, then: Callable[[Opened], object]) -> None:
-        """Read a result's samples and sum them up."""
+        """Read a result's samples and summarise them."""
         self._start("open", lambda: read_result(path), then)
 
     def refresh(self, path: Path, then: Callable[[Opened], object]) -> None:
-        """Read the result that is shown once more; a result that the user opens meanwhile is opened anyway."""
+        """Reread the shown result; a result that the user opens meanwhile is opened anyway."""
         self._start("refresh", lambda: read_result(path), then)
 
     def list(self, parent: Path, then: Callable[[Sequence[ResultRow]], object]) -> None:
@@ -112,7 +112,7 @@ class EvalReading(QObject):
         self._start("suites", lambda: suite_choices(own), then)
 
     def load_suite(self, source: str, then: Callable[[tuple[Suite, Path | None]], object]) -> None:
-        """Read a suite to edit it; `then` gets it and its file, if it can be written there."""
+        """Read a suite to edit it; `then` gets it and its file, None if it cannot be written there."""
         self._start("load", lambda: editable(source), then)
 
     def read_suite(self, path: str) -> None:
@@ -122,7 +122,7 @@ class EvalReading(QObject):
         self._start("price", lambda: _priced(matrix), then)
 
     def open_run(self, result: EvalResult, sample: Sample) -> None:
-        """Open the sample's run: that of the turn that went wrong first."""
+        """Open the sample's run, of the first turn that went wrong."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("run", lambda: _run(folder, sample), self.runOpened.emit)
 
@@ -146,7 +146,7 @@ class EvalReading(QObject):
         self._start("compare", lambda: _compared(before, result, samples), then)
 
     def export(self, result: EvalResult, out: Path, then: Callable[[Exported], object]) -> None:
-        """Write all samples in the form that the file's name ends with."""
+        """Write all samples in the format of the file extension."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("export", lambda: export_samples(folder, out), then)
 
@@ -211,7 +211,7 @@ def _priced(matrix: Matrix) -> Priced:
 
 
 def judge_words(error: GlyphscopeError) -> str:
-    """Why there is no judge, with what to do in the window."""
+    """Why there is no judge, with the fix in the window."""
     return tr("{suite}: {why} Choose one under Judge.", suite=error.where, why=error.message)
 
 
@@ -240,6 +240,6 @@ def _judge_run(folder: ResultFolder, sample: Sample, number: int) -> OpenedRun:
 
 
 def _aligned(folder: ResultFolder, pair: Pair) -> Alignment:
-    """Of several turns the one in which either went wrong first."""
+    """Align the runs; of several turns, the first in which either went wrong."""
     turn = min((bad_turn(sample) for sample in pair if sample.failures), default=1)
     return align([run_state(_events(folder, sample, max(1, min(turn, len(sample.runs))))) for sample in pair])

@@ -1,8 +1,8 @@
-"""A result for the window: samples by arm and scenario, rows, and the figure of each cell; and pairs of
-samples of two arms. Without Qt.
+"""A result for the window: samples by arm and scenario, rows, and the figure of each cell; and pairs of samples of two
+arms. Without Qt.
 
-Samples are indexed once; a cell's figure is computed when it is shown, from the known values of each
-scenario, so that a new sample does not cause the others to be read again.
+Samples are indexed once; a cell's figure is computed when it is shown, from the known values of each scenario, so that
+a new sample does not require reading the others again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RowKind = Literal["all", "suite", "group", "scenario"]
 class Row:
     """A row of the heat map: all scenarios, a suite, a group of one, or a scenario.
 
-    Controls have separate rows: a row counts either them (`control`) or all the others, and so do those above it.
+    Controls have separate rows: a row, like its parents, counts either only controls (`control`) or none.
     """
 
     kind: RowKind
@@ -44,8 +44,8 @@ class Row:
 
 
 class CellFigure(NamedTuple):
-    """`of` samples were measured, of `n` that there are. `value` is a share (0 to 1, with Wilson's 95% interval `low`
-    to `high`), or the median of a quantity with its least and its greatest value; None over no samples.
+    """`of` of the `n` samples were measured. `value` is a share (0 to 1, with Wilson's 95% interval `low` to `high`),
+    or the median of a quantity with its least and greatest value; None without samples.
     """
 
     n: int
@@ -57,7 +57,7 @@ class CellFigure(NamedTuple):
 
 
 class EvalResult:
-    """`samples` in the order they were made. Grown by `add`, in the window's thread only."""
+    """`samples` in the order they were made. `add` extends it, only in the window's thread."""
 
     def __init__(
         self, path: Path, manifest: Manifest, samples: Iterable[Sample] = (), summary: Summary | None = None
@@ -71,20 +71,20 @@ class EvalResult:
         self._known: dict[tuple[str, str, str], dict[MeasureName, list[float]]] = {}
         """The known values by suite, scenario and arm, then by measure."""
         self._figures: dict[tuple[Row, str, str], CellFigure] = {}
-        """The figures by row, arm and measure, as far as they were shown since the last sample."""
+        """The figures by row, arm and measure that were shown since the last sample."""
         self._order: dict[str, dict[str, dict[str, bool]]] = {suite.name: {} for suite in manifest.suites}
-        """By suite, then group, the scenarios in their order, and whether each is a control."""
+        """By suite, then group, the scenarios in order, with whether each is a control."""
         self._rows: list[Row] | None = None
         self.add(samples)
 
     @property
     def arms(self) -> list[str]:
-        """The arms' ids, as the manifest orders them; those that it does not know last."""
+        """The arms' ids in the order of the manifest, then those that it does not contain."""
         known = [arm.id for arm in self.manifest.arms]
         return known or list(dict.fromkeys(sample.arm for sample in self.samples))
 
     def add(self, samples: Iterable[Sample]) -> bool:
-        """Take samples in. Returns whether there are new rows."""
+        """Add samples. Returns whether there are new rows."""
         grown = False
         for sample in samples:
             self.samples.append(sample)
@@ -108,23 +108,23 @@ class EvalResult:
 
     @property
     def controls(self) -> int:
-        """How many scenarios are controls, which the figures leave out; 0 where there is nothing else."""
+        """The number of controls, which the figures omit; 0 if all scenarios are controls."""
         kinds = list(self._kinds())
         return 0 if all(kinds) else sum(kinds)
 
     @property
     def scenarios(self) -> int:
-        """How many scenarios the figures are of."""
+        """The number of scenarios that the figures cover."""
         return sum(1 for _kind in self._kinds()) - self.controls
 
     @property
     def counted(self) -> list[Sample]:
-        """The samples that the figures are of: those of the first row."""
+        """The samples that the figures cover: the first row's."""
         left_out = self.controls > 0
         return [sample for sample in self.samples if not (left_out and sample.control)]
 
     def rows(self) -> list[Row]:
-        """All rows in their order: everything, then suite by suite, its groups where it has several, its scenarios."""
+        """All rows in order: everything, then each suite with its groups, if there are several, and its scenarios."""
         if self._rows is None:
             self._rows = list(self._make_rows())
         return self._rows
@@ -150,7 +150,7 @@ class EvalResult:
         return found
 
     def _values(self, suite: str, scenario: str, arm: str, measure: MeasureName) -> list[float]:
-        """The values of a scenario's samples that have an answer of the model, and a known value."""
+        """The known values of a scenario's samples that have an answer from the model."""
         known = self._known.setdefault((suite, scenario, arm), {})
         if measure not in known:
             samples = self._index.get((suite, scenario), {}).get(arm, ())
@@ -212,8 +212,8 @@ def _value(sample: Sample, measure: MeasureName) -> float | None:
 def figure_of(n: int, clusters: Sequence[Sequence[float]], measure: MeasureName) -> CellFigure:
     """Return the figure of `n` samples of one arm, from their known values.
 
-    Intervals are as in the summary (`results/rows.py`): over scenarios like these, the trials of each a
-    cluster. In a single scenario each trial is a cluster, and greedy trials are one together.
+    Intervals are as in the summary (`results/rows.py`): over scenarios like these, with each scenario's trials as a
+    cluster. In a single scenario each trial is a cluster, and all greedy trials are one.
     """
     values = [value for cluster in clusters for value in cluster]
     if not values:
@@ -237,8 +237,8 @@ class Pair(NamedTuple):
 
 
 def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[list[Pair], int]:
-    """Those in which one arm is right and the other wrong, then those of one verdict and other calls or texts; and how
-    many pairs there are in all. As in the comparisons, a pair has an answer in both arms and is not of a control.
+    """Pairs in which one arm is right and the other wrong, then pairs with equal verdicts and different calls or texts;
+    and the number of all pairs. As in the comparisons, a pair has an answer in both arms and is not a control.
     """
     counted = [sample for sample in result.counted if sample.answered]
     by_key = {(s.suite, s.scenario, s.trial): s for s in counted if s.arm == first}

@@ -21,7 +21,7 @@ from glyphscope_gui.history.model import when
 from glyphscope_gui.shared.language import tr
 
 GROWN_MS = 1000
-"""While a result grows, failures and runs follow once a second: who reads them is not torn away each time."""
+"""While a result grows, failures and runs are updated once a second, so that they can be read meanwhile."""
 
 
 class EvalResultPresenter(QObject):
@@ -58,7 +58,7 @@ class EvalResultPresenter(QObject):
         return self.result.path if self.result is not None else None
 
     def show(self, result: EvalResult, *, growing: bool = False) -> None:
-        """Show another result; the choices stay for a new version of the same one."""
+        """Show another result; for a new version of the same result, the user's choices are kept."""
         same = self.result is not None and self.result.path == result.path
         self.result = result
         if not same:
@@ -208,11 +208,11 @@ class EvalResultPresenter(QObject):
 
 
 MOST_OFFERED = 20
-"""Results with which the shown one can be compared: the newest."""
+"""Most results that are offered for a comparison, the newest ones."""
 
 
 class ResultComparing(QObject):
-    """Fills the menu of results that ask the same suites, and shows the changes."""
+    """Fills the menu of results of the same suites, and shows the changes."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class ResultComparing(QObject):
         view.compare_menu.aboutToShow.connect(self.fill)
 
     def fill(self) -> None:
-        """The other results with a suite of the one that is shown."""
+        """Fill the menu with the other results that share a suite with the shown one."""
         menu, result = self._view.compare_menu, self._shown.result
         menu.clear()
         suites = set() if result is None else {suite.name for suite in result.manifest.suites}

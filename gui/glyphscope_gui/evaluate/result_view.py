@@ -28,7 +28,7 @@ from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
-"""Pixels of width from which on the side has its full width."""
+"""Width in pixels from which the side has its full width."""
 HINT = tr("stronger colour is higher, the bar is the 95% interval")
 HINT_OF_QUANTITY = tr("median; stronger colour is higher, the bar is the range")
 _NO_FIGURES = tr("The summary appears when the evaluation has finished.")
@@ -41,7 +41,7 @@ _NOTHING = tr("Select a run that a judge has decided.")
 class EvalJudge(QTextBrowser):
     """The judge's verdicts on the selected run: model, reason, rubric and prompt, with a link to the judge's own run.
 
-    `openRequested` carries the Sample and the number of the verdict whose run is to be opened.
+    `openRequested` carries the Sample and the number of the verdict whose run is requested.
     """
 
     openRequested = Signal(object, int)
@@ -57,7 +57,7 @@ class EvalJudge(QTextBrowser):
         self.show_sample(None)
 
     def show_sample(self, sample: Sample | None) -> None:
-        """The verdicts on a sample; None for none."""
+        """Show the verdicts on a sample; None clears them."""
         self._sample = sample if sample is not None and sample.judged else None
         if self._sample is None:
             self.setHtml(f"<p>{escape(_NOTHING)}</p>")
@@ -66,7 +66,7 @@ class EvalJudge(QTextBrowser):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:  # another theme: the colours are in the text
+        if event.type() == QEvent.Type.PaletteChange:  # another theme: the text contains the colours
             self.show_sample(self._sample)
 
     def _open(self, link: QUrl) -> None:
@@ -135,17 +135,17 @@ class EvalResultView(QWidget):
         return name
 
     def show_runs_of(self, words: str, count: int) -> None:
-        """Show how many runs are listed below, and of which cell, reason or arm."""
+        """Show the number of runs that are listed below, and their cell, reason or arm."""
         self.runs_card.heading.hint.setText(
             tr("{count:,} of {chosen}", count=count, chosen=words) if words else ""
         )
 
     def show_judge(self, judged: bool) -> None:
-        """Show the tab of the judge, if one decided anything in this result."""
+        """Show the judge's tab only if a judge decided anything in this result."""
         self.tabs.setTabVisible(self.tabs.indexOf(self.judge), judged)
 
     def show_words(self, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Show the summary: headings, each with its paragraphs; without any, that it is not there yet."""
+        """Show the summary: headings, each with its paragraphs; if empty, that there is no summary yet."""
         html = []
         for title, sentences in parts:
             html.append(f"<h4>{escape(title)}</h4>")

@@ -1,4 +1,4 @@
-"""The results that are there, as a Qt list: when, which suites and how many samples."""
+"""The existing results as a Qt list: the time, the suites and the number of samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope_gui.shared.table_model import ListModel
 
 
 class EvalResultsModel(ListModel[ResultRow]):
-    """Rows as they were listed, the newest first."""
+    """The listed rows, the newest first."""
 
     def words(self, row: ResultRow, column: int) -> str:
         return result_words(row)

@@ -1,5 +1,5 @@
-"""The runs behind a cell, a reason or an arm: Enter or a double click opens one in the playground, where it went
-wrong. However many there are, rows come in portions.
+"""The runs behind a cell, a reason or an arm: Enter or a double click opens one in the playground, at the place where
+it went wrong. Rows are added in portions, as there may be many.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 
 SCENARIO, ARM, TRIAL, VERDICT, REASON, TOKENS, TEXT = range(7)
 PORTION = 200
-"""Rows that a view gets at a time."""
+"""Number of rows that a view gets at a time."""
 LONGEST = 200
-"""Characters of a text in a row: the most that a line on any screen can show."""
+"""Most characters of a text in a row: more than any screen shows in a line."""
 TIP = 1200
-"""Characters of a text in a hint."""
+"""Most characters of a text in a hint."""
 
 
 class EvalRunsModel(TableModel[Sample]):
-    """Reads the samples without copying them. Views ask for the next portion when they need it."""
+    """Reads the samples without copying them. Views request the next portion when they need it."""
 
     speaks_titles = True
     titles = (tr("Scenario"), tr("Arm"), tr("Trial"), tr("Verdict"), tr("Reason"), tr("Tokens"), tr("Text"))
@@ -98,15 +98,15 @@ class EvalRunsModel(TableModel[Sample]):
 
 
 LEAST_TEXT = 150
-"""Pixels that the text keeps."""
+"""Least width of the text in pixels."""
 GIVES_WAY = ((), (TOKENS,), (TOKENS, ARM), (TOKENS, ARM, TRIAL))
-"""The columns to hide, for less and less room."""
+"""The sets of columns to hide, as the room shrinks."""
 SAME = (SCENARIO, ARM)
-"""Columns hidden where all runs have the same value: the heading shows it."""
+"""Columns that are hidden if all runs have the same value, which the heading then shows."""
 
 
 class EvalRuns(PlainTable):
-    """`openRequested` carries the Sample whose run is to be opened."""
+    """`openRequested` carries the Sample whose run is requested."""
 
     openRequested = Signal(object)
 

@@ -1,4 +1,4 @@
-"""One scenario to edit: its prompt, and the call that is right, as a form; whatever a form cannot show, as JSON."""
+"""Edits one scenario: its prompt and its correct call as a form, or as JSON if a form cannot show it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from glyphscope_gui.theme import mono_font
 
 FORM, JSON = "form", "json"
 NO_CALL, ANY_CALLS = "", "*"
-"""In place of a tool's name, which has at least one letter: no call may be made, or any, which assertions judge."""
+"""Values in place of a tool's name, which is never empty: no call is allowed, or any, which assertions judge."""
 
 
 class ScenarioForm(QWidget):
-    """`changed` when the user changes anything."""
+    """`changed` is emitted when the user changes anything."""
 
     changed = Signal()
 
@@ -110,7 +110,7 @@ class ScenarioForm(QWidget):
         self._showing = False
 
     def scenario(self) -> Scenario:
-        """Return the edited scenario. Raises GlyphscopeError where a field cannot be read."""
+        """Return the edited scenario. Raises GlyphscopeError if a field cannot be read."""
         assert self._scenario is not None
         if self.views.value == JSON:
             return _of_json(self.json_edit.toPlainText())
@@ -164,7 +164,7 @@ class ScenarioForm(QWidget):
             part.setEnabled(has_tool)
 
     def _tool_chosen(self, _place: int) -> None:
-        """Another tool has other arguments, and no checks yet."""
+        """Show the arguments of the chosen tool, which has no checks yet."""
         tool = self.tool_box.currentData()
         self.checks.show_checks((), self._arguments(tool))
         self._enable_call()

@@ -1,4 +1,4 @@
-"""The scenarios that will be asked: searched, cut to the first few, and each with its prompt."""
+"""The scenarios to run: filtered, limited to the first few, each with its prompt."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from glyphscope_gui.shared.table_model import ListModel
 from glyphscope_gui.shared.text_edits import LineEdit
 
 MARGINS = (6, 0, 0, 0)
-"""Of the text in a box with buttons: there, Qt knows no padding of style sheets."""
+"""Padding of the text in a box with buttons, for which Qt ignores the style sheet's padding."""
 LONGEST, TIP = 200, 1200
-"""Characters of a prompt in a row, and in its tip."""
+"""Most characters of a prompt in a row, and in its tip."""
 
 
 class ScenarioRow(NamedTuple):
-    """`source` is the suite as ticked, a name or a path; `suite` its name where several are chosen."""
+    """`source` is the suite as ticked, a name or a path; `suite` its name if several are chosen."""
 
     source: str
     suite: str
@@ -36,7 +36,7 @@ class ScenariosModel(ListModel[ScenarioRow]):
     """The scenarios of a plan."""
 
     def show(self, plan: Plan | None) -> None:
-        """Those of that plan; none for None."""
+        """Show the scenarios of that plan; none for None."""
         suites = () if plan is None else tuple(zip(dict.fromkeys(plan.matrix.suites), plan.suites))
         self.show_rows(
             [
@@ -56,7 +56,7 @@ class ScenariosModel(ListModel[ScenarioRow]):
 
 
 class ScenarioPicker(QWidget):
-    """`changed` when the user filters; `openRequested` carries the ScenarioRow whose suite is to be edited."""
+    """`changed` is emitted when the user filters; `openRequested` carries the ScenarioRow whose suite to edit."""
 
     changed = Signal()
     openRequested = Signal(object)
@@ -85,7 +85,7 @@ class ScenarioPicker(QWidget):
         self.list.activated.connect(self._open)
 
     def current(self) -> ScenarioRow | None:
-        """The selected scenario, else the first one."""
+        """The selected scenario, otherwise the first one."""
         return self.model.row(max(self.list.currentIndex().row(), 0))
 
     def values(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The axes of an evaluation, the prepared questions, and the cost of a plan before it is begun."""
+"""The axes of an evaluation, the presets, and the cost of a plan before it runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Axis(NamedTuple):
 
 
 def axes() -> tuple[Axis, ...]:
-    """All axes but suites and models, in the order in which they are offered."""
+    """All axes but suites and models, in the order in which they are shown."""
     return (
         Axis("notations", tr("Notation"), NOTATIONS),
         Axis("constraints", tr("Constraint"), CONSTRAINTS),
@@ -101,7 +101,7 @@ def axes() -> tuple[Axis, ...]:
 
 
 class Preset(NamedTuple):
-    """A question that people have; `changes` are members of Matrix."""
+    """A common question; `changes` are members of Matrix."""
 
     title: str
     tip: str
@@ -155,7 +155,7 @@ PRESETS = (
 
 class SuiteChoice(NamedTuple):
     """A suite that can be chosen: `source` is its name, or its file's path. `problem` is why it cannot be used, `notes`
-    what of another program's file is not in it.
+    list the parts of another program's file that it omits.
     """
 
     source: str
@@ -175,7 +175,7 @@ def suite_choices(own: Path) -> list[SuiteChoice]:
 
 
 def editable(source: str) -> tuple[Suite, Path | None]:
-    """The suite and its file; of a bundled one, and of another program's file, a copy, which has none yet.
+    """The suite and its file; for a bundled suite or another program's file, a copy without a file.
 
     Reads files: not for the window's thread. Raises SuiteError and StorageError.
     """
@@ -186,7 +186,7 @@ def editable(source: str) -> tuple[Suite, Path | None]:
 
 
 def suite_choice(source: str) -> SuiteChoice:
-    """A suite to choose; one that cannot be read has a `problem`: nothing is raised."""
+    """A suite to choose; if it cannot be read, it has a `problem`, and nothing is raised."""
     title = source.replace("\\", "/").rpartition("/")[2].removesuffix(".json")
     try:
         suite = load_suite(source)
@@ -197,7 +197,7 @@ def suite_choice(source: str) -> SuiteChoice:
 
 
 _MAX_TOKENS = next(each.default for each in msgspec.structs.fields(RunRequest) if each.name == "max_tokens")
-"""Of a run whose suite says nothing else."""
+"""The default for runs whose suite does not set it."""
 
 
 class Price(NamedTuple):
@@ -211,7 +211,7 @@ class Price(NamedTuple):
 
 
 def price(plan: Plan) -> Price:
-    """Goes through arms and scenarios, not through samples."""
+    """Compute the price from arms and scenarios, without iterating over samples."""
     scenarios = [(loaded.suite, scenario) for loaded in plan.suites for scenario in loaded.suite.scenarios]
     tokens = sum(_tokens_at_most(arm, suite, scenario) for arm in plan.arms for suite, scenario in scenarios)
     tokens += rubrics_of(plan) * len(plan.arms) * JUDGE_TOKENS
@@ -220,7 +220,7 @@ def price(plan: Plan) -> Price:
 
 
 def _tokens_at_most(arm: Arm, suite: Suite, scenario: Scenario) -> int:
-    """By the limits of its runs: a run's own limit, once more for each repair; the loop's for all its turns."""
+    """From the limits of its runs: a run's limit, once more for each repair; the loop's limit for all its turns."""
     members: dict[str, Any] = {**suite.request, **scenario.request}
     turns = 1 + len(scenario.turns)
     strategy = members.get("strategy") or arm.strategy or suite.strategy
@@ -232,16 +232,15 @@ def _tokens_at_most(arm: Arm, suite: Suite, scenario: Scenario) -> int:
 
 
 def _member(members: dict[str, Any], settings: str, name: str, otherwise: int) -> int:
-    """A member of a request's settings, where a suite or scenario says it."""
+    """A member of a request's settings, if a suite or scenario sets it."""
     group = members.get(settings)
     return group.get(name, otherwise) if isinstance(group, dict) else otherwise
 
 
 def seconds_a_sample(rows: Sequence[ResultRow], models: Iterable[str]) -> float | None:
-    """Return the time per sample in the newest finished result of one of these models; None where there is
-    none.
+    """Return the time per sample in the newest finished result of one of these models; None if there is none.
 
-    It is the wall time from its start to its end, times the number of parallel jobs.
+    It is the result's wall time from start to end, times the number of parallel jobs.
     """
     names = set(models)
     for row in rows:

@@ -1,4 +1,4 @@
-"""The set-up of an evaluation: suites at the left, arms in the middle, trials, cost and Go at the right."""
+"""The set-up of an evaluation: suites on the left, arms in the middle, trials, cost and the start on the right."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ MOST_TRIALS = 1000
 
 
 class EvalAxes(QWidget):
-    """The axes that are varied, each with its values to tick: all combinations of the ticked values are the arms.
+    """The axes, each with values to tick: the arms are all combinations of the ticked values.
 
-    `changed` when the user ticks or unticks.
+    `changed` is emitted when the user ticks or unticks.
     """
 
     changed = Signal()
@@ -97,9 +97,9 @@ _OWN = tr("As in the suite")
 
 
 class JudgeChoice(QWidget):
-    """The model that decides the suites' rubrics: each suite's own, one of the listed models, or one by its name.
+    """The model that decides the suites' rubrics: each suite's judge, one of the listed models, or a typed name.
 
-    Visible where a chosen suite has rubrics. `changed` is emitted when the user chooses another model.
+    Visible if a chosen suite has rubrics. `changed` is emitted when the user chooses another model.
     """
 
     changed = Signal()
@@ -119,7 +119,7 @@ class JudgeChoice(QWidget):
 
     @property
     def value(self) -> str:
-        """The model's name; empty for each suite's own, and where no judge is needed."""
+        """The model's name; empty for each suite's judge, and if no judge is needed."""
         if self.isHidden():
             return ""
         text = self.box.currentText().strip()
@@ -142,7 +142,7 @@ class JudgeChoice(QWidget):
 
 
 class EvalSetupView(FollowsSize, QWidget):
-    """`changed` when the user changes anything; `presetRequested` carries the preset's place."""
+    """`changed` is emitted when the user changes anything; `presetRequested` carries the preset's index."""
 
     changed = Signal()
     presetRequested = Signal(int)
@@ -234,7 +234,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.go.setEnabled(may_go)
 
     def _fit(self) -> None:
-        """Place the columns side by side, or one below the other where large letters leave no room."""
+        """Place the columns side by side, or stack them if large text leaves no room."""
         directions = QHBoxLayout.Direction
         self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
 
@@ -247,7 +247,7 @@ class EvalSetupView(FollowsSize, QWidget):
     def lay_out(self) -> None:
         """Place the parts, once: a separate step, as it takes as long as making them.
 
-        Containers are in their place before they are filled: Qt restyles what is in them at each move.
+        Containers are placed before they are filled, as Qt restyles their contents at each move.
         """
         left, right = QWidget(self), named(QWidget(), "evalRight")
         arms = Card(
@@ -332,7 +332,7 @@ class EvalSetupView(FollowsSize, QWidget):
 
 
 class _Results(PlainList):
-    """Says so while there are none."""
+    """The list of results, with a message while there are none."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -346,7 +346,7 @@ class _Results(PlainList):
 
 
 class _Scrolled(ScrollArea):
-    """Scrolls vertically where large letters leave too little room, and is never narrower than its content."""
+    """Scrolls vertically if large text leaves too little room, and is never narrower than its content."""
 
     def __init__(self, inside: QWidget, parent: QWidget) -> None:
         super().__init__(inside, parent)

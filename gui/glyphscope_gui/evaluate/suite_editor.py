@@ -1,4 +1,4 @@
-"""An editor of a suite: its scenarios at the left, the chosen one at the right. Saved once it has no error."""
+"""An editor of a suite: its scenarios on the left, the chosen one on the right. Saved once it has no error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 
 MOST_PROBLEMS = 4
-"""Problems shown at once."""
+"""Most problems that are shown."""
 
 
 class SuiteEditor(PlainDialog):
@@ -74,7 +74,7 @@ class SuiteEditor(PlainDialog):
             self.list.setFocus()
 
     def reject(self) -> None:
-        """Changes are discarded when this is asked for twice."""
+        """Close; unsaved changes are discarded only at the second request."""
         if self._is_changed() and not self._warned:
             self._warned = True
             show_words(self.problem, tr("There are unsaved changes. Press Cancel again to discard them."))
@@ -108,7 +108,7 @@ class SuiteEditor(PlainDialog):
             return None
 
     def _take(self) -> bool:
-        """Apply the edits; False where they cannot be read."""
+        """Apply the edits; False if they cannot be read."""
         if self._row < 0:
             return True
         try:
@@ -187,7 +187,7 @@ class SuiteEditor(PlainDialog):
         show_words(self.problem, "\n".join(words) or str(error))
 
     def _show_saving(self, saving: bool) -> None:
-        """A suite is checked first, with every expected call: that takes seconds for many scenarios."""
+        """Show the saving: every expected call is checked first, which takes seconds for many scenarios."""
         self.save_button.setEnabled(not saving)
         self.save_button.setText(tr("Saving…") if saving else tr("Save"))
         if saving:
@@ -232,13 +232,13 @@ class SuiteEditing(QObject):
         return self._context.services.places.suites
 
     def make(self) -> None:
-        """A new suite, with the tools that are open."""
+        """Edit a new suite with the project's tools."""
         registry = self._context.project.tools.registry.to_document()
         suite = Suite(glyphscope_suite=VERSION, name="my-suite", about="", registry=registry)
         self._show(suite, None)
 
     def edit_current(self) -> None:
-        """The suite of the scenario that is selected, or the first one that is ticked."""
+        """Edit the suite of the selected scenario, or the first ticked suite."""
         row = self._view.setup.scenarios.current()
         if row is not None:
             self.edit(row)
@@ -246,7 +246,7 @@ class SuiteEditing(QObject):
             self._view.notice.show_words(tr("Select a suite to edit."))
 
     def edit(self, row: ScenarioRow) -> None:
-        """The suite of a scenario, which is chosen in it; of a bundled suite a copy."""
+        """Edit the suite of a scenario, which is selected in it; of a bundled suite, a copy."""
         self._reading.load_suite(row.source, lambda found: self._show(*found, row.scenario.id))
 
     def _show(self, suite: Suite, path: Path | None, chosen: str = "") -> None:

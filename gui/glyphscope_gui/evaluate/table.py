@@ -40,15 +40,15 @@ INDENT = 14
 NAMES = (150, 300)
 """The smallest and largest width of the rows' names, in pixels."""
 NARROW, NARROW_NAMES = 760, 200
-"""The width below which the table is narrow, and the largest width of the rows' names then, in pixels."""
+"""The width below which the table is narrow, and the largest width of the rows' names in that case, in pixels."""
 MOST_MEASURED = 400
-"""Rows whose names are measured for that width: measuring takes time."""
+"""Most rows whose names are measured for that width, as measuring takes time."""
 LEAST_STRENGTH, MOST_STRENGTH = 0.05, 0.94
 """The share of the chart's colour in an empty and in a full cell."""
 
 
 class EvalTable(FollowsSize, QTableView):
-    """`cellChosen` carries the row and column of the current cell, `openRequested` asks to show its runs, `armsChosen`
+    """`cellChosen` carries the row and column of the current cell, `openRequested` requests its runs, `armsChosen`
     carries two columns that are selected as a whole.
     """
 
@@ -81,7 +81,7 @@ class EvalTable(FollowsSize, QTableView):
         head.setHighlightSections(False)
         head.setSectionsClickable(True)
         head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
-        head.setTextElideMode(Qt.TextElideMode.ElideNone)  # Qt would shorten every line like the longest
+        head.setTextElideMode(Qt.TextElideMode.ElideNone)  # otherwise Qt shortens every line like the longest
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().sectionClicked.connect(self._name_clicked)
         self.doubleClicked.connect(lambda _index: self.openRequested.emit())
@@ -91,11 +91,11 @@ class EvalTable(FollowsSize, QTableView):
         self._fit()
 
     def choose(self, row: int, column: int) -> None:
-        """Make a cell the current one."""
+        """Make a cell current."""
         self.setCurrentIndex(self._model.index(row, column))
 
     def toggle(self, row: int) -> None:
-        """Collapse or expand a row; the current cell stays, if it is still visible."""
+        """Collapse or expand a row; the current cell stays current if it is still visible."""
         self._model.toggle(row)
         self.verticalHeader().viewport().update()
 
@@ -269,7 +269,7 @@ def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor)
 
 
 def ground(strength: float) -> QColor:
-    """The colour of a cell: a mixture of the panel's and the chart's, by a strength of 0 to 1."""
+    """The colour of a cell: a mixture of the panel's and the chart's colours, by a strength of 0 to 1."""
     panel, full = _rgb(theme().color("panel")), _rgb(theme().color("chart-main"))
     share = LEAST_STRENGTH + strength * (MOST_STRENGTH - LEAST_STRENGTH)
     mixed = (a + (b - a) * share for a, b in zip(panel, full))
@@ -282,7 +282,7 @@ def ink(on: QColor) -> QColor:
 
 
 def contrast(one: QColor, other: QColor) -> float:
-    """WCAG's contrast ratio, 1 to 21."""
+    """The contrast ratio as in WCAG, 1 to 21."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

@@ -25,11 +25,11 @@ from glyphscope_gui.shared.table_model import NO_INDEX, Index
 SHOWN_ROLE = Qt.ItemDataRole.UserRole + 1
 """A CellShown."""
 ROW_ROLE = Qt.ItemDataRole.UserRole + 2
-"""The Row, of a row's header."""
+"""The Row of a row's header."""
 COLLAPSED_ROLE = Qt.ItemDataRole.UserRole + 3
-"""Whether the rows below a row are hidden, of a row's header."""
+"""For a row's header: whether the row's children are hidden."""
 MANY = 60
-"""With more scenarios, a result begins with its groups collapsed."""
+"""Number of scenarios above which groups are initially collapsed."""
 _MEASURED: dict[MeasureName, str] = {
     "ok": tr("all correct"),
     "parsed": tr("parsed"),
@@ -47,8 +47,8 @@ _Key: TypeAlias = tuple[str, str, str, str, bool]
 
 
 class CellShown(NamedTuple):
-    """The content of a cell. `strength` is that of its colour, 0 to 1, None for an empty cell; `low`, `at` and
-    `high` are places on the bar, 0 to 1.
+    """The content of a cell. `strength` is its colour's, 0 to 1, None for an empty cell; `low`, `at` and `high` are
+    positions on the bar, 0 to 1.
     """
 
     words: str
@@ -60,7 +60,7 @@ class CellShown(NamedTuple):
 
 
 class EvalTableModel(QAbstractTableModel):
-    """Shows one EvalResult by one measure. Rows of a collapsed suite or group are left out."""
+    """Shows one EvalResult by one measure. Rows of a collapsed suite or group are omitted."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -77,7 +77,7 @@ class EvalTableModel(QAbstractTableModel):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show(self, result: EvalResult | None) -> None:
-        """Show another result, or none; a new version of the same one keeps its collapsed rows."""
+        """Show another result, or none; a new version of the same result keeps its collapsed rows."""
         again = result is not None and self.result is not None and result.path == self.result.path
         self.beginResetModel()
         self.result = result
@@ -95,7 +95,7 @@ class EvalTableModel(QAbstractTableModel):
         self.endResetModel()
 
     def grow(self, new_rows: bool) -> None:
-        """The result has more samples than before."""
+        """Update the table after samples were added to the result."""
         if new_rows:
             self.layoutAboutToBeChanged.emit()
             before = [_key(self._rows[index.row()]) for index in self.persistentIndexList()]
@@ -116,7 +116,7 @@ class EvalTableModel(QAbstractTableModel):
         return self._rows[place]
 
     def place_of(self, row: Row, arm: str) -> tuple[int, int]:
-        """Return row and column of a cell; the first one where it is not visible."""
+        """Return the row and column of a cell; those of the first cell if it is not visible."""
         if row not in self._rows or arm not in self._arms:
             return 0, 0
         return self._rows.index(row), self._arms.index(arm)
@@ -204,7 +204,7 @@ class EvalTableModel(QAbstractTableModel):
         return None
 
     def _changed(self) -> None:
-        """Announce other figures in all cells."""
+        """Announce that the figures of all cells changed."""
         if self._rows and self._arms:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(self._arms) - 1))
 
@@ -237,7 +237,7 @@ class EvalTableModel(QAbstractTableModel):
         return CellShown(quantity(figure.value, self.measure.unit), note, at[1], *at)
 
     def _greatest(self) -> float:
-        """The end of every bar: all but the greatest twentieth of the values, so that one of them does not flatten the
+        """The value at the end of every bar: the 95th percentile, so that single large values do not flatten the
         others.
         """
         assert self.result is not None

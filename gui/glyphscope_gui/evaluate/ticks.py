@@ -1,4 +1,4 @@
-"""A list to tick in, with a note at the right of each line: suites, models. Files can be dropped on it."""
+"""A list of suites or models to tick, with a note on the right of each line. Files can be dropped on it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tickable(NamedTuple):
 
 
 class TicksModel(ListModel[Tickable]):
-    """`changed` when the user ticks or unticks."""
+    """`changed` is emitted when the user ticks or unticks."""
 
     changed = Signal()
     _rows: list[Tickable]
@@ -57,7 +57,7 @@ class TicksModel(ListModel[Tickable]):
         return tuple(row.value for row in self._rows)
 
     def put(self, row: Tickable, *, ticked: bool = False, first: bool = False) -> None:
-        """Add a row, or exchange the one of the same value."""
+        """Add a row, or replace the one with the same value."""
         if ticked and not row.problem:
             self._ticked.add(row.value)
         if row.value in self.values:
@@ -68,7 +68,7 @@ class TicksModel(ListModel[Tickable]):
             self._insert(0 if first else len(self._rows), [row])
 
     def take(self, value: str) -> None:
-        """Take a row out."""
+        """Remove a row."""
         if value in self.values:
             place = self.values.index(value)
             self.beginRemoveRows(NO_INDEX, place, place)
@@ -77,7 +77,7 @@ class TicksModel(ListModel[Tickable]):
             self.endRemoveRows()
 
     def tick(self, values: Iterable[str]) -> None:
-        """Tick exactly these, without a signal."""
+        """Tick exactly these values, without a signal."""
         usable = {row.value for row in self._rows if not row.problem}
         self._ticked = set(values) & usable
         self._changed()
@@ -124,13 +124,13 @@ class TicksModel(ListModel[Tickable]):
 
 
 BESIDE = 52
-"""Pixels of a line that are neither words nor note."""
+"""Pixels of a line besides its words and note."""
 LEAST_ROWS, MOST_ROWS = 3, 6
-"""Rows that are visible at least, if there are that many, and rows for which the list asks for room."""
+"""The least number of visible rows, if there are that many, and the preferred one."""
 
 
 class _TickDelegate(QStyledItemDelegate):
-    """The note in the muted colour; the words give way to it."""
+    """Paints the note in the muted colour; the words are shortened for it."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
@@ -153,7 +153,7 @@ class _TickDelegate(QStyledItemDelegate):
 
 
 def _note(option: QStyleOptionViewItem, index: Index) -> str:
-    """The note; where there is no room for it beside the words, its number alone."""
+    """The note; only its number if there is no room for it beside the words."""
     note, metrics = str(index.data(NOTE_ROLE) or ""), QFontMetrics(option.font)
     need = metrics.horizontalAdvance(str(index.data() or "")) + metrics.horizontalAdvance(note) + BESIDE
     if need <= option.rect.width():
@@ -162,7 +162,7 @@ def _note(option: QStyleOptionViewItem, index: Index) -> str:
 
 
 class TickList(TakesFiles, PlainList):
-    """`dropped` carries the paths of files with one of the `endings`; one that is `fitted` is as high as its rows."""
+    """`dropped` carries the paths of files with one of the `endings`; a `fitted` list is as high as its rows."""
 
     dropped = Signal(object)
     one_file = False

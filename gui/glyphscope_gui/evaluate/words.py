@@ -69,9 +69,9 @@ MEASURES = (
 )
 BY_NAME = {measure.name: measure for measure in MEASURES}
 WIDEST_ARM = f"GLYPH · {WORDS['off']}"
-"""Of the usual labels."""
+"""The widest usual label."""
 WIDEST_REASON = f"{REASON_WORDS['WRONG_ARGUMENTS']} /max_results/0/name"
-"""Of the usual reasons."""
+"""The widest usual reason."""
 
 WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
 THINKING = {"auto": tr("thinking auto"), "on": tr("thinking on"), "off": tr("thinking off")}
@@ -109,18 +109,18 @@ def arm_parts(arm: Arm) -> dict[str, str]:
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
-    """Return labels by arm id: notation and constraint, and the other axes in which these arms differ."""
+    """Return labels by arm id: notation, constraint, and the other axes in which these arms differ."""
     parts = {arm.id: arm_parts(arm) for arm in arms}
     shown = {"notation", "constraint", *varied(arms)}
     labels = {
         key: " · ".join(words for name, words in each.items() if name in shown) for key, each in parts.items()
     }
-    all_labels = list(labels.values())  # two files of one name are distinguished by their ids
+    all_labels = list(labels.values())  # ids distinguish two files with the same name
     return {key: label if all_labels.count(label) == 1 else key for key, label in labels.items()}
 
 
 def sample_words(manifest: Manifest, sample: SampleBegun | Sample) -> str:
-    """Return words such as `search-news · GLYPH · mask`, with those of arm, suite and trial that vary."""
+    """Return words such as `search-news · GLYPH · mask`, with the parts of arm, suite and trial that vary."""
     parts = [sample.scenario]
     if len(manifest.suites) > 1:
         parts.insert(0, sample.suite)
@@ -132,7 +132,7 @@ def sample_words(manifest: Manifest, sample: SampleBegun | Sample) -> str:
 
 
 def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:
-    """Return the differences of two arms, each in its own words: as short as possible."""
+    """Return the differences of two arms, each as short as possible."""
     one, other = arm_parts(first), arm_parts(second)
     differ = [name for name in varied((first, second)) if one[name] != other[name]]
     if not differ:
@@ -176,7 +176,7 @@ def provenance(manifest: Manifest, samples: int) -> str:
 
 
 def population_words(scenarios: int, controls: int) -> str:
-    """Which scenarios the figures are of."""
+    """The scenarios that the figures cover."""
     if not controls:
         return tr("%n scenario(s)", "", scenarios)
     return tr("%n scenario(s)", "", scenarios) + tr(", without %n control(s)", "", controls)
@@ -187,7 +187,7 @@ def summary_words(
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Return the figures as the report's sentences: headings, each with its paragraphs.
 
-    Comparisons are those by `measure`; a measure that is not compared is replaced by "ok".
+    Comparisons are by `measure`; a measure that is not compared is replaced by "ok".
     """
     measure = measure if any(each.measure == measure for each in summary.comparisons) else "ok"
     arms, labels = {arm.id: arm for arm in manifest.arms}, arm_labels(manifest.arms)

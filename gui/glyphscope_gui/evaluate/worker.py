@@ -1,6 +1,6 @@
-"""An evaluation on a separate thread: its events are collected, and taken over in batches.
+"""An evaluation in a separate thread: its events are collected, and passed on in batches.
 
-Samples may come by the thousand in a second (a scripted model); the window takes them over a few times in a second.
+A scripted model may make thousands of samples a second; the window reads them a few times a second.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from glyphscope.models.interface import Model
 
 @dataclass(frozen=True)
 class EvalJob:
-    """`resume` is the folder of a result to complete; else a new one is made below `out`. `allow_python`: the user has
-    allowed the suites' Python functions.
+    """`resume` is the folder of a result to complete; otherwise a new folder is made in `out`. `allow_python`: the user
+    has allowed the suites' Python functions.
     """
 
     plan: Plan
@@ -37,14 +37,14 @@ class EvalJob:
 
 @dataclass(frozen=True)
 class EarlierSamples:
-    """The samples that a result had before it was resumed."""
+    """The samples of a result before it was resumed."""
 
     samples: tuple[Sample, ...]
 
 
 @dataclass(frozen=True)
 class ManifestChanged:
-    """The manifest once a model is open: it describes the model then."""
+    """The manifest once a model is open, which it then describes."""
 
     manifest: Manifest
 
@@ -53,7 +53,7 @@ class EvalThread(QThread):
     """Runs one evaluation to its end, or until `control` stops it. Call `take` in the window's thread; read `error`
     once the thread has finished.
 
-    No signal carries the thread's object: its starter has it.
+    No signal carries the thread object, which its creator already has.
     """
 
     def __init__(self, job: EvalJob, opener: Callable[[str], Model]) -> None:
