@@ -1,4 +1,4 @@
-"""The page that runs one prompt under several settings, or two prompts over one set (A/B)."""
+"""The page that runs one prompt under several settings or seeds, or two prompts on the same seeds (A/B)."""
 
 from __future__ import annotations
 

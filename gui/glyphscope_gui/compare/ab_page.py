@@ -36,7 +36,7 @@ class AbTableModel(TableModel[AbRow]):
     figures = frozenset({SEED})
 
     def show_rows(self, rows: Sequence[AbRow]) -> None:
-        """Show the rows; those that exist are updated, so that the selected one stays selected."""
+        """Show the rows; existing ones are updated, so that the selected one stays selected."""
         if len(rows) != len(self._rows):
             super().show_rows(list(rows))
             return
@@ -68,7 +68,7 @@ def _both_called(row: AbRow) -> bool:
 
 
 class AbPage(QWidget):
-    """The settings of the A/B, its table and its conclusion. Prompts are counted from 0: A is 0, B is 1.
+    """The settings of the A/B, its table and its conclusion. Prompt A is 0, B is 1.
 
     `sourceChosen` carries a prompt and the key of its source (`ab_prompts.Source`), `openRequested` the prompt and the
     row of a run to open.
@@ -131,7 +131,7 @@ class AbPage(QWidget):
         self.about[place].setAccessibleName(about)
 
     def show_words(self, lines: Sequence[str]) -> None:
-        """Show the conclusion from the pairs; without one, how to use the page."""
+        """Show the conclusion from the pairs, or, without one, how to use the page."""
         self.words.setText("\n".join(lines) if lines else _FIRST_WORDS)
 
     def show_running(self, *, running: bool, free: bool) -> None:
@@ -222,7 +222,7 @@ class AbPage(QWidget):
         for which, button in enumerate(self.open_buttons):
             button.clicked.connect(lambda _on=False, which=which: self._open(which))
         self.table.fit_column(SEED, "000")
-        for column in (FIRST, SECOND):  # as wide as the window allows, as is the last
+        for column in (FIRST, SECOND):  # as wide as the window allows, like the last one
             self.table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
 
     def _open(self, which: int) -> None:

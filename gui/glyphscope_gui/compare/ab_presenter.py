@@ -1,4 +1,4 @@
-"""The presenter of the A/B view: two prompts, where each comes from, and their runs on the same seeds."""
+"""The presenter of the A/B view: two prompts, their sources, and their runs on the same seeds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AbPresenter(QObject):
     # -- requests of the user ----------------------------------------------------------------------------------
 
     def keep(self) -> None:
-        """Keep the current prompt as A, whatever is edited after it."""
+        """Keep the current prompt as A, unaffected by later edits."""
         self._saved_prompt = self._now()
         self._chosen[0] = "kept"
         self._show_sources()
@@ -88,7 +88,7 @@ class AbPresenter(QObject):
         self._show_sources()
 
     def _expect(self) -> None:
-        """The call of the playground's run is the right one."""
+        """Expect the call of the playground's run."""
         call = self._runs.state.call
         if call is not None:
             self._page.expect.setText(expected_text(call.tool, call.arguments))

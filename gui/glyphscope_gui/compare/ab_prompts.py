@@ -1,4 +1,4 @@
-"""The two prompts of an A/B, where each comes from, and what else a comparison on seeds is set to."""
+"""The two prompts of an A/B, their sources, and the other settings of a comparison on seeds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from glyphscope.events import RunRequest
 from glyphscope_gui.shared.language import tr
 
 Source: TypeAlias = Literal["now", "last", "kept", "project"]
-"""The playground's prompt, that of its last run, the one kept as A by the button, or that of a project file."""
+"""The playground's prompt, its last run's, the prompt kept as A by the button, or a project file's."""
 NAMES = ("A", "B")
 MOST_SEEDS = 100
-"""Each of them is two runs of the one model."""
+"""Each seed is two runs of the one model."""
 _FIELDS = {
     "prompt": tr("prompt"),
     "system": tr("system template"),
@@ -32,7 +32,7 @@ def plan(
     base: RunRequest, first: RunRequest, second: RunRequest, seeds: str, temperature: float, expected: str
 ) -> AbPlan:
     """The plan of both prompts on all seeds, with the other settings of `base`. `seeds` and `expected` are the texts of
-    their fields. Raises GlyphscopeError for what cannot be run.
+    their fields. Raises GlyphscopeError if they are invalid.
     """
     sampling = msgspec.structs.replace(base.sampling, temperature=temperature)
     requests = [_plain(request, base, sampling) for request in (first, second)]
@@ -47,7 +47,7 @@ def plan(
 
 
 def few_seeds(text: str, hint: str) -> tuple[int, ...]:
-    """The seeds of a field. Raises GlyphscopeError; the one for more than `MOST_SEEDS` has the hint."""
+    """The seeds in a field. Raises GlyphscopeError, with the hint if there are more than `MOST_SEEDS`."""
     seeds = seeds_of(text)
     if len(seeds) > MOST_SEEDS:
         raise GlyphscopeError(tr("At most %n seed(s) can run here.", "", MOST_SEEDS), hint=hint)
@@ -65,7 +65,7 @@ def expected_text(tool: str, arguments: dict[str, object]) -> str:
 
 
 def _plain(request: RunRequest, base: RunRequest, sampling: msgspec.Struct) -> RunRequest:
-    """The prompt of `request`, asked for as `base` is, so that the prompts are the only difference."""
+    """The prompt of `request` with the settings of `base`, so that only the prompts differ."""
     made_of = {name: getattr(request, name) for name in ("prompt", "system", "preset", "registry", "history")}
     return msgspec.structs.replace(
         base,

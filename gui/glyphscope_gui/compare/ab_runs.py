@@ -15,7 +15,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class AbRow(NamedTuple):
-    """A trial is None as long as it has not run."""
+    """A trial is None until it has run."""
 
     seed: int
     first: Trial | None
@@ -24,7 +24,7 @@ class AbRow(NamedTuple):
 
 
 class AbRuns(BackgroundRuns):
-    """`report` counts the pairs that are there; None before the first of them."""
+    """`report` counts the finished pairs; None before the first one."""
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
         super().__init__(runs, tr("Stopped: the figures cover the finished pairs."), parent)
@@ -42,7 +42,7 @@ class AbRuns(BackgroundRuns):
 
     @property
     def at(self) -> Place | None:
-        """The run that is running."""
+        """The current run."""
         place: Place | None = self._queue.key
         return place
 
@@ -55,7 +55,7 @@ class AbRuns(BackgroundRuns):
         return self._queue.begin(jobs)
 
     def rows(self) -> list[AbRow]:
-        """A row for each seed, as far as it has run."""
+        """A row for each seed, with its results so far."""
         results = self.results
         if results is None:
             return []

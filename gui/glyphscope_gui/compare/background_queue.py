@@ -1,4 +1,4 @@
-"""Requests that run one after the other on the one model, in the background: the playground still shows its run."""
+"""Requests that run one after the other on the one model, in the background: the playground keeps its run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from glyphscope_gui.runs.run_controller import Applied, BackgroundEvents, RunCon
 from glyphscope_gui.shared.language import tr
 
 BackgroundJob: TypeAlias = tuple[Any, PreparedRequest | RunRequest]
-"""A key of the owner's, and the request."""
+"""The owner's key, and the request."""
 _HOPELESS = ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED")
 """Codes of failures that do not depend on the seed."""
 
 
 @dataclass(frozen=True)
 class BackgroundRun:
-    """A run that ended; `stopped` where it or the whole queue was stopped."""
+    """A run that ended; `stopped` if it or the whole queue was stopped."""
 
     key: Any
     state: RunState
@@ -36,7 +36,7 @@ class BackgroundRun:
 
 class BackgroundQueue(QObject):
     """`began` carries the key of the run that begins, `grew` an Applied, `ended` a BackgroundRun, `runningChanged`
-    whether anything runs. An owner that hears `ended` may `drop` runs that have not begun.
+    whether anything runs. A slot of `ended` may `drop` runs that have not begun.
     """
 
     began = Signal(object)
@@ -49,9 +49,9 @@ class BackgroundQueue(QObject):
         self._runs = runs
         self._waiting: list[BackgroundJob] = []
         self.job = 0
-        """The run controller's id of the run that is running."""
+        """The run controller's id of the current run."""
         self.key: Any = None
-        """The owner's key of that run; None without one."""
+        """The owner's key of the current run; None if there is none."""
         self.state = RunState()
         self.events: list[AnyEvent] = []
         self.is_running = False
@@ -89,7 +89,7 @@ class BackgroundQueue(QObject):
 
     def _take(self, background: BackgroundEvents) -> None:
         if not self.is_running or background.job != self.job:
-            return  # late news of an older queue
+            return  # late events of an older queue
         if background.events:
             self.events.extend(background.events)
             for event in background.events:
@@ -115,8 +115,8 @@ class BackgroundQueue(QObject):
 
 
 class BackgroundRuns(QObject):
-    """The outcome of the runs of a queue. `changed` is emitted when a run began or ended, or all were cleared, `grew`
-    when the text of a run did; `ended` carries the events of a run that ended. `why` says why no further run begins.
+    """The outcome of the runs of a queue. `changed` is emitted when a run begins or ends, or all are cleared, `grew`
+    when the text of a run grows; `ended` carries the events of a run that ended. `why` says why no further run begins.
     """
 
     changed = Signal()
@@ -140,7 +140,7 @@ class BackgroundRuns(QObject):
 
     @property
     def progress_words(self) -> str:
-        """The progress of the run that is running, in words."""
+        """The progress of the current run in words."""
         tokens = len(self._queue.state.tokens)
         return tr("%n token(s)", "", tokens) if tokens else tr("reading the prompt…")
 
@@ -149,7 +149,7 @@ class BackgroundRuns(QObject):
         self._queue.stop()
 
     def _count(self, run: BackgroundRun) -> None:
-        """Add a run that ended to the outcome."""
+        """Add an ended run to the outcome."""
         raise NotImplementedError
 
     def _end(self, run: BackgroundRun) -> None:

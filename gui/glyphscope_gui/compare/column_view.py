@@ -1,4 +1,4 @@
-"""One column of a comparison: its variant, the state of its run, the stream, and what it cost."""
+"""One column of a comparison: its variant, the state of its run, the stream, and the cost."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from glyphscope_gui.theme.sizes import PAD
 NARROWEST = 258
 """Pixels of width below which the columns are scrolled instead."""
 WIDE = 420
-"""Pixels of width from which on two figures are in a line."""
+"""Width in pixels from which two figures share a line."""
 _SETTINGS = tr("Model, sampling and prompts of this column…")
 _NO_CHANGES = tr("As in the playground")
 _NONE = RunFigures(tokens=0, forced=0, characters=0, bytes=0)
 
 
 class ColumnStream(StreamView):
-    """The stream in letters that leave room for others beside it."""
+    """The stream in smaller text, to leave room for other columns."""
 
     LARGER = 1.5
 
@@ -48,12 +48,12 @@ class ColumnStream(StreamView):
         self.setObjectName("compareStream")
 
     def sizeHint(self) -> QSize:
-        """Return a small height: the stream takes the rest of the column's."""
+        """Return a small height: the stream takes the remaining height of the column."""
         return QSize(200, self.minimumSizeHint().height())
 
 
 class _Words(ScrollArea):
-    """A sentence in place of the stream, scrolled where it does not fit."""
+    """A sentence in place of the stream, scrolled if it does not fit."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
@@ -70,7 +70,7 @@ class _Words(ScrollArea):
 
 
 class CompareColumn(FollowsSize, QFrame):
-    """One column. `ComparePage` connects its buttons, which say what they ask for."""
+    """One column. `ComparePage` connects its buttons, whose texts name their actions."""
 
     def __init__(self, number: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -111,7 +111,7 @@ class CompareColumn(FollowsSize, QFrame):
     # -- what it shows -----------------------------------------------------------------------------------------
 
     def show_column(self, column: Column, *, editable: bool, removable: bool) -> None:
-        """Show a column with its run so far. A run that is shown already is not laid out again."""
+        """Show a column with its run so far. A run that is already shown is not laid out again."""
         other = column.state is not self._state
         self._column, self._state = column, column.state
         name = tr("column {number}, {name}", number=self._number, name=column.name)
@@ -132,7 +132,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.show_phase()
 
     def set_editable(self, editable: bool, removable: bool) -> None:
-        """Columns cannot be changed while a comparison runs."""
+        """Set whether the column can be changed and removed, which is not possible while a comparison runs."""
         self.picker.setEnabled(editable)
         self.settings_button.setEnabled(editable)
         self.remove_button.setVisible(removable)
@@ -175,7 +175,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.show_figures()
 
     def _show_detail(self) -> None:
-        """In a narrow column only what must be seen; all of it on hover."""
+        """Show the details; in a narrow column only the essentials, with the rest on hover."""
         now = self._verdict
         self.detail.setText(visible(now.detail if self._wide else now.short or now.detail, spaces=True))
         self.detail.setToolTip(plain_tip(now.detail))
@@ -212,7 +212,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.stream.apply(events)
 
     def _show_stages(self) -> None:
-        """A tab for each stage that has a text, where there are several."""
+        """Show a tab for each stage that has a text, if there are several."""
         column = self._column
         if column is None:
             return
@@ -265,7 +265,7 @@ class CompareColumn(FollowsSize, QFrame):
         return box
 
     def _arrange_figures(self, wide: bool) -> None:
-        """One below the other, or in two columns where there is room for both."""
+        """Stack the figures, or place them in two columns if there is room."""
         if wide == self._wide:
             return
         self._wide = wide

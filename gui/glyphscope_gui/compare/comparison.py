@@ -1,7 +1,7 @@
 """A comparison: the same request in a few variants, one after the other on the one model, each with its own state.
 
-The model writes one text at a time, so the columns take turns. A column that fails says so and the next one runs: a
-model whose process died is started again. Where a model cannot be opened, its other columns are not run.
+The model writes one text at a time, so the columns take turns. If a column fails, it says so and the next one runs: a
+model whose process crashed is restarted. If a model cannot be opened, its other columns are not run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class ColumnPhase(Enum):
-    """The phase of a column; STOPPED has its output so far, NOT_RUN none."""
+    """The phase of a column; a STOPPED column has its output so far, a NOT_RUN one has none."""
 
     NEW = "new"
     WAITING = "waiting"
@@ -33,7 +33,7 @@ class ColumnPhase(Enum):
 
 @dataclass
 class Column:
-    """`why` is the reason why it did not run. Changed in place, by `Comparison` alone."""
+    """`why` is the reason why it did not run. Only `Comparison` changes columns, in place."""
 
     variant: Variant
     name: str = ""
@@ -44,7 +44,7 @@ class Column:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its run ended, to its end or stopped."""
+        """Whether its run has ended, complete or stopped."""
         return self.phase in (ColumnPhase.DONE, ColumnPhase.STOPPED)
 
     def clear(self, phase: ColumnPhase = ColumnPhase.NEW) -> None:
@@ -53,7 +53,7 @@ class Column:
 
 
 def has_turn(column: Column) -> bool:
-    """Whether it ran, runs or waits for its turn, so that its output can be compared."""
+    """Whether the column ran, runs or waits for its turn, so that its output can be compared."""
     if column.phase in (ColumnPhase.NEW, ColumnPhase.NOT_RUN):
         return False
     return column.phase is not ColumnPhase.STOPPED or column.state.started is not None
@@ -68,8 +68,8 @@ class Grown:
 
 
 class Comparison(QObject):
-    """`arranged` is emitted when the columns change; `changed` carries the place of a column whose phase changed
-    or whose run is gone, `grew` a Grown, `ended` the events of a column's run that ended or was stopped. `queue` says
+    """`arranged` is emitted when the columns change; `changed` carries the place of a column whose phase changed or
+    whose run was removed, `grew` a Grown, `ended` the events of a column's run that ended or was stopped. `queue` says
     whether a comparison runs.
     """
 
@@ -100,7 +100,7 @@ class Comparison(QObject):
 
     @property
     def running_place(self) -> int | None:
-        """The column that runs now."""
+        """The place of the running column."""
         place: int | None = self.queue.key
         return place
 
@@ -109,13 +109,13 @@ class Comparison(QObject):
         return self.queue.is_running
 
     def arrange(self, variants: Sequence[Variant]) -> None:
-        """Set other columns, without runs. Nothing happens while a comparison runs."""
+        """Replace the columns, without runs. Does nothing while a comparison runs."""
         if not self.is_running:
             self.columns = [Column(variant) for variant in variants[:MOST]]
             self._renamed()
 
     def change(self, place: int, variant: Variant) -> None:
-        """Set another variant in a column, and forget its run."""
+        """Set another variant in a column, and remove its run."""
         if not self.is_running and self.columns[place].variant != variant:
             self.columns[place] = Column(variant)
             self._renamed()
@@ -139,7 +139,7 @@ class Comparison(QObject):
     # -- the run -----------------------------------------------------------------------------------------------
 
     def begin(self, base: PreparedRequest) -> bool:
-        """Run all columns on `base`. False while the model is in use: the other run continues.
+        """Run all columns on `base`. Return False if the model is in use: the other run continues.
 
         Columns of the same model run one after the other, so that each model is opened once.
         """
@@ -155,7 +155,7 @@ class Comparison(QObject):
         return self.queue.begin([(place, requests[place]) for place in order])
 
     def stop(self) -> None:
-        """Stop the current run, and do not begin the others; the results so far stay."""
+        """Stop the current run and begin no other; the results so far are kept."""
         self.queue.stop()
 
     def _begin(self, place: int) -> None:
@@ -182,7 +182,7 @@ class Comparison(QObject):
             )
 
     def _skip_waiting(self, why: str, which: Callable[[int], bool]) -> None:
-        """Do not run those of the waiting columns that `which` selects, and say why."""
+        """Skip the waiting columns that `which` selects, with the reason `why`."""
         for place, column in enumerate(self.columns):
             if column.phase is ColumnPhase.WAITING and which(place):
                 column.phase, column.why = ColumnPhase.NOT_RUN, why

@@ -1,4 +1,4 @@
-"""The models that a comparison can name: those that were used, and those that are found on this computer."""
+"""The models that a comparison can name: recently used ones, and those found on this computer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class KnownModels(QObject):
-    """`found` is emitted when the search, which runs in the background, ended."""
+    """`found` is emitted when the background search has ended."""
 
     found = Signal()
 
@@ -29,11 +29,11 @@ class KnownModels(QObject):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """As they are opened, the ones used last first."""
+        """The names with which models are opened, the most recently used first."""
         return tuple(dict.fromkeys((*self._context.settings.value.recent_models, *self._found)))
 
     def look(self) -> None:
-        """Search once."""
+        """Search for models, once."""
         if self._looked:
             return
         self._looked = True

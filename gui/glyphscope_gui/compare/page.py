@@ -1,4 +1,4 @@
-"""The compare page: one prompt, a few ways of asking it beside each other, and in which fields the answers differ."""
+"""The compare page: one prompt under several settings side by side, and the fields in which the answers differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP
 
 LOW = 640
-"""Pixels of height below which every line counts."""
+"""Pixels of height below which the page saves lines."""
 _OWN_WORDS = tr("Custom columns")
 _NO_WORDS = tr("The fields of all columns; the first difference is marked.")
 
@@ -62,7 +62,7 @@ class ComparePage(FollowsSize, QWidget):
         self.setFocusProxy(self.prompt_edit)
 
     def show_columns(self, count: int) -> None:
-        """Show so many columns; they are made on first use."""
+        """Show that many columns; they are made on first use."""
         for place in range(len(self.columns), count):
             self._make_column(place)
         for place, view in enumerate(self.columns):
@@ -78,11 +78,11 @@ class ComparePage(FollowsSize, QWidget):
             bar.setValue(right - self.columns_area.viewport().width())
 
     def show_preset(self, key: str) -> None:
-        """Select it, without a signal."""
+        """Select a preset, without a signal."""
         self.presets.setCurrentIndex(self.presets.findData(key))
 
     def show_turn(self, words: str) -> None:
-        """Show which column's turn it is on the model."""
+        """Show which column the model is running."""
         self.turn.setText(words)
         self.turn.setAccessibleName(words)
 
@@ -178,7 +178,7 @@ class ComparePage(FollowsSize, QWidget):
         self._border_was_moved = True
 
     def _share_room(self) -> None:
-        """The fields as high as those of a usual call, until the user moves the border."""
+        """Make the fields as high as a usual call's, until the user moves the border."""
         if self._border_was_moved:
             return
         room = self.splitter.height() - self.splitter.handleWidth()

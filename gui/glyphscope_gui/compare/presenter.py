@@ -59,9 +59,9 @@ class ComparePresenter(Page):
         self.tabs = self.widget = CompareTabs(self.view, self.ab_view, self.seeds_view)
         self._runs = context.runs
         self._preset = PRESETS[0].key
-        """The question that the columns answer; OWN after the user changed one."""
+        """The question that the columns answer; OWN after the user changed a column."""
         self._open_settings: int | None = None
-        """The column whose settings were opened last."""
+        """The last column whose settings were opened."""
         self.models = KnownModels(context, self)
         self.models.found.connect(self._models_found)
         self._progress_timer = QTimer(self, interval=PROGRESS_MS)
@@ -78,7 +78,7 @@ class ComparePresenter(Page):
 
     @property
     def header(self) -> frozenset[HeaderPart]:
-        """The columns have their settings, the two prompts and the seeds a temperature and seeds."""
+        """Columns have separate settings; the A/B and the seeds have fields for temperature and seeds."""
         if self.tabs.shown is not self.view:
             return frozenset(HeaderPart) - {HeaderPart.SEED, HeaderPart.RUN}
         return frozenset({HeaderPart.MODEL, HeaderPart.SEED, HeaderPart.SAMPLING})
@@ -151,7 +151,7 @@ class ComparePresenter(Page):
             self.comparison.arrange(preset.of(self._basis))
 
     def _show_settings(self, place: int) -> None:
-        """The settings of that column that differ from the playground's, below its button."""
+        """Open the popup of the column's differing settings below its button."""
         self.models.look()
         self._open_settings = place
         self._fill_settings()
@@ -177,7 +177,7 @@ class ComparePresenter(Page):
             self._fill_settings()
 
     def _models_found(self) -> None:
-        """Models that were found complete the columns of the question, as long as nothing was run."""
+        """Complete the columns of the question with the models that were found, unless a column has run."""
         if self.view.settings.isVisible():
             self._fill_settings()
         if self._preset == MODELS and self._is_untouched:
@@ -200,10 +200,10 @@ class ComparePresenter(Page):
     def _remove(self, place: int) -> None:
         self._preset = OWN
         self.comparison.remove(place)
-        self.view.prompt_edit.setFocus()  # the button that had it may be gone
+        self.view.prompt_edit.setFocus()  # the focused button may be gone
 
     def _open(self, place: int) -> None:
-        """Show the run of that column in the playground, as it ended."""
+        """Show the ended run of that column in the playground."""
         events = tuple(self.comparison.columns[place].events)
         if events and not self._runs.is_busy:
             self._runs.show_record(events)
@@ -255,7 +255,7 @@ class ComparePresenter(Page):
         self._show_fields()
 
     def _reopen(self) -> None:
-        """Open the playground's model again after a column ran another one: panels count with the open model."""
+        """Reopen the playground's model after a column ran another one, as panels count tokens with the open model."""
         runs, project = self._runs, self.context.project
         if runs.model.name and runs.model.name != project.model:
             runs.open_model(project.model)
@@ -268,7 +268,7 @@ class ComparePresenter(Page):
 
     @property
     def _ended(self) -> list[tuple[AnyEvent, ...]]:
-        """The runs of the columns that have one."""
+        """The ended runs of the columns."""
         return [
             tuple(column.events)
             for column in self.comparison.columns
@@ -315,7 +315,7 @@ class ComparePresenter(Page):
         return len(self.comparison.columns) > FEWEST
 
     def _options_changed(self, _options: object) -> None:
-        """The columns of a question follow the playground as long as nothing was run."""
+        """Let the columns of a question follow the playground, unless a column has run."""
         if self._is_untouched and self._preset != OWN:
             self._choose_preset(self._preset)
         self._show_facts()
@@ -357,7 +357,7 @@ class ComparePresenter(Page):
         return list(dict.fromkeys(variant.value("model", request) for variant in self.comparison.variants))
 
     def _show_facts(self) -> None:
-        """The settings that are the same in every column."""
+        """Show the settings that are the same in every column."""
         project, status = self.context.project, self._runs.model
         request, variants = self._basis.request, self.comparison.variants
         same = {

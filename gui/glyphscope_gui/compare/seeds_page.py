@@ -1,4 +1,4 @@
-"""One setting with several seeds: its answers, how often each occurs, and where they diverge."""
+"""One setting with several seeds: its answers, their frequencies, and the tokens at which they diverge."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FIRST_WORDS = tr(
 )
 
 LEAST_OPTIONS = 3
-"""Rows of the tokens at which answers diverge that stay visible."""
+"""Visible rows of the tokens at which answers diverge."""
 
 
 NUMBER, ANSWER, RUNS, SHARE, PARTS = range(5)
@@ -148,8 +148,8 @@ def _paint_share(painter: QPainter, bar: QRectF, share: float, low: float, high:
 
 
 class SeedsPage(FollowsSize, QWidget):
-    """`openRequested` carries a seed and where to open its run: the
-    Parting (the token at which answers diverge), or None for its beginning.
+    """`openRequested` carries a seed and the place at which to open its run: the Parting (the token at which answers
+    diverge), or None for the beginning.
     """
 
     openRequested = Signal(int, object)
@@ -176,13 +176,13 @@ class SeedsPage(FollowsSize, QWidget):
         self._show_group()
 
     def show_sources(self, names: Sequence[str], chosen: int) -> None:
-        """The settings that can be run; no signal is emitted."""
+        """Set the settings that can be run, without a signal."""
         self.source.clear()
         self.source.addItems(list(names))
         self.source.setCurrentIndex(chosen)
 
     def show_result(self, result: Distribution, why: str = "") -> None:
-        """Show the answers so far; the chosen one stays chosen while it exists."""
+        """Show the answers so far; the chosen one stays chosen if it still exists."""
         group = self.answers_model.row(self.answers.currentIndex().row())
         self._result = result
         self.answers_model.show(result)
@@ -222,7 +222,7 @@ class SeedsPage(FollowsSize, QWidget):
             tip=tr("At 0 all seeds give the same tokens, so one is run"),
         )
         self.turn = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted"), "seedsTurn")
-        """The run that is made now, or why none could be."""
+        """The current run, or why none could start."""
         self.stop_button = push_button(
             tr("Stop"), self, name="seedsStopButton", tip=tr("Stop and keep the finished runs (Esc)")
         )
@@ -282,7 +282,7 @@ class SeedsPage(FollowsSize, QWidget):
 
     @property
     def _parting(self) -> Parting | None:
-        """Where the chosen answer diverges from the most frequent one; for that one, the first such place."""
+        """Where the chosen answer diverges from the most frequent one; for the latter, the first such place."""
         group, partings = self._group, self._result.partings
         if group is None or not partings:
             return None

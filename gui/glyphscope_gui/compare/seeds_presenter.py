@@ -27,7 +27,7 @@ from glyphscope_gui.shared.page_ids import PageId
 
 
 class SeedRuns(BackgroundRuns):
-    """`result` is the distribution of the answers that are there."""
+    """`result` is the distribution of the answers so far."""
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
         super().__init__(runs, tr("Stopped: the figures cover the finished runs."), parent)
@@ -38,12 +38,12 @@ class SeedRuns(BackgroundRuns):
 
     @property
     def seed(self) -> int | None:
-        """The seed of the run that is running."""
+        """The seed of the current run."""
         seed: int | None = self._queue.key
         return seed
 
     def begin(self, request: PreparedRequest, seeds: Sequence[int]) -> bool:
-        """Run the request with each of the seeds. Return False while the model is in use: the results stay."""
+        """Run the request with each of the seeds. Return False if the model is in use: the results are kept."""
         samples = seed_samples({"seed": request}, seeds)
         jobs = [(each.seed, each.request) for each in samples if each.request is not None]
         if not self._queue.can_begin:
@@ -59,7 +59,7 @@ class SeedRuns(BackgroundRuns):
 
 
 class SeedsPresenter(QObject):
-    """A sub-presenter of the compare page; the setting is the playground's, or that of a column of `comparison`."""
+    """A sub-presenter of the compare page; the setting is the playground's, or a column's of `comparison`."""
 
     def __init__(self, context: AppContext, page: SeedsPage, comparison: Comparison, parent: QObject) -> None:
         super().__init__(parent)
@@ -130,7 +130,7 @@ class SeedsPresenter(QObject):
             tr("Column {number}: {name}", number=place + 1, name=column.name)
             for place, column in enumerate(columns)
         ]
-        if self._chosen > len(columns):  # its column is gone
+        if self._chosen > len(columns):  # its column was removed
             self._chosen = 0
             self._show_temperature()
         self._page.show_sources(names, self._chosen)

@@ -13,7 +13,7 @@ from glyphscope_gui.shared.layouts import vbox
 
 
 class CompareTabs(QWidget):
-    """The focus goes to the visible view."""
+    """The visible view gets the focus."""
 
     def __init__(
         self, columns: ComparePage, prompts: AbPage, seeds: SeedsPage, parent: QWidget | None = None

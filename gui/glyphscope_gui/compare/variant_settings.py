@@ -32,7 +32,7 @@ _MOST_SEED = 2**31 - 1
 
 _ROUTE, _TITLE, _HINT = STRATEGIES[2]
 _STRATEGIES = (*STRATEGIES[:2], (_ROUTE, _TITLE, f"{_HINT} " + tr("Its questions are not answered here.")))
-"""A column has one call, so there is no tool loop."""
+"""A column has one call, so the tool loop is not offered."""
 _FIELDS = (
     ("notation", tr("Notation"), NOTATIONS),
     ("shape", tr("Shape of a call"), SHAPES),
@@ -45,7 +45,7 @@ _FIELDS = (
 class VariantPicker(QWidget):
     """Notation, shape, constraint, its beginning and strategy of one column; each picker is as small as its words.
 
-    `chosen` carries the Variant that the user changed it to.
+    `chosen` carries the Variant after the user's change.
     """
 
     chosen = Signal(object)
@@ -66,12 +66,12 @@ class VariantPicker(QWidget):
         self.show_variant(self._variant)
 
     def name_for(self, column: str) -> None:
-        """The column's name goes into what a screen reader says."""
+        """Add the column's name to the accessible names."""
         for field, words, _ in _FIELDS:
             self.boxes[field].setAccessibleName(tr("{setting} of {column}", setting=words, column=column))
 
     def show_variant(self, variant: Variant) -> None:
-        """Show it, without a signal."""
+        """Show the variant, without a signal."""
         self._variant = variant
         for field, box in self.boxes.items():
             box.setCurrentIndex(box.findData(getattr(variant, field)))
@@ -81,12 +81,12 @@ class VariantPicker(QWidget):
         self.boxes["constrain_from"].setEnabled(variant.constraint != "off" and variant.strategy == "direct")
 
     def show_beginning(self, shown: bool) -> None:
-        """Where the constraint begins takes room, which columns that begin alike do not need."""
+        """Show or hide the constraint's beginning, which takes room: columns with equal ones do not need it."""
         self._begins = shown
         self._place_beginning()
 
     def _place_beginning(self) -> None:
-        """Place it instead of the shape, which a model's own notation defines; else in a separate line."""
+        """Place it instead of the shape, which a native notation defines, or else in a separate line."""
         box, shape = self.boxes["constrain_from"], self.boxes["shape"]
         instead = self._begins and self._variant.notation == "native"
         self._grid.addWidget(box, *((0, 1) if instead else (2, 0)))
@@ -117,7 +117,7 @@ class VariantSettings(SettingsPopup):
         self._lay_out()
 
     def show_variant(self, title: str, variant: Variant, base: RunRequest, models: Sequence[str]) -> None:
-        """The settings of the column as they would be sent; no signal is emitted."""
+        """Show the settings of the column as they would be sent, without a signal."""
         self.title.setText(title)
         self.reset_button.setEnabled(bool(variant.changes))
         self.model.clear()

@@ -1,4 +1,4 @@
-"""Variants: the requests that a comparison puts beside each other, and the questions they answer."""
+"""Variants: the requests that a comparison shows side by side, and the questions that they answer."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from glyphscope_gui.shared.sampling_words import SAMPLING_WORDS
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
 FEWEST, MOST = 2, 4
-"""Columns of a comparison: four are as many as a person can keep apart."""
+"""Most columns of a comparison: people can hardly distinguish more than four."""
 _LONGEST = 24
-"""Characters of a prompt in a column's name."""
+"""Most characters of a prompt in a column's name."""
 MOST_TEMPERATURE = 5.0
 WARM_TEMPERATURE = 0.7
-"""Offered for several seeds: at 0 all of them sample the same tokens."""
+"""The temperature that is offered for several seeds: at 0, all seeds sample the same tokens."""
 OWN = "own"
 """The key of a custom setting, outside the presets."""
 
@@ -54,12 +54,12 @@ CHANGEABLE: dict[str, Callable[[Any], str]] = {
     ),
     "prompt": lambda value: tr("“{text}”", text=excerpt(value, _LONGEST)),
 }
-"""The settings that a column can change beside the five of its pickers, and the words of a value."""
+"""The settings that a column can change besides the five of its pickers, with the words for a value."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The changes of one column to the playground's request. The model's own notation has its own shape."""
+    """The changes of one column to the playground's request. A native notation defines its shape."""
 
     notation: Notation = "glyph"
     shape: Shape = "flat"
@@ -67,7 +67,7 @@ class Variant:
     strategy: Strategy = "direct"
     constrain_from: ConstrainFrom = "reasoning"
     changes: tuple[tuple[str, Any], ...] = ()
-    """Settings other than the playground's: model, prompts, sampling (`CHANGEABLE`), by name, in that order."""
+    """Settings that differ from the playground's: model, prompts, sampling (`CHANGEABLE`), by name, in that order."""
 
     def changed(self, **values: Any) -> Variant:
         """Return the variant with these settings changed."""
@@ -75,19 +75,19 @@ class Variant:
         return replace(self, changes=tuple((name, changes[name]) for name in CHANGEABLE if name in changes))
 
     def value(self, name: str, base: RunRequest) -> Any:
-        """Return one of the `CHANGEABLE` settings: the variant's, or that of `base`."""
+        """Return one of the `CHANGEABLE` settings: the variant's, or else the one in `base`."""
         return dict(self.changes).get(name, getattr(base.sampling if name in _SAMPLING else base, name))
 
     @property
     def change_words(self) -> str:
-        """The changes in a line; empty where there are none."""
+        """The changes in a line; empty if there are none."""
         return ", ".join(CHANGEABLE[name](value) for name, value in self.changes)
 
     def request(self, base: PreparedRequest) -> PreparedRequest:
-        """The request of `base`, changed as this variant says.
+        """The request of `base` with the changes of this variant.
 
-        The texts that models write are compared: no tool runs, and a custom grammar, which is written for one
-        notation, is used in no column.
+        Only the models' texts are compared: no tool runs, and no column uses a custom grammar, which is written for one
+        notation.
         """
         own: dict[str, object] = {"native": "auto"}
         if self.notation != "native":
@@ -104,7 +104,7 @@ class Variant:
 
 
 class Basis(NamedTuple):
-    """The playground's settings: as a variant, and as a request with its model; and the models that are known."""
+    """The playground's settings: as a variant, and as a request with its model; and the known models."""
 
     variant: Variant
     request: RunRequest
@@ -121,7 +121,7 @@ class Preset(NamedTuple):
 
 TEMPERATURES = (0.0, 0.7, 1.2)
 BRIEF = tr("Write one tool call. Leave out optional arguments that the user did not mention.")
-"""A system prompt to compare with, where the playground has none."""
+"""A system prompt to compare with, if the playground has none."""
 
 
 def _models(basis: Basis) -> tuple[Variant, ...]:
@@ -183,14 +183,14 @@ PRESETS: tuple[Preset, ...] = (
 
 
 def variant_of(options: RunRequest) -> Variant:
-    """The playground's settings as a variant; of a conversation only one call is asked for."""
+    """The playground's settings as a variant; even for a tool loop, only one call is requested."""
     notation: Notation = "native" if options.native else options.notation
     strategy: Strategy = "direct" if options.strategy == "loop" else options.strategy
     return Variant(notation, options.shape, options.constraint, strategy, options.constrain_from)
 
 
 def settings_of(project: ProjectController) -> RunRequest:
-    """The playground's settings with the model that runs and the prompts, without the tools."""
+    """The playground's settings with the current model and the prompts, without the tools."""
     prompt = project.prompt.state
     return msgspec.structs.replace(
         project.options, model=project.model, prompt=prompt.user, system_prompt=prompt.system_prompt
@@ -198,7 +198,7 @@ def settings_of(project: ProjectController) -> RunRequest:
 
 
 def next_variant(variants: Sequence[Variant]) -> Variant:
-    """Return a variant to add: the last one with a notation, constraint or temperature not compared yet."""
+    """Return a variant to add: the last one, with a notation, constraint or temperature that is not compared yet."""
     last = variants[-1]
     if (warm := dict(last.changes).get("temperature")) is not None:
         return last.changed(temperature=round(min(warm + 0.3, MOST_TEMPERATURE), 2))
@@ -213,7 +213,7 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
         return []
     facts = [_facts(variant) for variant in variants]
     differs = [len({fact[place] for fact in facts}) > 1 for place in range(len(facts[0]))]
-    shapes = {fact[_SHAPE] for fact in facts if fact[_SHAPE]}  # a model's own notation has none to choose
+    shapes = {fact[_SHAPE] for fact in facts if fact[_SHAPE]}  # a native notation has no choice of shape
     differs[_SHAPE] = len(shapes) > 1
     usual = [place in (_NOTATION, _CONSTRAINT) for place in range(len(differs))]
     shown = differs if any(differs) else usual
@@ -229,13 +229,13 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
 
 
 _NOTATION, _SHAPE, _CONSTRAINT = range(3)
-"""The places of the first facts of a variant."""
+"""The indices of the first facts of a variant."""
 _PICKED = 5
-"""Facts that are picked in the boxes of a column; the others are changes of the playground's settings."""
+"""Number of facts that a column's pickers show; the others are changes to the playground's settings."""
 
 
 def _facts(variant: Variant) -> list[str]:
-    """The words of each setting in turn; empty where the playground's is used."""
+    """The words for each setting in order; empty if the playground's is used."""
     changes = dict(variant.changes)
     shape = "" if variant.notation == "native" else variant.shape
     picked = (variant.notation, shape, variant.constraint, variant.strategy, variant.constrain_from)

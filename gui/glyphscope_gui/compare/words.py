@@ -1,4 +1,4 @@
-"""A column of a comparison in words: the state of its run, and what it cost."""
+"""A column of a comparison in words: the state of its run, and its cost."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ANOTHER_RUN = tr("Another run uses the model; only one run at a time is possible
 
 
 class ColumnVerdict(NamedTuple):
-    """A column's verdict: `words` with a sign for the pill, in the colours of `role`; `detail` in sentences, of which
-    `short` is what must be seen where there is little room.
+    """A column's verdict: `words` with a sign for the pill, in the colours of `role`; `detail` is in sentences, of
+    which `short` is the essential part for little room.
     """
 
     words: str
@@ -81,7 +81,7 @@ def _broken(words: str, fault: Aborted | Violation) -> ColumnVerdict:
 
 
 def call_words(state: RunState) -> str:
-    """The call as one line; empty where there is none."""
+    """The call as one line; empty if there is none."""
     if state.call is None:
         return ""
     arguments = (f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in state.call.arguments.items())

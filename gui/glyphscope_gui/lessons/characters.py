@@ -14,11 +14,11 @@ from glyphscope_gui.theme import mono_font, theme
 
 _LARGER = 3
 _GAP = 1.55
-"""Of a line's height."""
+"""In multiples of a line's height."""
 
 
 class CharacterLine(FollowsSize, QWidget):
-    """`at` is the place of the chosen character, -1 for none. After `reveal` no other can be chosen."""
+    """`at` is the index of the chosen character, -1 for none. After `reveal`, no other can be chosen."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,7 +36,7 @@ class CharacterLine(FollowsSize, QWidget):
         return self._right >= 0
 
     def choose(self, place: int) -> None:
-        """That character; nothing once the right one is shown."""
+        """Choose that character; does nothing once the correct one is shown."""
         if self.is_revealed or not self._text:
             return
         self.at = min(max(place, 0), len(self._text) - 1)

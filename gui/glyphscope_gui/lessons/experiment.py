@@ -63,8 +63,8 @@ _WORDS = {
 
 
 class LessonExperiment(QFrame):
-    """An experiment changes the lesson's `request`; `recorded` are the events of a run with these changes, `base` those
-    of the run without them, with which it is compared.
+    """An experiment changes the lesson's `request`; `recorded` has the events of a run with these changes, `base` the
+    events of the run without them, for comparison.
 
     `liveRequested` carries the reader's further changes by name; `stopRequested` ends the running experiment.
     """
@@ -86,7 +86,7 @@ class LessonExperiment(QFrame):
         self._request, self._recorded, self._base = request, recorded, base
         self._fields: dict[str, QWidget] = {}
         self._readers: dict[str, Callable[[], Any]] = {}
-        """By setting, how its field is read."""
+        """By setting, the function that reads its field."""
         self._events: list[AnyEvent] = []
         self._shown = False
         self.is_running = False
@@ -107,7 +107,7 @@ class LessonExperiment(QFrame):
     # -- what can be done --------------------------------------------------------------------------------------
 
     def show_obstacle(self, words: str) -> None:
-        """`words` says why nothing can run live; empty where it can."""
+        """Show in `words` why nothing can run live; empty if it can."""
         if self.is_running:
             return
         self.live_button.setEnabled(not words)
@@ -117,7 +117,7 @@ class LessonExperiment(QFrame):
         self.notice.set_words(f"{words} {_FOR_LIVE}" if words and self._fields else words)
 
     def play(self) -> None:
-        """The recording, from its beginning."""
+        """Play the recording from its beginning."""
         self._shown = True
         self._events = list(self._recorded)
         self.run.show()
@@ -127,7 +127,7 @@ class LessonExperiment(QFrame):
         self._show_difference()
 
     def begin(self, request: RunRequest) -> None:
-        """A live run begins."""
+        """Begin to show a live run."""
         self._shown = True
         self._events = []
         self.run.show()
@@ -137,7 +137,7 @@ class LessonExperiment(QFrame):
         self._set_running(True)
 
     def take(self, background: BackgroundEvents) -> None:
-        """New events of the live run."""
+        """Show new events of the live run."""
         if background.events:
             self._events.extend(background.events)
             self.run.player.grow(background.events)
@@ -159,7 +159,7 @@ class LessonExperiment(QFrame):
         return found
 
     def advance(self) -> bool:
-        """Do the next step of the lecture's key: play the recording, then go to its end. False at the end."""
+        """Do the next step of the lecture's key: play the recording, then jump to its end. False at the end."""
         if self.is_running:
             return False
         if not self._shown:
@@ -168,7 +168,7 @@ class LessonExperiment(QFrame):
         return self.run.advance()
 
     def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
-        """Handle a key; False where it has no function here."""
+        """Handle a key; False if it has no function here."""
         if key == Qt.Key.Key_L:
             if self.live_button.isEnabled():
                 self._live()
@@ -194,7 +194,7 @@ class LessonExperiment(QFrame):
             widget.setEnabled(not running)
 
     def _show_difference(self) -> None:
-        """Against the run that the experiment departs from, in a sentence."""
+        """Show the difference from the run without the changes, in a sentence."""
         state = self.state
         if state.finished is None:
             self.difference.set_words("")
@@ -212,7 +212,7 @@ class LessonExperiment(QFrame):
         return getattr(self._request, name)
 
     def _field(self, name: str) -> tuple[QWidget, Callable[[], Any]]:
-        """The field of a setting, and how it is read."""
+        """The field of a setting, and the function that reads it."""
         value = self._value(name)
         if name in _CHOICES:
             box = choice_box(self, choices=_CHOICES[name])

@@ -1,7 +1,7 @@
-"""Lecture mode: the window becomes a slide, large and alone, and one key goes through the lesson.
+"""Lecture mode: the window shows only a large slide, and one key advances through the lesson.
 
-The page's letters are enlarged by a separate style sheet, so every view of a run on it scales with them:
-scaling the whole window takes seconds, mostly for parts that are hidden then.
+A separate style sheet enlarges the page's text, with which every view of a run on it scales; scaling the whole window
+takes seconds, mostly for hidden parts.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, vbox
 
 LINES = 45
-"""Lines of letters that a screen's height is divided into: 16 points at 720 pixels, 24 at 1080."""
+"""Lines of text per screen height: 16 points at 720 pixels, 24 at 1080."""
 SMALLEST, LARGEST = 12, 48
 _ON = (Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_PageDown)
 _BACK = (Qt.Key.Key_Left, Qt.Key.Key_PageUp, Qt.Key.Key_Backspace)
 
 
 class LessonNotes(QWidget):
-    """A separate window, for the screen that the audience does not see: the current slide, the next one, the notes of
-    the step, and the time since the lecture began.
+    """A separate window for the presenter's screen: the current slide, the next one, the notes of the step, and the
+    time since the lecture began.
     """
 
     def __init__(self, parent: QWidget, keys: Callable[[QKeyEvent], bool]) -> None:
@@ -55,7 +55,7 @@ class LessonNotes(QWidget):
         return QSize(620, 460)
 
     def begin(self) -> None:
-        """The lecture begins now."""
+        """Start the clock of the lecture."""
         self._began = time.monotonic()
         self._timer.start()
         self._tick()
@@ -65,7 +65,7 @@ class LessonNotes(QWidget):
         self.hide()
 
     def show_step(self, place: str, title: str, notes: str, answers: str, following: str) -> None:
-        """`answers` are those of the questions on the slide, which the room does not see yet."""
+        """`answers` are the slide's answers, which the audience does not see yet."""
         self.place.setText(place)
         self.title.set_words(title)
         body = QWidget()
@@ -82,7 +82,7 @@ class LessonNotes(QWidget):
         )
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """The same keys as in the lecture."""
+        """Handle the same keys as the lecture."""
         if not self._keys(event):
             super().keyPressEvent(event)
 
@@ -92,7 +92,7 @@ class LessonNotes(QWidget):
 
 
 class Lecture(QObject):
-    """`changed` carries whether lecture mode is on. `turn` moves by so many slides."""
+    """`changed` carries whether lecture mode is on. `turn` moves by that many slides."""
 
     changed = Signal(bool)
 
@@ -105,7 +105,7 @@ class Lecture(QObject):
         context.themes.changed.connect(self._restyle)
 
     def begin(self) -> None:
-        """Show the lesson alone."""
+        """Show only the lesson."""
         if self.is_on:
             return
         self.is_on = True
@@ -117,7 +117,7 @@ class Lecture(QObject):
         self.changed.emit(True)
 
     def end(self) -> None:
-        """Restore the page and the window as they were before."""
+        """Restore the previous state of the page and the window."""
         if not self.is_on:
             return
         self.is_on = False
@@ -136,12 +136,12 @@ class Lecture(QObject):
             self.begin()
 
     def close(self) -> None:
-        """End with the page, before the window's geometry is saved."""
+        """End when the page closes, before the window's geometry is saved."""
         self.end()
         self.notes.deleteLater()
 
     def key(self, event: QKeyEvent) -> bool:
-        """Handle a key of the lecture; False where it has no function."""
+        """Handle a key of the lecture; False if it has no function."""
         key, modifiers = event.key(), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         shift, control = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
         if key == Qt.Key.Key_Escape:
@@ -176,7 +176,7 @@ class Lecture(QObject):
         notes.show()
 
     def _scale(self, points: int) -> None:
-        """Change the size of the letters by `points` and rebuild the slide."""
+        """Change the text size by `points` and rebuild the slide."""
         self._set_points(self._points + points)
         self._turn(0)
 

@@ -1,4 +1,4 @@
-"""The list of lessons: each with its title in as many lines as it needs, and below it the progress in it."""
+"""The list of lessons: each with its title in as many lines as needed, and the progress below."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FACTS_ROLE, DONE_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 
 
 class LessonRow(NamedTuple):
-    """A lesson by its place; `found` is the lesson, or why it cannot be read."""
+    """A lesson by its place; `found` is the lesson, or the reason why it cannot be read."""
 
     place: LessonPlace
     found: Lesson | GlyphscopeError
@@ -70,7 +70,7 @@ def _facts(row: LessonRow) -> str:
 _MARGIN = 10
 _WRAP = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 _TALL = 1000
-"""Pixels of height in which any title has room."""
+"""Pixels of height with room for any title."""
 
 
 class _Delegate(QStyledItemDelegate):
@@ -121,7 +121,7 @@ def _title_font() -> QFont:
 
 
 def _boxes(index: Index, width: int) -> tuple[QRect, QRect]:
-    """The rectangles of title and facts in a row of that width: equal when it is measured and when it is painted."""
+    """The rectangles of title and facts in a row of that width, for both measuring and painting."""
     width = max(width - 2 * _MARGIN - 4, 40)
     room = QRect(0, 0, width, _TALL)
     title = QFontMetrics(_title_font()).boundingRect(room, _WRAP, str(index.data()))

@@ -20,7 +20,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class LiveRun(QObject):
-    """At most one at a time, for the experiment that asked last."""
+    """Runs at most one at a time, for the last experiment that requested it."""
 
     def __init__(self, context: AppContext, background: Background, parent: QObject) -> None:
         super().__init__(parent)
@@ -37,7 +37,7 @@ class LiveRun(QObject):
 
     @property
     def obstacle(self) -> str:
-        """Why no live run can begin now; empty where one can. A model that is not open yet is opened by the run."""
+        """Why no live run can begin now; empty if one can. The run opens a model that is not open yet."""
         match self._runs.model.phase:
             case "opening":
                 return tr("The model is loading.")
@@ -56,7 +56,7 @@ class LiveRun(QObject):
         self._background.start("live", request, self._begin, self._refuse)
 
     def stop(self) -> None:
-        """Forget the experiment, which is no longer shown, and stop its run."""
+        """Stop the run of the experiment, which is no longer shown."""
         if self.is_running and self._runs.is_in_background:
             self._runs.stop()
         self._card, self._job = None, 0

@@ -1,4 +1,4 @@
-"""A lesson that is open: with its recordings and its questions' answers, read once and off the window's thread."""
+"""An open lesson with its recordings and its questions' answers, read once, in the background."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Slide(NamedTuple):
 
 
 def reading_slides(lesson: Lesson) -> list[Slide]:
-    """Each step whole."""
+    """One slide for each step."""
     return [Slide(number, step.shown) for number, step in enumerate(lesson.steps)]
 
 
 def lecture_slides(lesson: Lesson) -> list[Slide]:
-    """Group words with the part after them; words that end a step stay with the part before."""
+    """Group text with the following part; text that ends a step stays with the previous part."""
     slides: list[Slide] = []
     for number, step in enumerate(lesson.steps):
         slides += _of_step(number, step)
@@ -52,7 +52,7 @@ Found = TypeVar("Found")
 
 
 class Opened(NamedTuple):
-    """`events` by the names of runs, `sheets` by the numbers of questions; in place of what cannot be had, why."""
+    """`events` by the names of runs, `sheets` by the numbers of questions; a missing one is replaced by its error."""
 
     place: LessonPlace
     lesson: Lesson
@@ -64,7 +64,7 @@ class Opened(NamedTuple):
         return _or_raise(self.events.get(run) or RecordError(tr("Run not found."), where=run))
 
     def number_of(self, question: Question) -> int:
-        """A question's place among all of the lesson."""
+        """A question's index among the lesson's questions."""
         return next(number for number, each in enumerate(self.lesson.questions) if each is question)
 
     def sheet_of(self, question: Question) -> Sheet:
@@ -73,7 +73,7 @@ class Opened(NamedTuple):
 
 
 def open_lesson(place: LessonPlace) -> Opened:
-    """Raises LessonError and StorageError where the file cannot be taken; in place of a missing run is its error."""
+    """Raises LessonError and StorageError if the file cannot be used; a missing run is replaced by its error."""
     opened = Opened(place, place.read(), {}, {})
     lesson = opened.lesson
     for name in lesson.runs:
@@ -96,7 +96,7 @@ def _or_raise(found: Found | GlyphscopeError) -> Found:
 
 
 def _recorded(place: LessonPlace, lesson: Lesson, name: str) -> tuple[AnyEvent, ...]:
-    """Return the recording. Raises RecordError where its request is not the one of the lesson."""
+    """Return the recording. Raises RecordError if its request differs from the lesson's."""
     events = place.events(name)
     if not is_of(events, lesson.runs[name]):
         raise RecordError(

@@ -1,4 +1,4 @@
-"""The page of lessons: the list at the left, the lesson in the middle, and below it the way from step to step."""
+"""The page of lessons: the list on the left, the lesson in the middle, and below it the navigation between steps."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from glyphscope_gui.theme.sizes import GAP, letters
 
 WIDE = 1180
 LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
-"""Pixels of the list in a page that is `WIDE`, and in a narrower one."""
+"""Width of the list in pixels, in a page that is `WIDE` and in a narrower one."""
 _EMPTY = tr("Choose a lesson on the left. All runs are recorded, so no model is needed.")
 _MOST_PROBLEMS = 12
 
 
 class LessonPage(FollowsSize, QWidget):
-    """The list, the reader and the buttons; `stepRequested` carries 1 for the next step or -1 for the one before."""
+    """The list, the reader and the buttons; `stepRequested` carries 1 for the next step, -1 for the previous one."""
 
     stepRequested = Signal(int)
 
@@ -61,8 +61,8 @@ class LessonPage(FollowsSize, QWidget):
         self.show_place(0, 0)
 
     def show_place(self, step: int, steps: int, following: str = "") -> None:
-        """Show the current step, from 1, and their number; 0 where no lesson is open. `following` is the title of the
-        lesson that comes after the last step.
+        """Show the current step, from 1, and the number of steps; 0 if no lesson is open. `following` is the title of
+        the next lesson, on the last step.
         """
         opened, ends = steps > 0, step == steps and bool(following)
         self.after_button.setText(tr("Next lesson ›") if ends else tr("Next ›"))
@@ -72,7 +72,7 @@ class LessonPage(FollowsSize, QWidget):
         self.place.setText(tr("Step {step} of {steps}", step=step, steps=steps))
         for button, enabled in ((self.before_button, step > 1), (self.after_button, step < steps or ends)):
             if button.hasFocus() and not enabled:
-                self.reader.setFocus()  # else Qt gives the keyboard to whatever comes next
+                self.reader.setFocus()  # otherwise Qt focuses the next widget
             button.setEnabled(enabled)
 
     def show_error(self, error: GlyphscopeError) -> None:
@@ -93,7 +93,7 @@ class LessonPage(FollowsSize, QWidget):
         self._layout.setContentsMargins(margin, margin, margin, margin)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """A digit answers the visible question wherever the focus is, as on a button that turned the page."""
+        """A digit answers the visible question wherever the focus is, such as on a button that turned the page."""
         digit = Qt.Key.Key_1 <= event.key() <= Qt.Key.Key_9
         if not (digit and self.reader.press(event.key(), event.modifiers())):
             super().keyPressEvent(event)

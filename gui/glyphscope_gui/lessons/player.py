@@ -1,6 +1,6 @@
-"""Plays a run token by token, forwards or backwards, at a pace: its events are shown as those of any run.
+"""Plays a run token by token, forwards or backwards, at a set pace; its events are shown like any run's.
 
-Going back reduces the events again from the first one: a lesson's run is short, so nothing is undone.
+Going back reduces the events again from the first one instead of undoing them, as a lesson's run is short.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ SLOWEST, FASTEST = 0.2, 50.0
 
 
 class LessonPlayer(QObject):
-    """`began` carries a fresh RunState, `applied` an Applied, `moved` another place, `playingChanged` whether it
-    plays. A place is the number of tokens that are shown, of all stages together, between `first` and `last`.
+    """`began` carries a fresh RunState, `applied` an Applied, `moved` the new place, `playingChanged` whether it plays.
+    A place is the number of shown tokens of all stages, between `first` and `last`.
     """
 
     began = Signal(object)
@@ -33,7 +33,7 @@ class LessonPlayer(QObject):
         self.first = self.last = self.place = 0
         self.is_playing = self.is_live = False
         self._events: list[AnyEvent] = []
-        self._tokens: list[int] = []  # where in the events each token is
+        self._tokens: list[int] = []  # the index of each token among the events
         self._done = 0
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
@@ -44,7 +44,7 @@ class LessonPlayer(QObject):
     def show(
         self, events: Sequence[AnyEvent], first: int = 0, last: int | None = None, *, at: int | None = None
     ) -> None:
-        """A recorded run, tokens `first` to `last`, at the place `at` (the first)."""
+        """Show a recorded run, tokens `first` to `last`, at the place `at` (by default `first`)."""
         self.pause()
         self.is_live = False
         self._events = list(events)
@@ -56,12 +56,12 @@ class LessonPlayer(QObject):
         self.moved.emit()
 
     def begin_live(self) -> None:
-        """A run of which nothing is known yet."""
+        """Show a live run that has no events yet."""
         self.show(())
         self.is_live = True
 
     def grow(self, events: Sequence[AnyEvent]) -> None:
-        """Add new events of a live run: shown at once, or later where an earlier place is shown."""
+        """Add new events of a live run; they are shown at once, or later if an earlier place is shown."""
         at_end = self.place == self.last
         begin = len(self._events)
         self._events.extend(events)
@@ -83,7 +83,7 @@ class LessonPlayer(QObject):
     # -- moving ------------------------------------------------------------------------------------------------
 
     def go(self, place: int) -> None:
-        """Show so many tokens, and pause."""
+        """Show that many tokens, and pause."""
         self.pause()
         self._go(place)
 
@@ -91,7 +91,7 @@ class LessonPlayer(QObject):
         self.go(self.place + tokens)
 
     def play(self) -> None:
-        """On from here; from the beginning where this is the end."""
+        """Play from here, or from the beginning if this is the end."""
         if self.last <= self.first or self.is_playing:
             return
         if self.at_end:
@@ -129,7 +129,7 @@ class LessonPlayer(QObject):
         self.began.emit(self.state)
 
     def _reduce_to(self, place: int) -> None:
-        """Up to the token before which `place` tokens are, with all their events; at the end, everything."""
+        """Reduce the events of the first `place` tokens; at the end, all events."""
         stop = self._after(place)
         mine = tuple(self._events[self._done : stop])
         self._done, self.place = max(stop, self._done), place
@@ -139,7 +139,7 @@ class LessonPlayer(QObject):
             self.applied.emit(Applied(self.state, mine, "replay"))
 
     def _after(self, place: int) -> int:
-        """Where the events of the first `place` tokens end: before the next token, or the stage that begins with it."""
+        """The end of the first `place` tokens' events: before the next token, or before the stage that it begins."""
         if place >= len(self._tokens):
             return len(self._events)
         stop = self._tokens[place]
@@ -151,7 +151,7 @@ class LessonPlayer(QObject):
 
 
 def first_of_stage(events: Sequence[AnyEvent], stage: str) -> tuple[int, int]:
-    """The tokens of a stage among those of all: the first, and the one behind its last."""
+    """The range of a stage's tokens among all tokens: the first, and the one after the last."""
     names = [event.stage for event in events if isinstance(event, Token)]
     mine = [place for place, name in enumerate(names) if name == stage]
     return (mine[0], mine[-1] + 1) if mine else (0, len(names))

@@ -1,4 +1,4 @@
-"""The page of lessons: their list, the slide that is shown of the open one, and its parts."""
+"""The page of lessons: their list, the shown slide of the open lesson, and its parts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class LessonsPresenter(Page):
         return {MenuId.FILE: [self.open_action, self.export_action], MenuId.VIEW: [self.lecture_action]}
 
     def go_to(self, place: Place) -> None:
-        """Open a lesson's file from any folder; it is in the list while it is open."""
+        """Open a lesson's file from any folder; the list contains it while it is open."""
         if isinstance(place, FilePlace):
             self.open(LessonPlace(place.path.name, place.path.absolute()))
 
@@ -104,7 +104,7 @@ class LessonsPresenter(Page):
         self._background.start("open", lambda: open_lesson(place), self._show_lesson, self._refuse)
 
     def turn(self, by: int) -> None:
-        """Move by so many slides; after the last one, outside of a lecture, the next lesson opens."""
+        """Move by that many slides; after the last one, the next lesson opens, except in a lecture."""
         if self.opened is not None and 0 <= self.at + by < len(self.slides):
             self.show_slide(self.at + by)
         elif by > 0 and not self.lecture.is_on and (following := self._following()) is not None:
@@ -135,13 +135,13 @@ class LessonsPresenter(Page):
         self._show_obstacle()
 
     def _answers(self, opened: Opened, slide: Slide) -> str:
-        """The right answers to the questions of a slide, for the presenter."""
+        """The correct answers to the questions of a slide, for the presenter."""
         sheets = [opened.sheets[opened.number_of(part)] for part in slide.parts if isinstance(part, Question)]
         right = [right_words(sheet) for sheet in sheets if isinstance(sheet, Sheet)]
         return tr("Correct: {answers}", answers="; ".join(right)) if right else ""
 
     def _coming(self) -> str:
-        """The title of the next slide; empty at the last one."""
+        """The title of the next slide; empty on the last one."""
         if self.opened is None or self.at + 1 >= len(self.slides):
             return ""
         following = self.slides[self.at + 1].step
@@ -150,7 +150,7 @@ class LessonsPresenter(Page):
         return self.opened.lesson.steps[following].title
 
     def _following(self) -> LessonRow | None:
-        """The lesson after the open one in the list; None after the last one, and after one that is not in the list."""
+        """The lesson after the open one in the list; None if it is the last one, or not in the list."""
         model = self.view.model
         row = model.row_of(self.opened.place.key) if self.opened is not None else -1
         return model.row(row + 1) if row >= 0 else None
@@ -218,7 +218,7 @@ class LessonsPresenter(Page):
 
     def _page_shown(self, page: PageId) -> None:
         if page is self.id:
-            folder = self.context.services.places.lessons  # a file may have been put there
+            folder = self.context.services.places.lessons  # a file may have been added there
             self._background.start(
                 "list", lambda: list(all_lessons(folder)), self._show_list, self.context.show_error
             )
@@ -234,7 +234,7 @@ class LessonsPresenter(Page):
         self._mark()
 
     def _mark(self) -> None:
-        """Select the open lesson in the list; one from elsewhere gets a row first."""
+        """Select the open lesson in the list; a lesson from elsewhere gets a row first."""
         if self.opened is None:
             return
         place, model = self.opened.place, self.view.model

@@ -32,16 +32,16 @@ class LessonProgressStore(QObject):
         self._save()
 
     def forget(self, key: str) -> None:
-        """Forget the progress in a lesson; the next `put` saves that too."""
+        """Delete the progress in a lesson; the next `put` also saves that."""
         self._progress.forget(key)
 
     def close(self) -> None:
-        """Save what is not saved yet. Call it once no save is under way."""
+        """Save pending changes. Call it once no save is in progress."""
         if self._is_dirty:
             self._progress.save()
 
     def _save(self) -> None:
-        """One at a time: of two at once the older might be written last."""
+        """Save, one at a time: otherwise an older save might be written last."""
         if not self._is_dirty or self._background.is_busy:
             return
         self._is_dirty = False

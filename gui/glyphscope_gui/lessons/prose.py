@@ -13,11 +13,11 @@ from glyphscope_gui.shared.markdown import set_markdown
 from glyphscope_gui.theme import FollowsLooks
 
 LARGER = 1.5
-"""Points added to the interface's letters: lessons are for continuous reading."""
+"""Points added to the interface's text size, as lessons are for continuous reading."""
 
 
 class LessonProse(FollowsSize, FollowsLooks, LeavesWheel, QTextEdit):
-    """Read-only; its words can be selected with the mouse."""
+    """Read-only; its text can be selected with the mouse."""
 
     def __init__(self, markdown: str = "", parent: QWidget | None = None, *, quiet: bool = False) -> None:
         super().__init__(parent)
@@ -39,13 +39,13 @@ class LessonProse(FollowsSize, FollowsLooks, LeavesWheel, QTextEdit):
 
     def show_markdown(self, markdown: str) -> None:
         self._markdown = markdown
-        safe = markdown.replace("![", "!\u2060[")  # a picture would be read from wherever the text says
+        safe = markdown.replace("![", "!\u2060[")  # otherwise the text could load a picture from anywhere
         set_markdown(self.document(), safe, larger=0 if self._quiet else LARGER)
         self.setAccessibleDescription(self.toPlainText()[:300])
         self._fit()
 
     def loadResource(self, _kind: int, _name: QUrl | str) -> QImage:
-        """Nothing is read or fetched for a text."""
+        """Load nothing: a text must not read files or fetch addresses."""
         return QImage(1, 1, QImage.Format.Format_ARGB32)
 
     def sizeHint(self) -> QSize:

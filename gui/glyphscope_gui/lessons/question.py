@@ -18,7 +18,7 @@ from glyphscope_gui.theme.sizes import PAD
 
 
 class ChoiceButton(QPushButton):
-    """Stays pressed while it is chosen. Its words wrap, unlike those of a QPushButton."""
+    """Stays pressed while it is chosen. Its words wrap, unlike a QPushButton's."""
 
     def __init__(self, number: int, words: str, *, token: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -86,8 +86,8 @@ class ChoiceRow(QWidget):
 
 
 class LessonQuestion(QFrame):
-    """`answered` carries whether the answer was correct, once, when it is revealed; `revealed` is emitted
-    without an answer too.
+    """`answered` carries once, when the answer is revealed, whether it was correct; `revealed` is also emitted without
+    an answer.
 
     `guards`: the rest of the page may give the answer away.
     """
@@ -132,7 +132,7 @@ class LessonQuestion(QFrame):
         return frozenset(number for number, row in enumerate(self.rows) if row.button.isChecked())
 
     def choose(self, number: int) -> None:
-        """Choose an answer, or clear it if it was chosen; of a question about a character, choose its place."""
+        """Choose an answer, or clear it if it was chosen; for a question about a character, choose that character."""
         if self.is_revealed:
             return
         if self.sheet.kind == "character":
@@ -171,12 +171,12 @@ class LessonQuestion(QFrame):
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter reveals, a digit chooses, arrows go from answer to answer."""
+        """Enter reveals, a digit chooses, arrows move between answers."""
         if not self.press(event.key()):
             super().keyPressEvent(event)
 
     def press(self, key: int) -> bool:
-        """Handle a key; False where it has no function, as after the reveal: then the next question gets it."""
+        """Handle a key; False if it has no function, as after the reveal: the next question then gets it."""
         if self.is_revealed:
             return False
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

@@ -1,4 +1,4 @@
-"""The reader: one step of a lesson, or a part of it, in a column that is not wider than can be read."""
+"""The reader: one step of a lesson, or a part of it, in a column of readable width."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Active: TypeAlias = LessonRun | LessonQuestion | LessonExperiment
 
 
 def make_part(part: AnyPart, opened: Opened, parent: QWidget) -> Active | QLabel:
-    """A run, question or experiment; where its recording is missing, a label that says why."""
+    """Make a run, question or experiment; if its recording is missing, a label that says why."""
     try:
         if isinstance(part, Watch):
             return _run(part, opened, parent)
@@ -63,7 +63,7 @@ def _run(part: Watch, opened: Opened, parent: QWidget) -> LessonRun:
 
 
 WORDS, PARTS = 690, 940
-"""The widest that words and the other parts are, in pixels at the usual letters: some 90 characters."""
+"""Largest widths of text and of other parts, in pixels at the usual text size: about 90 characters."""
 _MARGIN = 26
 _INPUTS = (QLineEdit, QAbstractSpinBox, QComboBox)
 _IN_LECTURE: dict[int, int] = {
@@ -71,12 +71,12 @@ _IN_LECTURE: dict[int, int] = {
     Qt.Key.Key_Up: Qt.Key.Key_Left,
     Qt.Key.Key_P: Qt.Key.Key_Space,
 }
-"""The lecture's keys for a run: a token forward, a token back, play."""
+"""The lecture's keys for a run: one token forward, one token back, play."""
 MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
 
 
 class LessonReader(FollowsSize, ScrollArea):
-    """`pageRequested` carries 1 or -1 for the next step or the one before."""
+    """`pageRequested` carries 1 for the next step, -1 for the previous one."""
 
     pageRequested = Signal(int)
 
@@ -91,16 +91,16 @@ class LessonReader(FollowsSize, ScrollArea):
         self._words: list[QWidget] = []
         self._parts: list[QWidget] = []
         self._order: list[QWidget] = []
-        """Words and parts below the title, in the order of the lesson."""
+        """Texts and parts below the title, in the order of the lesson."""
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show_parts(self, over: str, title: str, parts: tuple[AnyPart, ...], make: MakePart) -> None:
-        """`over` is shown above the title, muted; `make` makes the widgets of parts other than text."""
+        """Show `over`, muted, above the title, and the parts; `make` makes the widgets of parts other than text."""
         focused = self.window().focusWidget()
         had_keys = focused is not None and self.isAncestorOf(focused)
         self.clear()
-        body = QWidget(self.viewport())  # from the first in its place: fonts come from there
+        body = QWidget(self.viewport())  # in its place from the beginning, to inherit fonts
         body.setObjectName("lessonBody")
         head = LessonLabel(over, "muted", body)
         font = ui_font(7)
@@ -146,14 +146,14 @@ class LessonReader(FollowsSize, ScrollArea):
             old.deleteLater()
 
     def set_lecture(self, keys: Callable[[QKeyEvent], bool] | None) -> None:
-        """With `keys`, every key goes there first: only text fields of the page take the keyboard."""
+        """With `keys`, every key is passed to it first, and only text fields of the page take the focus."""
         self._lecture = keys
 
     def advance(self) -> bool:
         """Do the next step of this slide, or scroll nearly a page down; False at the end."""
         for part in self.active:
             if part.advance():
-                QTimer.singleShot(0, self, partial(self._bring_into_view, part))  # it may grow first
+                QTimer.singleShot(0, self, partial(self._bring_into_view, part))  # after it has grown
                 return True
         bar = self.verticalScrollBar()
         before = bar.value()
@@ -161,7 +161,7 @@ class LessonReader(FollowsSize, ScrollArea):
         return bar.value() > before
 
     def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
-        """Give a key to the first part that does something by it, a digit or Enter to a question; False without one."""
+        """Pass a key to the first part that uses it, a digit or Enter to a question; False if none does."""
         for part in self.active:
             if part.isHidden():
                 return False
@@ -175,7 +175,7 @@ class LessonReader(FollowsSize, ScrollArea):
     # -- keys --------------------------------------------------------------------------------------------------
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Page Down and Page Up scroll, and at the edge turn the page."""
+        """Page Down and Page Up scroll, and turn the page at the edge."""
         if self._lecture is not None and self._lecture(event):
             event.accept()
             return
@@ -188,7 +188,7 @@ class LessonReader(FollowsSize, ScrollArea):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Return the keyboard from a text field to the lecture on Esc."""
+        """Return the focus from a text field to the lecture on Esc."""
         if (
             event.type() == QEvent.Type.KeyPress
             and isinstance(event, QKeyEvent)
@@ -199,7 +199,7 @@ class LessonReader(FollowsSize, ScrollArea):
         return super().eventFilter(watched, event)
 
     def _uncover(self) -> None:
-        """Show everything up to the first question that is open: what follows it may give the answer away."""
+        """Show everything up to the first unanswered question: the text after it may give the answer away."""
         is_covered = False
         for widget in self._order:
             widget.setHidden(is_covered)
@@ -209,7 +209,7 @@ class LessonReader(FollowsSize, ScrollArea):
         self._covered.setHidden(last)
 
     def _fit(self) -> None:
-        """Nothing wider than it can be read, and the same left edge for all of it."""
+        """Limit all parts to a readable width, with a common left edge."""
         if self._column is None:
             return
         larger = scale()
@@ -222,7 +222,7 @@ class LessonReader(FollowsSize, ScrollArea):
             widget.setFixedWidth(min(round(WORDS * larger), max(inside, 120)))
 
     def _quieten(self) -> None:
-        """In a lecture: take the keyboard from everything but text fields."""
+        """In a lecture, let only text fields take the focus."""
         if self._body is None:
             return
         for widget in self._body.findChildren(QWidget):
@@ -233,7 +233,7 @@ class LessonReader(FollowsSize, ScrollArea):
         self.setFocus()
 
     def _bring_into_view(self, widget: QWidget) -> None:
-        """Scroll until the part is visible, at least its beginning where it is too high."""
+        """Scroll until the part is visible, or its beginning if it is too high."""
         if widget not in self._parts or self._body is None:
             return
         top, height = widget.y(), widget.height()

@@ -42,15 +42,15 @@ from glyphscope_gui.theme import mono_font, ui_font
 from glyphscope_gui.theme.sizes import PAD, scale
 
 WIDE = 640
-"""Pixels of width at the usual letters from which on the alternatives are beside the stream."""
+"""Width in pixels, at the usual text size, from which the alternatives are beside the stream."""
 ROOMY = 860
-"""From which on the fields are below the text alone, to the left of the alternatives."""
+"""Width from which the fields are only below the text, to the left of the alternatives."""
 SIDE = 300
-"""Pixels of width of the alternatives beside the stream, at least."""
+"""Least width of the alternatives beside the stream, in pixels."""
 MOST_ROWS = 7
-"""Alternatives that are shown."""
+"""Number of alternatives that are shown."""
 MOST_LINES = 8
-"""Lines of the stream before it scrolls."""
+"""Number of lines of the stream before it scrolls."""
 _PACES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
 """Tokens per second: the steps of the slider."""
 
@@ -74,7 +74,7 @@ class LessonStream(FollowsSize, StreamView):
         self._characters = self._headings = 0
 
     def make_room(self, characters: int, headings: int = 0) -> None:
-        """Make room for that many characters, and so many headings."""
+        """Make room for that many characters and headings."""
         self._characters, self._headings = characters, headings
         self._fit()
 
@@ -94,7 +94,7 @@ class LessonStream(FollowsSize, StreamView):
 
 
 class LessonRun(FollowsSize, QFrame):
-    """`player` moves it; `caption` is above it, the source of the run below. `show` are the views that the lesson
+    """`player` moves it; `caption` is shown above, the source of the run below. `show` lists the views that the lesson
     requests besides the stream.
     """
 
@@ -117,7 +117,7 @@ class LessonRun(FollowsSize, QFrame):
         self.token_note = LessonLabel("", "muted", self)
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)
-        self.alternatives.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # there is nothing to do in it
+        self.alternatives.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it has no actions
         self.fields_model = FieldTableModel(self)
         self.fields = FieldTable(self.fields_model, self)
         self.fields.setFont(ui_font())
@@ -128,7 +128,7 @@ class LessonRun(FollowsSize, QFrame):
             (DECIDED, tr("character {char}", char="000")),
             (TOKENS, "0000"),
         ):
-            self.fields.fit_column(column, widest)  # in the letters of a lecture
+            self.fields.fit_column(column, widest)  # in the text size of a lecture
         self.tokens_model = TokenTableModel(self)
         self.tokens = TokenTable(self.tokens_model, self)
         self._make_transport()
@@ -153,13 +153,13 @@ class LessonRun(FollowsSize, QFrame):
         self.source.set_words(source_words(request, None, live=True))
 
     def set_pace(self, pace: float) -> None:
-        """Play at the offered pace that is nearest to so many tokens per second."""
+        """Play at the offered pace that is nearest to `pace`, in tokens per second."""
         nearest = min(range(len(_PACES)), key=lambda n: abs(_PACES[n] - min(max(pace, SLOWEST), FASTEST)))
         self.pace_slider.setValue(nearest)
         self._change_pace(nearest)
 
     def advance(self) -> bool:
-        """The next thing that one key does: play, then the end. False where there is nothing more to do."""
+        """Do the next step of the lecture's key: play, then jump to the end. False at the end."""
         player = self.player
         if player.last <= player.first or (player.at_end and not player.is_playing):
             return False
@@ -170,12 +170,12 @@ class LessonRun(FollowsSize, QFrame):
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Space plays and pauses, Left and Right are a token each."""
+        """Space plays and pauses, Left and Right move by a token."""
         if not self.press(event.key(), event.modifiers()):
             super().keyPressEvent(event)
 
     def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
-        """Handle a key; False where it has no function here."""
+        """Handle a key; False if it has no function here."""
         if modifiers & ~Qt.KeyboardModifier.KeypadModifier:
             return False
         player = self.player
@@ -219,7 +219,7 @@ class LessonRun(FollowsSize, QFrame):
             self.fields_model.add_missing(self.choice.stage)
 
     def _show_stage(self, stage: StageState) -> None:
-        """Another stage from its beginning."""
+        """Show another stage from its beginning."""
         state = self.player.state
         several = len([each for each in state.stages if each.tokens or each.name]) > 1
         self.stage_label.set_words((stage.title or stage.name) if several else "")
@@ -254,7 +254,7 @@ class LessonRun(FollowsSize, QFrame):
     # -- one token ---------------------------------------------------------------------------------------------
 
     def _choose(self, index: int | None) -> None:
-        """The token of the stage whose alternatives are shown."""
+        """Show the alternatives of that token of the stage."""
         stage, started = self.choice.stage, self.player.state.started
         if index is None or index >= len(stage.tokens) or started is None:
             self.stream.select_token(None)
@@ -353,7 +353,7 @@ class LessonRun(FollowsSize, QFrame):
         )
 
     def _arrange(self, width: float) -> None:
-        """Place the alternatives beside the text or below it, and the fields beside it too, or below both."""
+        """Place the alternatives beside or below the text, and the fields below the text or below both."""
         wide, roomy = width >= WIDE, width >= ROOMY
         self._side.setMinimumWidth(round(SIDE * scale()) if wide else 0)
         if (wide, roomy) == self._placed:

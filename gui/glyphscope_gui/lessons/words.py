@@ -43,7 +43,7 @@ def token_title(token: Token) -> str:
 
 
 def place_words(place: int, first: int, last: int) -> str:
-    """How far a run is shown; `first` tokens were there before."""
+    """The shown part of a run; `first` tokens precede it."""
     if last <= first:
         return tr("no tokens")
     return (
@@ -54,7 +54,7 @@ def place_words(place: int, first: int, last: int) -> str:
 
 
 def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> str:
-    """Whose run is shown: its model, and how it was drawn."""
+    """The source of the shown run: its model and its sampling."""
     named = ModelName(UNKNOWN) if info is None or not info.name else opened_name(info)
     model = ", ".join(filter(None, named))
     sampled = sampling_words(request.sampling)
@@ -64,7 +64,7 @@ def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> 
 
 
 def right_words(sheet: Sheet) -> str:
-    """The right answers of a question in a line."""
+    """The correct answers to a question in a line."""
     if sheet.kind == "character":
         return tr("character {place}, {char!r}", place=sheet.at, char=sheet.text[sheet.at])
     return ", ".join(f"{number + 1} {sheet.choices[number].text}" for number in sorted(sheet.right))
