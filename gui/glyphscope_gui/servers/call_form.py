@@ -1,4 +1,4 @@
-"""The arguments of a manual call: a field for each in the schema, or all as JSON; a verdict on each."""
+"""The arguments of a manual call: a field for each argument of the schema, or all as JSON; a verdict on each."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from glyphscope_gui.shared.plain_text import plain_tip
 LABEL = 98
 """Pixels of width of an argument's name."""
 JSON_HEIGHT = 160
-"""Pixels of height of the arguments as JSON."""
+"""Height of the arguments as JSON, in pixels."""
 MOST_FIELDS = 60
 """Most arguments shown as separate fields; a tool with more is called with JSON."""
 LONGEST_TEXT = 200_000
-"""Characters of arguments whose problems are located as they are typed."""
+"""Most characters of arguments whose problems are located while the user types."""
 _NO_OBJECT = parse_object("[]")
-"""The error for JSON that is not an object, in a schema's terms."""
+"""The error for JSON that is not an object, in the terms of a schema."""
 
 
 @dataclass
@@ -50,8 +50,8 @@ class _Row:
 
 
 class CallForm(QStackedWidget):
-    """`changed` after every edit; `messageChanged` carries words about the arguments as a whole. `valuesRequested`: the
-    name of an argument, and whether the user asked for values (Ctrl+Space); only where the form `suggests` values.
+    """`changed` after every edit; `messageChanged` carries words about the arguments as a whole. `valuesRequested`
+    carries the name of an argument, and whether the user requested values (Ctrl+Space), if the form `suggests` any.
     """
 
     changed = Signal()
@@ -76,7 +76,7 @@ class CallForm(QStackedWidget):
 
     @property
     def preferred_height(self) -> int:
-        """Pixels of height that all fields need."""
+        """The height that all fields need, in pixels."""
         box = self._scroll.widget()
         layout = box.layout() if box is not None else None
         if self.is_json or box is None or layout is None:
@@ -96,7 +96,7 @@ class CallForm(QStackedWidget):
         self.setCurrentWidget(self._scroll if fields or plain else self.editor)
 
     def set_json(self, as_json: bool) -> bool:
-        """Show the arguments as JSON, or in fields; False where they do not fit into fields, which is shown."""
+        """Show the arguments as JSON, or in fields; False if they do not fit into fields, which a message says."""
         if self._tool is None or as_json == self.is_json:
             return True
         if as_json:
@@ -134,7 +134,7 @@ class CallForm(QStackedWidget):
         return {name: value for name, value in given.items() if value is not MISSING}
 
     def filled(self) -> dict[str, Any]:
-        """The values of the fields; of one that is not JSON its text."""
+        """The values of the fields; the text of a field that is not valid JSON."""
         given = {}
         for row in self._rows:
             try:
@@ -147,7 +147,7 @@ class CallForm(QStackedWidget):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was given yet."""
+        """Whether all arguments are empty."""
         try:
             return not self.arguments()
         except ValueError:
@@ -155,7 +155,7 @@ class CallForm(QStackedWidget):
 
     @property
     def needed(self) -> list[str]:
-        """The arguments that a call must have."""
+        """The required arguments."""
         return list(schema.required(self._tool.parameters)) if self._tool is not None else []
 
     def field(self, name: str) -> Any:
@@ -169,7 +169,7 @@ class CallForm(QStackedWidget):
                 row.suggestions.offer(values)
 
     def verdict(self, name: str) -> str:
-        """The verdict that is shown for an argument; "" for none."""
+        """The shown verdict on an argument; "" for none."""
         return next((row.pill.status or "" for row in self._rows if row.name == name), "")
 
     def show_unreadable(self) -> None:

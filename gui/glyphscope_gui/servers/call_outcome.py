@@ -1,4 +1,4 @@
-"""The outcome of a manual call, prepared for display: cut, laid out and decoded before it reaches the window."""
+"""The outcome of a manual call, prepared for display: cut, formatted and decoded before it reaches the window."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.whole_text import Whole, formatted
 
 MOST_TEXT = 60_000
-"""Characters of a piece that are shown in place; `Piece.whole` has all of them."""
+"""Most characters of a piece that are shown in place; `Piece.whole` has all."""
 LONGEST_LINE = 1_000
 MOST_PIECES = 40
 IMAGE_SIDE = 640
 """The largest width and height of a picture, in pixels."""
 
 PieceKind = Literal["text", "json", "image", "link", "note", "problem"]
-"""`note` and `problem` are our words, not the server's."""
+"""`note` and `problem` are Glyphscope's words, not the server's."""
 
 _FAULTS = {
     "": (tr("succeeded"), "holds"),
@@ -62,7 +62,7 @@ class BinaryFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Piece:
-    """`whole` is the server's complete text, None for the program's words and pictures; `file` is binary content."""
+    """`whole` is the server's complete text, None for pictures and the program's words; `file` is binary content."""
 
     kind: PieceKind
     title: str
@@ -84,7 +84,7 @@ class CallView:
 
 
 def call_view(outcome: Outcome, seconds: float) -> CallView:
-    """Not for the window's thread: an answer may have megabytes."""
+    """Prepare the outcome. Not for the window's thread, as an answer may have megabytes."""
     words, role = _FAULTS[outcome.fault]
     pieces: list[Piece] = []
     repeated = {content.text.strip() for content in outcome.content}
@@ -116,13 +116,13 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
 
 
 def _time(outcome: Outcome, seconds: float) -> str:
-    """The time of the server; apart from it that in which it waited for the user's answer."""
+    """The server's time; separately, the time in which it waited for the user's answer."""
     words = duration(max(seconds - outcome.waited, 0.0))
     return f"{words} · " + tr("waited {time}", time=duration(outcome.waited)) if outcome.waited else words
 
 
 def raw_view(outcome: Outcome, seconds: float) -> CallView:
-    """The result of any request as the server sends it."""
+    """The result of any request, as the server sent it."""
     words, role = _FAULTS[outcome.fault]
     if not outcome.ok:
         pieces = (Piece("problem", tr("Error"), outcome.message),)
@@ -140,7 +140,7 @@ def shown_json(value: Any) -> str:
 
 
 def shown_text(text: str) -> str:
-    """The beginning of a text, in lines that a view can bear; a note at its end says that there is more."""
+    """The beginning of a text, in lines that a view can show; a note at the end says that there is more."""
     lines = text[:MOST_TEXT].split("\n")
     broken = [
         line[start : start + LONGEST_LINE]
@@ -191,7 +191,7 @@ def _piece(content: ToolContent) -> Piece:
 
 
 def _file(content: ToolContent) -> BinaryFile | None:
-    """Named by the last segment of its URI, else by its kind; the suffix is that of its type."""
+    """A file named after the last segment of its URI, otherwise after its kind; the type decides the suffix."""
     if not content.data:
         return None
     last = unquote(content.uri.rstrip("/").rpartition("/")[2])
@@ -205,7 +205,7 @@ def _text_kind(text: str) -> PieceKind:
 
 
 def _text(text: str) -> str:
-    """A short text that is JSON is indented: many tools answer with it."""
+    """The text; short JSON, with which many tools answer, is indented."""
     indented = formatted(text) if text[:1] in ("{", "[") and len(text) <= MOST_TEXT else None
     return shown_text(text if indented is None else indented)
 

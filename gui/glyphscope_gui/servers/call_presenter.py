@@ -1,6 +1,6 @@
 """Manual calls: from the panel of the chosen tool to its server, and back.
 
-Arguments and the latest result stay with their tool while the user looks at another one.
+A tool's arguments and latest result are kept while the user looks at another tool.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
 
 REMEMBERED = 30
-"""Tools whose arguments and last answer are kept."""
+"""Number of tools whose arguments and latest result are kept."""
 
 
 class _Place(NamedTuple):
@@ -33,7 +33,7 @@ class _Place(NamedTuple):
 
 
 class CallPresenter(QObject):
-    """Makes one call at a time, whatever the panel shows. `work` makes it of a server, a name and the arguments."""
+    """Makes one call at a time, whatever the panel shows. `work` returns it for a server, a name and arguments."""
 
     def __init__(
         self, context: AppContext, panel: ToolPanel, work: Callable[[str, str, dict[str, Any]], Work | None]

@@ -1,4 +1,4 @@
-"""The result of a manual call: the verdict on it, and its pieces one below the other, each bounded."""
+"""The result of a manual call: the verdict on it, and its stacked pieces, each limited in height."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.shared.whole_text import show_whole
 
 MOST_LINES = 16
-"""Lines of a piece's text, beyond which it scrolls."""
+"""Number of lines beyond which a piece's text scrolls."""
 
 
 class CallResult(QWidget):
@@ -39,7 +39,7 @@ class CallResult(QWidget):
 
     @property
     def text(self) -> str:
-        """All that is shown, as text."""
+        """All shown content as text."""
         pieces = self.view.pieces if self.view else ()
         return "\n".join(f"{piece.title}\n{piece.text}" for piece in pieces)
 

@@ -21,7 +21,7 @@ from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
 
 LAST_LINES = 4
-"""Lines of the process's output beside its error."""
+"""Most lines of the process's output beside its error."""
 DEMO_WORDS = tr(
     "The tools bundled with Glyphscope. They work in a sandbox: e-mails stay in the "
     "outbox, files in a scratch folder, and no command is executed."
@@ -29,7 +29,7 @@ DEMO_WORDS = tr(
 
 
 class ConsentBox(QFrame):
-    """Shows a command line exactly as it would run; its button allows that."""
+    """Shows a command line exactly as it would run; the button allows it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,7 +62,7 @@ class ConsentBox(QFrame):
 
 
 class ServerCard(Card):
-    """The presenters connect its buttons, and that of `consent`."""
+    """The presenters connect its buttons, and the button of `consent`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
@@ -162,7 +162,7 @@ class ServerCard(Card):
         self.consent.ask(asked)
 
     def show_debugging(self, ready: bool, roots: int | None, *, instructions: bool = False) -> None:
-        """`roots`: how many are configured; None for the demo tools. `instructions`: whether the server has some."""
+        """`roots` is the number of configured roots, None for the demo tools; `instructions`: it has some."""
         self.instructions_button.setVisible(instructions)
         for button in (self.ping_button, self.request_button):
             button.setVisible(ready)
@@ -170,7 +170,7 @@ class ServerCard(Card):
         self.roots_button.setText(tr("Roots: {count}…", count=roots) if roots else tr("Roots…"))
 
     def show_ping(self, words: str, tip: str = "") -> None:
-        """Show the result of the last ping; "" where there was none."""
+        """Show the result of the last ping; "" if there was none."""
         self.ping_button.setText(words or tr("Ping"))
         self.ping_button.setToolTip(plain_tip(tip) or tr("Send a ping and show the response time"))
 

@@ -1,4 +1,4 @@
-"""Debugging a server, beside manual calls: ping, roots, log level, changed tools, and any request."""
+"""Debugging a server besides manual calls: ping, roots, log level, changed tools, and any request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PING_SECONDS = 10.0
 
 
 class DebugPresenter(QObject):
-    """Acts on the server that is shown, which `current` names."""
+    """Acts on the shown server, which `current` names."""
 
     def __init__(self, context: AppContext, view: ServersPage, current: Callable[[], str]) -> None:
         super().__init__(view)
@@ -67,12 +67,12 @@ class DebugPresenter(QObject):
         )
         self._view.tools.show_changes(server.tool_changes if server is not None else None)
         if ready and source is not None and source.log_level and server is not self._leveled:
-            self._leveled = server  # it was started again, and does not know the level
+            self._leveled = server  # a restarted server does not know the level
             if server is not None and not server.log_level:
                 self._set_level(source.log_level)
 
     def ask_to_send(self, entry: Entry | None = None) -> RequestDialog:
-        """A dialog for any request; of an entry of the log it has the method and the params."""
+        """Open a dialog for any request; it has the method and params of a log entry if one is given."""
         name = self._current()
         dialog = RequestDialog(
             name, lambda method, params: self._work(name, method, params), self._context.window, entry

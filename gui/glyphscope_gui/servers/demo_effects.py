@@ -1,4 +1,4 @@
-"""The effects of the demo tools: mails that were written and never sent, files in the scratch folder, the workspace."""
+"""The effects of the demo tools: written mails, which are never sent, files in the scratch folder, the workspace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from glyphscope_gui.theme import mono_font
 
 
 class _Listed(TableModel[Row]):
-    """Rows that are replaced as a whole; a selection stays where its row stays."""
+    """Rows that are replaced as a whole; a selected row stays selected if it still exists."""
 
     def show(self, rows: Sequence[Row]) -> None:
         new, old = list(rows), list(self._rows)
@@ -102,7 +102,7 @@ class DemoEffects(Card):
         self.heading.hint.setText(self._counts[name])
 
     def show_mails(self, mails: Sequence[Mail]) -> None:
-        """The newest is shown, unless another is being read."""
+        """Show the mails; the newest is selected, unless the user is reading another."""
         at = self.outbox_table.currentIndex().row()
         newest_shown = at < 0 or at == self.mails.rowCount() - 1
         self.mails.show(mails)
@@ -189,8 +189,8 @@ PLACES = ("outbox", "scratch", "workspace")
 
 
 class DemoEffectsPresenter(QObject):
-    """Shows the effects of tools, which runs call in their own threads, while the page is visible, and catches up when
-    it is shown again.
+    """Shows the effects of tools, which runs call in other threads, while the page is visible, and updates when it is
+    shown again.
     """
 
     def __init__(self, context: AppContext, effects: DemoEffects) -> None:

@@ -1,5 +1,5 @@
-"""Adding servers: by a command line or address that the user writes, or from an existing configuration file;
-and the roots of one.
+"""Adding servers: by a command line or address that the user types, or from an existing configuration file; and a
+server's roots.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, Wra
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 100
-"""Servers of a file that are listed; the others are not imported."""
+"""Most servers of a file that are listed; others are not imported."""
 MOST_PROBLEMS = 8
 READ_MS = 250
-"""After the last change of the pasted text it is read."""
+"""Delay after the last change of the pasted text before it is read."""
 _FILTER = tr("Servers (*.json);;All files (*)")
 
 
 class AddServerDialog(PlainDialog):
-    """`chosen` carries a name and an entry as in an mcpServers file. Who writes a command line here has seen it, so it
-    may be started. `taken` are the names of other servers.
+    """`chosen` carries a name and an entry as in an mcpServers file. A command line that the user typed here may be
+    started without another question. `taken` are the names of other servers.
     """
 
     chosen = Signal(str, object)
@@ -90,7 +90,7 @@ class AddServerDialog(PlainDialog):
         super().accept()
 
     def entry(self) -> tuple[str, dict[str, Any]]:
-        """The name and the entry as in a file. Raises ServerError."""
+        """Return the name, and the entry as in a file. Raises ServerError."""
         try:
             words = shlex.split(self.command_edit.text())
         except ValueError as error:
@@ -138,7 +138,7 @@ class AddServerDialog(PlainDialog):
 
 
 def _pairs(text: str, sign: str, problem: str) -> dict[str, str]:
-    """A name and a value a line, with the sign between them. Raises ServerError(problem)."""
+    """Parse a name and a value per line, separated by `sign`. Raises ServerError(problem)."""
     found = {}
     for line in filter(str.strip, text.splitlines()):
         name, between, value = line.partition(sign)
@@ -149,8 +149,8 @@ def _pairs(text: str, sign: str, problem: str) -> dict[str, str]:
 
 
 class ImportServersDialog(PlainDialog):
-    """`chosen` carries the FoundServers that were ticked, whether they may be started, and whether they replace others
-    of the same name.
+    """`chosen` carries the ticked FoundServers, whether they may be started, and whether they replace others of the
+    same name.
     """
 
     chosen = Signal(object, bool, bool)

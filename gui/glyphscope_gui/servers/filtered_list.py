@@ -14,12 +14,12 @@ from glyphscope_gui.shared.table_model import FilteredModel
 from glyphscope_gui.shared.text_edits import LineEdit
 
 FILTER_FROM = 13
-"""Rows from which on there is a filter."""
+"""Number of rows from which a filter is shown."""
 Row = TypeVar("Row")
 
 
 class FilteredList(FollowsSize, QWidget, Generic[Row]):
-    """`chosen` carries the row that is shown beside, or None. A subclass makes `problem` and lays the parts out."""
+    """`chosen` carries the row whose details are shown, or None. A subclass makes `problem` and lays out the parts."""
 
     chosen = Signal(object)
 
@@ -29,7 +29,7 @@ class FilteredList(FollowsSize, QWidget, Generic[Row]):
         super().__init__(parent)
         self.model = model
         self._key: object = None
-        """Of the chosen row."""
+        """The key of the chosen row."""
         self.filter_edit = LineEdit(self, placeholderText=hint, clearButtonEnabled=True)
         self.table = PlainTable(model, 0, self)
         self.table.fit_rows(11, least=3)
@@ -40,7 +40,7 @@ class FilteredList(FollowsSize, QWidget, Generic[Row]):
 
     @property
     def current(self) -> Row | None:
-        """The row that is shown beside."""
+        """The row whose details are shown."""
         return self.model.row(self.table.currentIndex().row())
 
     def choose(self, key: str) -> None:
@@ -49,7 +49,7 @@ class FilteredList(FollowsSize, QWidget, Generic[Row]):
             self.table.setCurrentIndex(self.model.index(row, 0))
 
     def show_words(self, empty: str, problem: str) -> None:
-        """The text in place of an empty list, and the problems of the list."""
+        """Set the text in place of an empty list, and the problems of the list."""
         self.empty.setText(empty)
         self.empty.setVisible(self.model.total == 0)
         self.table.setVisible(self.model.total > 0)
@@ -68,7 +68,7 @@ class FilteredList(FollowsSize, QWidget, Generic[Row]):
             self.chosen.emit(row)
 
     def _keep(self) -> None:
-        """Select the same row in another list; the first one where there was none."""
+        """Select the same row in a new list; the first one if none was selected."""
         place = self.model.row_of(self._key) if self._key is not None else 0
         if self.model.row(place) is None:
             self.chosen.emit(None)

@@ -1,4 +1,4 @@
-"""A file of servers, or a pasted one, read for a preview: reading starts none of them."""
+"""Reads a file or pasted text with servers for a preview, without starting any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FoundServer:
 
 @dataclass(frozen=True)
 class FoundServers:
-    """`problems` are of those that cannot be used, a line each; `error` is why there are none at all."""
+    """`problems` has a line for each unusable server; `error` is why there are no servers at all."""
 
     servers: tuple[FoundServer, ...] = ()
     problems: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class FoundServers:
 
 
 def find_servers(source: Path | str) -> FoundServers:
-    """Return the servers in a text; never raises, whatever the text is."""
+    """Return the servers in a text; never raises, for any text."""
     if isinstance(source, str) and not source.strip():
         return FoundServers()
     try:

@@ -1,4 +1,4 @@
-"""The servers, the demo tools first: a sign, a name, and what each is doing."""
+"""The servers, with the demo tools first: a sign, a name, and the state of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEMO_TITLE = tr("Demo tools")
 
 
 class ServersListModel(ListModel[str]):
-    """A row a server, by its name."""
+    """A row for each server, by its name."""
 
     def __init__(self, servers: ServersController, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -100,7 +100,7 @@ class _ServerDelegate(QStyledItemDelegate):
 
 
 class ServerList(PlainList):
-    """`chosen` carries the name of the server that is shown now."""
+    """`chosen` carries the name of the shown server."""
 
     chosen = Signal(str)
 
@@ -126,5 +126,5 @@ class ServerList(PlainList):
             self.chosen.emit(name)
 
     def _keep(self) -> None:
-        """Select the same server after the list has changed; where it is gone, the first."""
+        """Select the same server after the list has changed, or the first if it was removed."""
         self.choose(self.current if self._model.row_of(self.current) >= 0 else DEMO)

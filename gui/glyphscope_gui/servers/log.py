@@ -38,7 +38,7 @@ VIEWS = (
     ("printed", tr("stderr"), tr("The last lines that the server’s process wrote to stderr")),
 )
 ANY = ""
-"""In place of a level: log messages of all levels."""
+"""In place of a level: show log messages of all levels."""
 
 
 class ServerLog(Card):
@@ -62,7 +62,7 @@ class ServerLog(Card):
         self.levels_button = link("", tip, name="logLevelsButton")
         actions = (self.filter_edit, self.levels_button, self.copy_button, self.views)
         super().__init__(tr("Log"), stack, actions=actions, padded=False, parent=parent)
-        self.heading.title.hide()  # the segments say it
+        self.heading.title.hide()  # the segments name it
         self.model = model
         self._stack = stack
         self._following = True
@@ -93,14 +93,14 @@ class ServerLog(Card):
         copy.activated.connect(self._copy_one)
 
     def show_level(self, level: str, settable: bool) -> None:
-        """Show the level that was set, and whether the running server has log levels."""
+        """Show the set level, and whether the running server has log levels."""
         for action in self.sent_menu.actions():
             if action.data() == level:
                 action.setChecked(True)
         self.sent_menu.setEnabled(settable)
 
     def show_entries(self, entries: Sequence[Entry]) -> None:
-        """Show the current log; a view at its end stays at the end, and the chosen message stays chosen."""
+        """Show the current log; a view at the end stays there, and the chosen message stays chosen."""
         chosen = self.model.row(self.table.currentIndex().row()) if not self.detail.isHidden() else None
         self.model.show(entries)
         if chosen is not None and self.model.row(self.table.currentIndex().row()) != chosen:
@@ -127,7 +127,7 @@ class ServerLog(Card):
         self.printed.clear()
 
     def _make_beside(self) -> QWidget:
-        """The chosen message, and what can be done with it."""
+        """Make the view of the chosen message, with its actions."""
         self._beside = QWidget()
         tip = tr("Show the whole message, with search, Copy and Save as")
         self.open_link = link(tr("Open"), tip, name="openMessageButton")
@@ -143,7 +143,7 @@ class ServerLog(Card):
         return self._beside
 
     def _make_levels(self) -> None:
-        """Make the choices of log levels: the one requested from the server, and the least one shown."""
+        """Make the menus of log levels: the requested level, and the least level that is shown."""
         menu = QMenu(self.levels_button)
         self.sent_menu = menu.addMenu(tr("Server &sends from"))
         self.shown_menu = menu.addMenu(tr("&Show from"))
@@ -171,11 +171,11 @@ class ServerLog(Card):
         table.fit_column(SIZE, "00.0 kB")
 
     def _scrolled(self, value: int) -> None:
-        """Follow the log while the end is in sight. Asks for the bar: a saved reference may outlive its object."""
+        """Follow the log while its end is visible. Gets the bar again: a saved reference may outlive its object."""
         self._following = value >= self.table.verticalScrollBar().maximum() - 1
 
     def _keep_end(self) -> None:
-        """More rows, or less room for them: a reader at the end stays there."""
+        """Keep the end visible after rows were added or the room changed, if it was visible."""
         if self._following:
             self.table.scrollToBottom()
 
@@ -206,7 +206,7 @@ class ServerLog(Card):
         self.detail.show_text(shown_text(f"{entry.note}\n\n{text}" if entry.note else text))
 
     def _show_detail(self) -> None:
-        """The message beside the table has the room of its row's beginning."""
+        """Show the chosen message in place of the table's text column."""
         if self.detail.isHidden():
             self.detail.show()
             self._beside.show()
@@ -243,7 +243,7 @@ class ServerLog(Card):
 
 
 def _add_levels(menu: QMenu, first: tuple[tuple[str, str], ...], choose: Callable[[str], object]) -> None:
-    """One of several actions; the first ones are other than MCP's levels."""
+    """Add actions for MCP's levels after the `first` ones, of which one is chosen."""
     group = QActionGroup(menu)
     for value, words in (*first, *((level, level) for level in LEVELS)):
         action = menu.addAction(words)

@@ -1,4 +1,4 @@
-"""The messages of the log, as a table of those that match the filter."""
+"""The messages of the log that match the filter, as a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
 WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ dropped")}
 _ROLES = {"sent": "accent", "received": "holds", "dropped": "impossible"}
 SHOWN = 300
-"""Characters of a message in its row; the whole is beside."""
+"""Most characters of a message in its row; the full message is shown beside the table."""
 
 
 class ServersLogModel(FilteredModel[Entry]):
@@ -38,11 +38,11 @@ class ServersLogModel(FilteredModel[Entry]):
         super().__init__(parent)
         self._notifications_only = False
         self._least = ""
-        """The least severity of log messages that is shown; "" for all."""
+        """The least severity of shown log messages; "" for all."""
         self._rows: list[Entry] = []
 
     def show(self, entries: Sequence[Entry]) -> None:
-        """Show the current log: append new entries, remove those that were dropped from it."""
+        """Show the current log: append new entries, remove those that the log dropped."""
         before, self._all = self._all, tuple(entries)
         old_last = before[-1].number if before else 0
         first = self._all[0].number if self._all else 0
@@ -70,7 +70,7 @@ class ServersLogModel(FilteredModel[Entry]):
             self._show_all(self._all)
 
     def text(self) -> str:
-        """Return all visible messages, one a line."""
+        """Return all visible messages, one per line."""
         return "\n".join(
             "\t".join((_time(e), WAYS[e.direction], e.method, e.id, str(e.size), e.text)) for e in self._rows
         )
@@ -99,12 +99,12 @@ class ServersLogModel(FilteredModel[Entry]):
 
 
 def is_notification(entry: Entry) -> bool:
-    """Whether it is an unsolicited message of the server."""
+    """Whether the entry is an unsolicited message of the server."""
     return entry.direction != "sent" and not entry.id and entry.method.startswith("notifications/")
 
 
 def notification_words(entry: Entry) -> str:
-    """`info · db: connected`, `3 of 10 · copying`; "" where the message has no such form."""
+    """`info · db: connected`, `3 of 10 · copying`; "" if the message has no such form."""
     try:
         if (message := log_message(entry)) is not None:
             about = " · ".join(part for part in (message.level, message.logger) if part)

@@ -59,7 +59,7 @@ def _type(offer: Offer) -> str:
 
 
 WIDE = 470
-"""Pixels from which on there is room for the address beside the name."""
+"""Width in pixels from which there is room for the address beside the name."""
 
 
 class OfferList(FilteredList[Offer]):

@@ -24,15 +24,15 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
 AGAIN_MS = 300
-"""The delay between an update of a subscribed resource and reading it again: a server may report many."""
+"""Delay from an update of a subscribed resource to reading it again, as a server may report many updates."""
 COMPLETE_SECONDS = 10.0
-"""Of a server for the values of an argument."""
+"""Timeout of a server's answer with values for an argument."""
 MOST_PROBLEMS = 3
-"""Of a list that are shown above it."""
+"""Most problems of a list that are shown above it."""
 
 
 class OffersPresenter(QObject):
-    """Shows what `show` is given; a request goes to the server that is shown."""
+    """Shows the offers of the server set by `show`; requests are sent to that server."""
 
     def __init__(self, context: AppContext, view: ServersPage) -> None:
         super().__init__(view)
@@ -40,7 +40,7 @@ class OffersPresenter(QObject):
         self._view = view
         self._shown = ""
         self._listed: tuple[str, Offers | None] = ("", None)
-        """The server whose lists are shown, and these lists."""
+        """The server whose lists are shown, and the lists."""
         self._known: dict[str, Offer] = {}
         """The shown offers by `KIND ADDRESS`."""
         self.resources = CallPresenter(context, view.resource, self._work)
@@ -50,7 +50,7 @@ class OffersPresenter(QObject):
         self._background = Background(self, self._stop)
         self._error = context.show_error
         self._read: tuple[str, Updates] = ("", Updates())
-        """The resource that was read again last, and its updates by then."""
+        """The last resource that was read again, and its updates at that time."""
         self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
         self._again.timeout.connect(self._read_again)
         self.resources.jobs.ended.connect(lambda _view: self._show_subscription())
@@ -106,7 +106,7 @@ class OffersPresenter(QObject):
         self._show_subscription()
 
     def _complete(self, form: CallForm, offers: OfferList, name: str, asked: bool) -> None:
-        """Ask the server that is ready for values of an argument; the user sees why there are none if `asked`."""
+        """Request values for an argument from a ready server; if `asked`, show why there are none."""
         self._completing.set()
         cancel = self._completing = threading.Event()
         source, offer = self._servers.server_source(self._shown), offers.current
@@ -131,7 +131,7 @@ class OffersPresenter(QObject):
         )
 
     def _uri(self) -> str:
-        """The resource that is shown; "" without one, and for a template that is not filled in."""
+        """The shown resource; "" if there is none, and for a template that is not filled in."""
         panel, offer = self._view.resource, self._view.resources.current
         try:
             return str(offer.request(panel.form.arguments())[1]["uri"]) if offer is not None else ""
@@ -139,7 +139,7 @@ class OffersPresenter(QObject):
             return ""
 
     def _show_subscription(self) -> None:
-        """Show the subscription to the shown resource; an updated one is read again, unless it is being read."""
+        """Show the subscription to the shown resource; read it again after an update, unless it is being read."""
         source, panel, uri = self._servers.server_source(self._shown), self._view.resource, self._uri()
         server = source.server if source is not None and source.phase == "ready" else None
         about = server.about if server is not None else None
@@ -150,7 +150,7 @@ class OffersPresenter(QObject):
             self._again.start()
 
     def _read_again(self) -> None:
-        """Read the shown resource again after an update; while it is being read, later."""
+        """Read the shown resource again after an update, or later if it is being read."""
         uri, source = self._uri(), self._servers.server_source(self._shown)
         server = source.server if source is not None else None
         updates = server.subscriptions.get(uri) if server is not None else None

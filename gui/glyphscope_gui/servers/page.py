@@ -30,7 +30,7 @@ KINDS = (
     ("prompts", tr("Prompts"), tr("Prompts of the server")),
 )
 WIDE = 1180
-"""Pixels of width from which on the list of servers has its full width."""
+"""Width in pixels from which the list of servers has its full width."""
 LIST_WIDTH, SLIM_LIST_WIDTH = 236, 176
 
 
@@ -63,7 +63,7 @@ class ServersPage(FollowsSize, QWidget):
         self.setFocusProxy(self.list)
 
     def show_demo(self, demo: bool) -> None:
-        """Below are the effects of the demo tools, or a server's log."""
+        """Show the effects of the demo tools at the bottom, or a server's log."""
         self.below.setCurrentWidget(self.effects if demo else self.log)
 
     def show_kind(self, kind: str) -> None:
@@ -73,7 +73,7 @@ class ServersPage(FollowsSize, QWidget):
             parts.setCurrentIndex(self.kinds.place(kind))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Both headings are one line, as high as their letters are by now."""
+        """Align the heights of both headings with the present font."""
         super().showEvent(event)
         self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
 
@@ -84,8 +84,8 @@ class ServersPage(FollowsSize, QWidget):
         self._lists = stack(self.tools, self.resources, self.prompts)
         self._panels = stack(self.panel, self.resource, self.prompt)
         self.tools_card = Card(tr("Offers"), self._lists, actions=(self.kinds,), padded=False)
-        self.tools_card.heading.title.hide()  # the segments say it
-        self._lists.setMinimumWidth(256)  # of the card itself, it would let the segments be cut off
+        self.tools_card.heading.title.hide()  # the segments name it
+        self._lists.setMinimumWidth(256)  # set on the card itself, it would cut off the segments
         self.kinds.chosen.connect(self.show_kind)
         self.below = stack(self.effects, self.log)
         self.middle = splitter(Qt.Orientation.Horizontal, (self.tools_card, self._panels), (4, 5))
@@ -98,7 +98,7 @@ class ServersPage(FollowsSize, QWidget):
         """Set widths that suit the window; the user's widths stay until it changes between wide and narrow."""
         wide = self.width() >= WIDE
         beside = Qt.Orientation.Vertical if is_crowded(self) else Qt.Orientation.Horizontal
-        if beside != self.middle.orientation():  # large letters: the tools above their panel
+        if beside != self.middle.orientation():  # with large text, the tools are above their panel
             self.middle.setOrientation(beside)
         if wide == self._wide:
             return

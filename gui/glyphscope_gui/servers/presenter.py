@@ -29,10 +29,10 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
 FEW = 30
-"""Tools of a server up to which all are proved with the mask, chosen or not."""
+"""Number of tools up to which all of a server's tools are proved with the mask, chosen or not."""
 MOST_PROVED = 40
 PRINTED_MS = 500
-"""Between two updates of the process's output, while the page is shown."""
+"""Interval of updates of the process's output, while the page is shown."""
 SETTLE_MS = 200
 
 
@@ -57,9 +57,9 @@ class ServersPresenter(Page):
         self.proofs = ToolProofs(self)
         self.sign_in = SignInPresenter(context, self.view.notice)
         self._listed: tuple[Any, ...] = ()
-        """The server whose tools are listed, its process, its tools and their problems: one that differs is shown."""
+        """The listed server, its process, its tools and their problems; the list is replaced if any differs."""
         self.current = ""
-        """The name of the server that is shown."""
+        """The name of the shown server."""
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._settle.timeout.connect(self._prove)
         self._printed = QTimer(self, interval=PRINTED_MS)
@@ -167,7 +167,7 @@ class ServersPresenter(Page):
     # -- the chosen server -------------------------------------------------------------------------------------
 
     def _show_server(self, name: str) -> None:
-        """Show another server, and clear the views of the one before."""
+        """Show another server, and clear the views of the previous one."""
         self.current, self._listed = name, ()
         view = self.view
         view.tools.forget()
@@ -197,7 +197,7 @@ class ServersPresenter(Page):
         self.debug.show()
 
     def _show_tools(self) -> None:
-        """Replace the list only by a different one: a server may report a change at any moment."""
+        """Show the list only if it differs, as a server may report a change at any time."""
         view, source = self.view, self._servers.source(self.current)
         known, server = self._known, self._server
         tools = source.tools() if source is not None else ()
@@ -242,7 +242,7 @@ class ServersPresenter(Page):
 
     @property
     def _server(self) -> McpServer | None:
-        """The running server of the shown configuration, or the last one."""
+        """The running server of the shown configuration, or the last one that ran."""
         source = self._servers.server_source(self.current)
         return source.server if source is not None else None
 
@@ -297,7 +297,7 @@ class ServersPresenter(Page):
         self._show_checks()
 
     def _few(self) -> tuple[Tool, ...]:
-        """The tools of a server that has few enough for all to be proved."""
+        """The tools of the server if they are few enough to prove all."""
         source = self._servers.source(self.current)
         tools = source.tools() if source is not None else ()
         return tools if len(tools) <= FEW else ()

@@ -1,4 +1,4 @@
-"""A server's request to the user: a form, an address to open, or an answer of a model. Only a click answers it."""
+"""A server's request to the user: a form, an address to open, or a model's answer. Only a click answers it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
 
 MOST_FORM = 170
-"""Pixels of a form before it scrolls."""
+"""Height of a form in pixels before it scrolls."""
 LONGEST_MESSAGE = 2_000
-"""Characters of a server's message that are shown."""
+"""Most characters of a server's message that are shown."""
 BY_HAND = "human"
-"""The name of the model in an answer that the user wrote."""
+"""The model's name in an answer that the user wrote."""
 
 
 class QuestionCard(Card):
-    """`answered` carries an Answer; `generateRequested` approves an answer of the open model, `stopRequested` ends it;
+    """`answered` carries an Answer; `generateRequested` approves an answer by the open model, `stopRequested` ends it;
     `edited`: the arguments of the form may have changed.
     """
 

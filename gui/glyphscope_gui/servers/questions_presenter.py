@@ -56,7 +56,7 @@ class QuestionsPresenter(QObject):
         shown = self._card.question
         question = shown if shown is not None and shown in waiting else waiting[0] if waiting else None
         if question is not shown:
-            self._cancel.set()  # whatever the model generates is for a request that is gone
+            self._cancel.set()  # the request that the model is answering no longer exists
         self._card.show_question(question, len(waiting))
         if question is None or question is self._announced:
             return
@@ -83,11 +83,11 @@ class QuestionsPresenter(QObject):
         self.jobs.check(question.form if question is not None else None, self._card.form)
 
     def _generate(self) -> None:
-        """Let the open model generate the approved answer; the user reads it before it is sent."""
+        """Let the open model generate the approved answer, which the user reads before it is sent."""
         question = self._card.question
         if question is None or question.sampling is None:
             return
-        if self._context.runs.is_busy:  # its tool may be what asks: waiting for the model would never end
+        if self._context.runs.is_busy:  # its tool may have sent the request: waiting would never end
             self._card.show_failure(tr("A run is using the model. Write the response yourself."))
             return
         self._cancel = threading.Event()
@@ -99,7 +99,7 @@ class QuestionsPresenter(QObject):
         )
 
     def stop(self) -> None:
-        """End what the model generates."""
+        """Stop the generation."""
         self._cancel.set()
 
     def _generated(self, question: Question, answer: Answer) -> None:
@@ -114,9 +114,7 @@ class QuestionsPresenter(QObject):
 
 
 class SignInPresenter(QObject):
-    """Signing in at a server with OAuth: shows one address at a time, the last requested one, and opens it in the
-    browser by a click.
-    """
+    """Signing in to a server with OAuth: shows the last requested address, and opens it in the browser on a click."""
 
     def __init__(self, context: AppContext, notice: NoticeBanner) -> None:
         super().__init__(notice)
@@ -148,7 +146,7 @@ class SignInPresenter(QObject):
         self._notice.show_words(words, tr("Open browser"), lambda: self._open(name, address))
 
     def _state_changed(self, name: str) -> None:
-        """The sign-in has ended, one way or the other."""
+        """Update the card after the sign-in has ended."""
         source = self._servers.server_source(name)
         if name != self._signing_in or (source is not None and source.phase == "starting"):
             return

@@ -37,7 +37,7 @@ METHODS = (
 
 
 def is_resendable(entry: Entry | None) -> bool:
-    """Whether the entry is a request that was sent and is in the log as a whole."""
+    """Whether the entry is a sent request that the log contains in full."""
     return (
         entry is not None
         and entry.direction == "sent"
@@ -48,7 +48,7 @@ def is_resendable(entry: Entry | None) -> bool:
 
 
 def params_of(entry: Entry) -> dict[str, Any] | None:
-    """The params of a request without those of its transport; None where the log has not all of them."""
+    """The params of a request without the transport's; None if the log does not contain all."""
     try:
         params = json.loads(entry.whole or entry.text).get("params") or {}
         return {key: value for key, value in params.items() if key != "_meta"}
@@ -57,7 +57,7 @@ def params_of(entry: Entry) -> dict[str, Any] | None:
 
 
 class RequestDialog(PlainDialog):
-    """`work` makes the request of a method and its params; None where the server cannot be asked now."""
+    """`work` returns the request for a method and its params; None if the server is not ready."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class RequestDialog(PlainDialog):
         return QSize(680, 560)
 
     def send(self) -> None:
-        """Send the request, unless one is under way."""
+        """Send the request, unless one is in progress."""
         params = self._params()
         if params is None or self.jobs.is_busy:
             return

@@ -1,4 +1,4 @@
-"""Values that a server proposes for a field: in a list below it, while one types and on Ctrl+Space."""
+"""Values that a server proposes for a field: in a list below it, while the user types and on Ctrl+Space."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.language import tr
 
 TYPED_MS = 250
-"""Without a key until the server is asked."""
+"""Delay after the last key press before the request to the server."""
 LONGEST = 120
-"""Characters of a value in the list; the whole value is inserted."""
+"""Most characters of a value in the list; the whole value is inserted."""
 
 
 class Suggestions(QObject):
-    """`requested` carries whether the user asked for values with Ctrl+Space; `offer` shows the received ones."""
+    """`requested` carries whether the user pressed Ctrl+Space; `offer` shows the received values."""
 
     requested = Signal(bool)
 
@@ -50,7 +50,7 @@ class Suggestions(QObject):
         self.list.offer(shown, QRect(corner, self._field.size()))
 
     def eventFilter(self, _field: QObject, event: QEvent) -> bool:
-        """The keys of the open list are its own, Esc before any shortcut."""
+        """Pass keys to the open list, Esc before any shortcut."""
         kind = event.type()
         if kind in (QEvent.Type.FocusOut, QEvent.Type.Hide, QEvent.Type.Move, QEvent.Type.Resize):
             self._close()

@@ -1,4 +1,4 @@
-"""A manual call: its arguments are checked while they are typed; it runs in the background, with progress."""
+"""A manual call: its arguments are checked while the user types; it runs in the background, with progress."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from glyphscope_gui.shared.language import tr
 SECONDS = 120.0
 """The timeout of a manual call."""
 LOOK_MS = 120
-"""How often progress is looked at, however often a server reports it."""
+"""Interval at which progress is shown, however often a server reports it."""
 CHECK_MS = 120
-"""After the last edit the arguments are checked."""
+"""Delay after the last edit before the arguments are checked."""
 
 
 Work: TypeAlias = Callable[[threading.Event, Progress], Outcome]
-"""One request: it ends early when the event is set, and reports its progress."""
+"""A request, which ends early if the event is set, and reports its progress."""
 
 
 class Progressed(NamedTuple):
-    """How far a call is: `total` None where the tool does not know, both None before its first report."""
+    """The progress of a call: `total` is None if the tool does not know it, both are None before the first report."""
 
     done: float | None
     total: float | None
@@ -70,7 +70,7 @@ class ToolCalls(QObject):
         return self._cancel is not None
 
     def check(self, tool: Tool | None, form: CallForm) -> None:
-        """Check the arguments in the form soon, in place of those of an earlier request; None drops it."""
+        """Check the arguments in the form soon; replaces an earlier request, None drops it."""
         self._requested = None
         self._check_later.stop()
         if tool is None:
@@ -83,7 +83,7 @@ class ToolCalls(QObject):
             self._check_later.start()
 
     def call(self, work: Work) -> None:
-        """Run one request in the background; does nothing while another one is running."""
+        """Run a request in the background; does nothing while another one is running."""
         if self.is_busy:
             return
         cancel = self._cancel = threading.Event()
@@ -100,7 +100,7 @@ class ToolCalls(QObject):
             self._cancel.set()
 
     def _report(self, done: float, total: float | None, message: str) -> None:
-        """In the call's thread: the last word counts, and is looked at when it suits the window."""
+        """Store the progress, in the call's thread; only the latest counts, and the window reads it at intervals."""
         self._last_report = (done, total, message)
 
     def _show_progress(self) -> None:

@@ -1,4 +1,4 @@
-"""From a server's list into the project's registry: under which name, and called through whom."""
+"""Imports a server's tools into the project's registry: their names, and the sources that call them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from glyphscope_gui.shared.language import tr
 
 @dataclass(frozen=True)
 class Import:
-    """The tools as the registry will have them, and the request's `sources` with them."""
+    """The tools as in the registry after the import, and the request's `sources` with them."""
 
     tools: tuple[Tool, ...]
     sources: dict[str, str]
 
 
 def imported_name(tool: str, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
-    """Return the name of the server's tool in the registry; "" where it is not imported."""
+    """Return the name of the server's tool in the registry; "" if it is not imported."""
     if registry.get(tool) is not None and sources.get(tool, DEMO) == server:
         return tool
     alias = f"{server}/{tool}"
@@ -31,7 +31,7 @@ def imported_name(tool: str, server: str, registry: ToolRegistry, sources: Mappi
 def clashes(
     tools: Iterable[Tool], server: str, registry: ToolRegistry, sources: Mapping[str, str]
 ) -> list[str]:
-    """The names that the registry has for something else."""
+    """The names that other tools have in the registry."""
     return [
         tool.name
         for tool in tools
@@ -42,7 +42,7 @@ def clashes(
 def plan_import(
     tools: Iterable[Tool], server: str, registry: ToolRegistry, sources: Mapping[str, str], *, rename: bool
 ) -> Import:
-    """Plan an import: tools imported before are updated; one whose name is taken is renamed or replaces the other."""
+    """Plan an import: known tools are updated; a tool whose name is taken is renamed or replaces the other."""
     taken = {tool.name for tool in registry}
     found: list[Tool] = []
     after = dict(sources)
@@ -62,7 +62,7 @@ def plan_import(
 
 
 def registry_words(tool: Tool, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
-    """Whether the registry has it, in a word or two."""
+    """Whether the registry contains the tool, in a word or two."""
     name = imported_name(tool.name, server, registry, sources)
     if not name:
         return tr("name in use") if registry.get(tool.name) is not None else ""

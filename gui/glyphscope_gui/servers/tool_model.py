@@ -1,4 +1,4 @@
-"""The tools of a server, as many as it has: rows are made when they are painted, and only then."""
+"""The tools of a server, in any number: rows are made only when they are painted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME, ENFORCEMENT, ANNOTATIONS, IN_REGISTRY = range(4)
 
 
 class ToolRow(NamedTuple):
-    """A tool that a server lists. `tool` is None where it cannot be used; `problem` says why."""
+    """A tool that a server lists. `tool` is None if it cannot be used; `problem` says why."""
 
     name: str
     tool: Tool | None
@@ -34,7 +34,7 @@ class EnforcementSummary(NamedTuple):
 
 
 class ServersToolModel(FilteredModel[ToolRow]):
-    """`tickedChanged`: other tools are ticked for the import."""
+    """`tickedChanged`: the set of tools ticked for the import changed."""
 
     titles = (tr("Tool"), tr("Mask"), tr("Annotations"), tr("Registry"))
     tips = (
@@ -55,7 +55,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
 
     @property
     def ticked(self) -> tuple[Tool, ...]:
-        """In the order of the list."""
+        """The ticked tools in the order of the list."""
         return tuple(row.tool for row in self._all if row.tool is not None and row.name in self._ticked)
 
     @property
@@ -70,9 +70,9 @@ class ServersToolModel(FilteredModel[ToolRow]):
         *,
         keep: bool,
     ) -> None:
-        """Show the tools of a server; `keep` for a new list of the same server: ticks stay.
+        """Show the tools of a server; `keep` keeps the ticks, for a new list of the same server.
 
-        `claims` returns the annotations of the tool of a name, `in_registry` how the registry has a tool, in words.
+        `claims` returns a tool's annotations by its name, `in_registry` its state in the registry in words.
         """
         self._claims, self._in_registry = claims, in_registry
         rows = tuple(rows)
@@ -92,7 +92,7 @@ class ServersToolModel(FilteredModel[ToolRow]):
         self._changed(column=IN_REGISTRY)
 
     def tick_all(self, ticked: bool) -> None:
-        """Tick all visible tools; the filter narrows them."""
+        """Tick or untick all visible tools, as limited by the filter."""
         names = {row.name for row in self._rows if row.tool is not None}
         self._ticked = self._ticked | names if ticked else self._ticked - names
         self._changed(column=NAME)
@@ -166,7 +166,7 @@ _STATES = {
 
 
 def enforcement_words(rows: tuple[EnforcementRow, ...]) -> EnforcementSummary:
-    """How much of a schema the mask enforces: in few words, and in full."""
+    """The part of a schema that the mask enforces, in a few words and in full."""
     states = [row.cells["mask"].state for row in rows if "mask" in row.cells]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     total, enforced = len(states), counts.get("enforced", 0)

@@ -51,11 +51,11 @@ VIEWS = (
 FORM_SHARE, ALONE_SHARE = 0.55, 0.85
 """The largest shares of the height for the arguments: beside a result, and without one."""
 LEAST_FORM = 64
-"""Pixels of height that the arguments keep beside a long result."""
+"""Least height of the arguments beside a long result, in pixels."""
 LEAST_WIDTH = 340
-"""Pixels below which the buttons of a call do not fit on a line."""
+"""Width in pixels below which the buttons of a call do not fit on a line."""
 LONGEST_SCHEMA = 200_000
-"""Characters of a schema that are shown."""
+"""Most characters of a schema that are shown."""
 
 
 class PanelWords(NamedTuple):
@@ -64,14 +64,14 @@ class PanelWords(NamedTuple):
     noun: str
     verb: str
     verb_anyway: str
-    """The button's text where the arguments are invalid."""
+    """The button's text if the arguments are invalid."""
     tip: str
     choose: str
     """Shown while nothing is selected."""
     button: str
     """The button's object name."""
     has_schema: bool = False
-    """Whether the arguments have a schema: the panel then has the views of its checks and its text."""
+    """Whether the arguments have a schema: the panel then has views of the enforcement and the schema's text."""
 
 
 TOOL = PanelWords(
@@ -127,9 +127,9 @@ class ToolPanel(FollowsSize, Card):
         *,
         again: bool = True,
     ) -> bool:
-        """Show a tool, the server's annotations of it (`claims`), and arguments that were typed before.
+        """Show a tool, its annotations by the server (`claims`), and previously typed arguments.
 
-        Returns False where nothing changes: without `again`, a tool that is shown already, with the same schema.
+        Returns False if nothing changes: without `again`, for a tool that is already shown with the same schema.
         """
         tool = row.tool if row else None
         if not again and row is not None and tool is not None and self.tool == tool:
@@ -176,7 +176,7 @@ class ToolPanel(FollowsSize, Card):
         self.show_state()
 
     def show_check(self, check: ArgumentCheck) -> None:
-        """Show the violations of the current arguments: a field's beside it, the others beside the button."""
+        """Show the violations of the current arguments: a field's violations beside it, others beside the button."""
         self.form.show_check(check)
         self._refit()
         if self.form.is_empty and not check.ok:
@@ -244,7 +244,7 @@ class ToolPanel(FollowsSize, Card):
             button.setEnabled(can and not self._busy)
 
     def show_subscription(self, updates: Updates | None, *, can: bool) -> None:
-        """Show the updates of the shown resource, None: not subscribed; `can`: the server has subscriptions."""
+        """Show the updates of the shown resource, None if not subscribed; `can`: the server has subscriptions."""
         self.subscribe_box.setVisible(can)
         self.subscribe_box.setChecked(updates is not None)
         self.updates.setVisible(can)
@@ -254,7 +254,7 @@ class ToolPanel(FollowsSize, Card):
         return super().minimumSizeHint().expandedTo(QSize(LEAST_WIDTH, 0))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Fit the parts after this event, as those that were hidden have no size yet."""
+        """Fit the parts after this event, as previously hidden ones have no size yet."""
         super().showEvent(event)
         QTimer.singleShot(0, self, self._fit)
 
@@ -315,7 +315,7 @@ class ToolPanel(FollowsSize, Card):
         self._split.setSizes([upper, max(height - upper, 1)])
 
     def _refit(self) -> None:
-        """Fit the form if its preferred height has changed, as by a message; else the user's sizes stay."""
+        """Fit the form if its preferred height has changed, such as by a message; otherwise keep the user's sizes."""
         if self.form.preferred_height != self._fitted_height:
             self._fit()
 

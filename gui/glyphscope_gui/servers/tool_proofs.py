@@ -1,4 +1,4 @@
-"""Enforcement of the schemas of a server's tools, proved one tool after the other, the chosen one first."""
+"""Proves the enforcement of the schemas of a server's tools, one after the other, the chosen tool first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glyphscope_gui.enforcement.rows import enforcement_rows
 from glyphscope_gui.shared.background import Background
 
 CACHED = 400
-"""Tools whose proofs are remembered."""
+"""Number of tools whose proofs are cached."""
 
 
 class _Key(NamedTuple):
@@ -36,7 +36,7 @@ class _Job(NamedTuple):
 
 
 class ToolProofs(QObject):
-    """`proved` carries a tool's name: its `rows` are known now."""
+    """`proved` carries the name of a tool whose `rows` are now known."""
 
     proved = Signal(str)
     crashed = Signal(object)
@@ -53,12 +53,12 @@ class ToolProofs(QObject):
         self._cancelled = threading.Event()
 
     def rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
-        """A row a constraint, of every engine or at least of the mask; None while neither is known."""
+        """A row for each constraint, for every engine or at least for the mask; None while neither is known."""
         whole = self.whole_rows(tool)
         return whole if whole is not None else self._found.get(self._key(_Job(tool, False)))
 
     def whole_rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
-        """The same of every engine."""
+        """As `rows`, but only once every engine is known."""
         return self._found.get(self._key(_Job(tool, True)))
 
     def want(
@@ -69,8 +69,8 @@ class ToolProofs(QObject):
         shape: Shape,
         order: ArgumentOrder = "schema",
     ) -> None:
-        """Prove these in this order, in place of the earlier jobs: `whole` by every engine, `quick` by the
-        mask only, which starts no process.
+        """Prove these tools in this order, in place of earlier jobs: `whole` with every engine, `quick` only with the
+        mask, which starts no process.
         """
         self._notation, self._shape, self._order = notation, shape, order
         jobs = [_Job(tool, True) for tool in whole]

@@ -1,4 +1,4 @@
-"""The tools of the chosen server: their descriptions, how much of them is enforced, and which are to be imported."""
+"""The tools of the chosen server: their descriptions, their enforcement, and the ticks for the import."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 470
-"""Pixels from which on there is room for a tool's annotations."""
+"""Width in pixels from which there is room for a tool's annotations."""
 ROOMY = 340
-"""Pixels from which on there is room for the whole text of the import button."""
+"""Width in pixels from which there is room for the whole text of the import button."""
 
 
 class ServerTools(FilteredList[ToolRow]):

@@ -15,7 +15,7 @@ from glyphscope_gui.shared.language import tr
 
 
 class StateWords(NamedTuple):
-    """`sign` and `role` say it besides the words; `role` is the theme's."""
+    """`sign` and `role`, a theme role, show the state in addition to the words."""
 
     words: str
     role: str
@@ -52,7 +52,7 @@ def changes_words(changes: ToolChanges) -> str:
 
 
 def updates_words(updates: Updates | None) -> str:
-    """Describe the updates of a subscribed resource; "" for one without a subscription."""
+    """Describe the updates of a subscribed resource; "" without a subscription."""
     if updates is None:
         return ""
     if not updates.times:
@@ -62,7 +62,7 @@ def updates_words(updates: Updates | None) -> str:
 
 
 def state_words(known: KnownServer) -> StateWords:
-    """Describe a server's state, for the list and its own card."""
+    """Describe a server's state, for the list and the card."""
     if known.source is None:
         return StateWords(tr("cannot be used"), "impossible", "✕")
     phase = known.source.phase

@@ -1,4 +1,4 @@
-"""The page of the chat template: how the model writes a turn, and what that is known from."""
+"""The page of the chat template: the form of a model's turn, and the evidence for it."""
 
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.template.presenter import TemplatePresenter

@@ -1,4 +1,4 @@
-"""A text that is only read, with stretches of it marked: what differs, and what the chosen slot is."""
+"""A read-only text with marked stretches: the differences, and the chosen slot."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 Spans = Sequence[tuple[int, int]]
 _MOST = 200
 _LONGEST = 60_000
-"""Characters in sight: a prompt with many tools is longer than anybody reads here."""
+"""Most characters that are shown: a prompt with many tools is longer than users read here."""
 
 
 class MarkedText(FollowsLooks, WrappingEdit):
-    """`differs` has a ground and a line under it, `chosen` another ground and a dashed line: never a colour alone."""
+    """`differs` has a background and an underline, `chosen` another background and a dashed underline."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +34,7 @@ class MarkedText(FollowsLooks, WrappingEdit):
         self.setStyleSheet("QPlainTextEdit:!focus { border-color: transparent; }")
 
     def show_text(self, text: str, differs: Spans = (), chosen: Spans = ()) -> None:
-        """Another text, from the first marked stretch on in sight."""
+        """Show another text, scrolled to the first marked stretch."""
         text = text[:_LONGEST]
         if text != self.text:
             self.text = text

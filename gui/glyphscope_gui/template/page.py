@@ -43,23 +43,23 @@ class Details(Card):
         self.views.chosen.connect(self.show_view)
 
     def show_view(self, name: str) -> None:
-        """The table of that name."""
+        """Show the table of that name."""
         self.stack.setCurrentIndex(self.views.place(name))
         self.heading.set_title(self.views.button(name).text())
         self.views.set_value(name)
 
 
 WIDE = 1180
-"""Pixels of width from which on the right column gets a larger share."""
+"""Width in pixels from which the right column gets a larger share."""
 
 
 _MOST_MARKS = 20
 
 
 class PairView(Card):
-    """Two renderings side by side: differences are marked in both, and the markers of the chosen slot.
+    """Two renderings side by side: both mark the differences, and the markers of the chosen slot.
 
-    `moved` carries 1 or -1.
+    `moved` carries 1 for the next pair, -1 for the previous one.
     """
 
     moved = Signal(int)
@@ -91,7 +91,7 @@ class PairView(Card):
         vbox(line, (self.sides, 1), parent=body, margins=(0, 6, 0, 2), spacing=6)
 
     def show_pair(self, pair: Pair | None, number: int, count: int, markers: tuple[str, ...] = ()) -> None:
-        """A pair by its number from 1, with every place of these markers in it."""
+        """Show a pair by its number from 1, with every occurrence of these markers."""
         self.before_link.setEnabled(number > 1)
         self.after_link.setEnabled(number < count)
         self.place.setText(tr("{number} of {count}", number=number, count=count) if count else "")
@@ -159,14 +159,14 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.setFocusProxy(self.slots)
 
     def show_words(self, words: str) -> None:
-        """Show the state, or what can be done, in place of a form."""
+        """Show the state, or the possible actions, in place of a form."""
         self.empty.setText(words)
         self.stack.setCurrentWidget(self.empty)
         self.pill.set_words("", "open")
         self.prove_link.setEnabled(False)
 
     def show_error(self, error: BaseException) -> None:
-        """Why there is no form, where, and what to do about it."""
+        """Show why there is no form, where, and how to fix it."""
         if isinstance(error, GlyphscopeError):
             parts = (error.message, error.where, error.hint)
         else:

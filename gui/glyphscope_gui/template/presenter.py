@@ -1,4 +1,4 @@
-"""The page of the chat template: which one is inspected, in the background, and what is shown of it."""
+"""The presenter of the chat template: inspects it in the background, and shows the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glyphscope_gui.template.page import TemplatePage
 from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
 
 TURNS, MORE_TURNS = 200, 1000
-"""Random turns that prove a form at once, and when the user tests it again."""
+"""Number of random turns that prove a form at first, and when the user tests it again."""
 _FILES = tr("Templates and models (*.jinja *.gguf);;All files (*)")
 _NONE = tr(
     "No template: the open model has no file with one.\nOpen a chat template (.jinja) or "
@@ -38,7 +38,7 @@ class _Source(NamedTuple):
 
 
 class TemplatePresenter(Page):
-    """`found` is the inspection that is shown; None while there is none."""
+    """`found` is the shown inspection; None while there is none."""
 
     id = PageId.TEMPLATE
     title = tr("Template")
@@ -52,14 +52,14 @@ class TemplatePresenter(Page):
         self._unproved: Inspection | None = None
         """The shown inspection before its proof, which can be repeated."""
         self._file: Path | None = None
-        """The file that the user chose; None for that of the open model."""
+        """The file that the user chose; None for the open model's."""
         self._vocabulary: Path | None = None
         self._source: _Source | None = None
-        """The source of the inspection that is shown or under way."""
+        """The source of the shown or running inspection."""
         self._pair = 0
-        """The place of the pair that is shown."""
+        """The index of the shown pair."""
         self._markers: tuple[str, ...] = ()
-        """The markers that are marked in the pair."""
+        """The markers that the pair shows marked."""
         self._background = Background(self)
         self.readers_action = QAction(tr("Parse an &answer…"), self)
         self.readers_action.setObjectName("readersAction")
@@ -82,17 +82,17 @@ class TemplatePresenter(Page):
             self.open(place.path)
 
     def open(self, path: Path, vocabulary: Path | None = None) -> None:
-        """Inspect the template of that file, whatever model is open; `vocabulary` is a GGUF in that one's place."""
+        """Inspect the template of that file, whatever model is open; `vocabulary` is a GGUF to use instead."""
         self._file, self._vocabulary = path, vocabulary
         self.refresh()
 
     def follow_model(self) -> None:
-        """Inspect the template of the open model, now and when another is opened."""
+        """Inspect the template of the open model, now and whenever another is opened."""
         self._file = None
         self.refresh()
 
     def refresh(self) -> None:
-        """Inspect what is to be shown, unless it is shown already."""
+        """Inspect the current template, unless it is already shown."""
         source = self._next_source()
         if source is None:
             self._source = None
@@ -102,7 +102,7 @@ class TemplatePresenter(Page):
             self._inspect(source)
 
     def ask_readers(self) -> None:
-        """Open the dialog with the last answer, to be read by the inspected form or that of the run."""
+        """Open the dialog with the last answer, to read it by the inspected form or the run's."""
         answer = last_answer(self.context.runs.state)
         form = self.found.form if self.found is not None else answer.form
         registry = answer.registry or self.context.project.tools.registry
@@ -209,7 +209,7 @@ class TemplatePresenter(Page):
         self.view.show_words(tr("The model is loading…") if opening else _NONE)
 
     def _choose_slot(self, row: int) -> None:
-        """Show the first pair that shows a slot, with its markers."""
+        """Show the first pair that contains a slot, with its markers."""
         if self.found is None or not 0 <= row < len(self.found.slots):
             return
         slot = self.found.slots[row]

@@ -31,9 +31,9 @@ from glyphscope_gui.theme import mono_font
 
 
 class Answer(NamedTuple):
-    """`text` is what the model wrote after a prompt that was rendered with that state of `thinking`.
+    """`text` is the model's output after a prompt that was rendered with that state of `thinking`.
 
-    `steps` are its tokens. `form` is None where the run has none.
+    `steps` are its tokens. `form` is None if the run has none.
     """
 
     text: str = ""
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
 
 def last_answer(state: RunState) -> Answer:
-    """The answer of the run that is shown; an empty one where there is none."""
+    """The answer of the shown run; an empty one if there is none."""
     if state.started is None:
         return Answer()
     steps = tuple(token.step for token in state.tokens)
@@ -52,15 +52,15 @@ def last_answer(state: RunState) -> Answer:
     try:
         form = msgspec.convert(request.form, TurnForm) if request.form else None
     except msgspec.ValidationError:
-        form = None  # of a later version
+        form = None  # from a later version
     text = "".join(step.text for step in steps)
     return Answer(text, {"on": True, "off": False}.get(request.thinking), steps, state.whole_registry, form)
 
 
 PAUSE_MS = 150
-"""After the last key the text is parsed."""
+"""Delay after the last key press before the text is parsed."""
 LONGEST = 50_000
-"""Characters of an answer that are read as they are typed."""
+"""Most characters of an answer that are parsed while the user types."""
 _STATES: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
 _WHY = tr("Strict accepts only the exact form. Lenient parses like servers do, which tolerate deviations.")
 
@@ -206,7 +206,7 @@ def _name(reading: Reading) -> str:
 
 
 def _token_words(token: Departed) -> str:
-    """How likely the token was that left the form, and the right one."""
+    """The probabilities of the token that left the form and of the correct one."""
     written = tr(
         "The token {token} had a probability of {share}.",
         token=token_text(token.text.encode(), token.text),

@@ -31,15 +31,15 @@ from glyphscope_gui.theme.fonts import smaller
 from glyphscope_gui.theme.sizes import ROW
 
 NOTE_ROLE = Qt.ItemDataRole.UserRole + 3
-"""The words below a text."""
+"""The role of the words below a text."""
 MOST_LINES = 8
-"""Of a text in a cell."""
+"""Most lines of a text in a cell."""
 MOST_MEASURED = 60
-"""Rows whose words decide the width of a column without a share."""
+"""Number of rows that are measured for the width of a column without a share."""
 
 
 class Column(NamedTuple):
-    """A column's title and its tip. `share` is of the table's width, 0 for as wide as the column needs.
+    """A column's title and its tip. `share` is its share of the table's width, 0 for the width that it needs.
 
     `kind`: words of the program, a text of the template in the fixed-pitch font, or a pill.
     """
@@ -97,7 +97,7 @@ READERS = (
 
 
 class Cell(NamedTuple):
-    """The content of a cell. `pill` is the theme's role of a pill with the words, `note` smaller words below."""
+    """The content of a cell. `pill` is the theme role of a pill with the words, `note` is smaller text below."""
 
     words: str
     tip: str = ""
@@ -110,7 +110,7 @@ Row = Sequence[Cell]
 
 
 def on_one_line(text: str) -> str:
-    """A text of a template with its line ends as signs."""
+    """A text of a template with its line ends shown as signs."""
     return visible(text, lines=True).replace("\n", "⏎")
 
 
@@ -133,7 +133,7 @@ class RowsTable(PlainTable):
         self.rows.modelReset.connect(self._fit)
 
     def _fit(self) -> None:
-        """Columns by their shares, and rows as high as their words."""
+        """Set the columns' widths by their shares, and the rows' heights by their words."""
         room = self.viewport().width()
         fixed = {column: self._needed(column) for column, share in enumerate(self._shares) if not share}
         left = max(room - sum(fixed.values()), 0)
@@ -163,7 +163,7 @@ def _delegate(column: Column, parent: QWidget) -> QStyledItemDelegate:
 
 
 class RowsModel(TableModel[Row]):
-    """The columns are those of a table, not of the class."""
+    """A model whose columns are set for each table, not by the class."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class RowsModel(TableModel[Row]):
 
 
 class FormDelegate(QStyledItemDelegate):
-    """A text of the template in the fixed-pitch font, and quieter words below it; both wrap, over a few lines."""
+    """Paints a text of the template in the fixed-pitch font, with muted words below; both wrap over a few lines."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
