@@ -65,18 +65,6 @@ def suite(tmp_path):
     return path
 
 
-def test_nothing_is_reported_as_missing_while_the_suites_are_read(opened, monkeypatch):
-    page = opened()
-    setup = page.view.setup
-    monkeypatch.setattr(page.view.suites_model, "rowCount", lambda *_: 0)
-    page._ask_price()
-    assert not setup.problem.text() and "Loading the suites" in setup.cost.text()
-    monkeypatch.undo()
-    page.view.suites_model.tick([])
-    page._ask_price()
-    assert "Select at least one suite" in setup.problem.text()
-
-
 def test_a_page_that_is_left_while_it_is_made_is_made_once(open_page, qtbot):
     page = open_page(PageId.EVALUATE)
     navigator = page.context.navigator

@@ -7,6 +7,7 @@ import json
 import pytest
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from evaluating import ended
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
@@ -195,3 +196,16 @@ def test_a_dataset_of_inspect_is_a_suite_and_the_parts_that_are_not_imported_are
     page._add_suites([path])
     qtbot.waitUntil(lambda: str(path) in page.view.suites_model.ticked)
     assert "Not imported: line 1, sandbox" in page.view.notice.label.text()
+
+
+def test_nothing_is_reported_as_missing_while_the_suites_are_read(open_page, qtbot, monkeypatch):
+    page = open_page(PageId.EVALUATE)
+    ended(qtbot, page)
+    setup = page.view.setup
+    monkeypatch.setattr(page.view.suites_model, "rowCount", lambda *_: 0)
+    page._ask_price()
+    assert not setup.problem.text() and "Loading the suites" in setup.cost.text()
+    monkeypatch.undo()
+    page.view.suites_model.tick([])
+    page._ask_price()
+    assert "Select at least one suite" in setup.problem.text()

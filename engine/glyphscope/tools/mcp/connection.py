@@ -167,12 +167,12 @@ class Connection:
     # in the loop
 
     def _stop(self) -> None:
-        assert self._life is not None
+        assert self._life is not None and self._loop is not None
         if self._pipes is not None:
             self._pipes.hang_up()
         if not self._is_ready:
             self._life.cancel()
-        self._life.deadline = anyio.current_time() + (_GOODBYE if self._pipes is None else 0.0)
+        self._life.deadline = self._loop.time() + (_GOODBYE if self._pipes is None else 0.0)
         self._jobs.put_nowait(None)
 
     async def run(self, seconds: float) -> None:
